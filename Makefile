@@ -155,6 +155,11 @@ crash: install ## kill the installed program under load, many times, and compare
 pace: install ## send to operators that limit by all that is known, and measure what they get
 	@$(BIN)/python -m tests.e2e.pace $(if $(LATENCIES),--latencies $(LATENCIES)) $(if $(WRITE),--write)
 
+# --- siege: `make siege` for the table in docs/security.md, a minute and a half; `make siege SECONDS=60 WRITE=1`
+.PHONY: siege
+siege: install ## attack the installed program from addresses of loopback, and measure what a good client gets
+	@$(BIN)/python -m tests.e2e.siege $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WRITE),--write)
+
 # --- power: `make power` for 1,000 losses of power; `make power CUTS=100 SEED=7`
 CUTS := 1000
 

@@ -5,6 +5,11 @@
 
 declare(strict_types=1);
 
+if (PHP_SAPI === 'cli') {
+    fwrite(STDERR, "HELIOGRAPH_SIGNING_SECRET=whsec_... php -S 127.0.0.1:8081 receiver.php\n");
+    exit(2);
+}
+
 function genuine(string $key, string $identity, string $moment, string $signatures, string $body): bool
 {
     if (preg_match('/^\d+$/D', $moment) !== 1 || abs(time() - (int) $moment) > 300) {

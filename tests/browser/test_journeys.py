@@ -137,7 +137,7 @@ def test_a_scheduled_message_is_moved_and_cancelled(opened: Opener) -> None:
     later, latest = (datetime.now(UTC) + timedelta(days=days) for days in (100, 131))
     operator = opened()
     send_one(operator, "491701234568", "Later", receipt=False, time=f"{later:%Y-%m-%dT%H:%M}")
-    page = operator.go("/messages?standing=scheduled")
+    page = operator.go("/messages?status=scheduled")
     operator.follow(page.get_by_role("link", name="491701234568"))
     page.get_by_label("New time").fill(f"{latest:%Y-%m-%dT%H:%M}")
     operator.follow(page.get_by_role("button", name="Move"))

@@ -49,6 +49,12 @@ FULL = Account(
     opt_out="off",
     stop_text="You are out.",
     help_text="Ask us.",
+    request_rate=2.5,
+    request_burst=9,
+    daily_messages=10_000,
+    daily_spend=25 * CREDIT,
+    max_waiting=50,
+    prefixes=("49", "43"),
 )
 
 
@@ -93,6 +99,21 @@ async def test_accounts_are_listed_by_name(store: Store, given: Given) -> None:
     for name in ("c", "a", "b"):
         await given.account(name)
     assert [account.name for account, _ in await store.accounts.all()] == ["a", "b", "c"]
+
+
+async def test_accounts_that_can_pay_for_nothing_are_told(store: Store, given: Given) -> None:
+    for name in ("rich", "owing", "empty", "trusted", "closed"):
+        account = await given.account(name)
+        balance = await store.customers.balance(account.id)
+        taken = {"owing": balance + 1, "empty": balance, "trusted": balance, "closed": balance}.get(name, 0)
+        if taken:
+            await store.accounts.add_credit(account.id, -taken, "", START)
+        if name == "trusted":
+            await store.accounts.update(account.id, {"credit_limit": 1})
+        if name == "closed":
+            await store.accounts.update(account.id, {"suspended": True})
+    assert await store.accounts.without_credit(9) == ["empty", "owing"]
+    assert await store.accounts.without_credit(1) == ["empty"]
 
 
 async def test_nobody(store: Store) -> None:

@@ -45,7 +45,7 @@ async def test_counts(store: Store, given: Given, account: Account) -> None:
             awaiting=[Awaiting(1, str(n), ended[0].account, ended[0].key, n) for n in range(6)],
             callbacks=[
                 CallbackDone(ended[0].account, ended[0].key, CallbackEnd.GONE, 410, 1, START),
-                CallbackDone(ended[1].account, ended[1].key, CallbackEnd.GIVEN_UP, 0, 9, START),
+                CallbackDone(ended[1].account, ended[1].key, CallbackEnd.FAILED, 0, 9, START),
                 CallbackDone(ended[2].account, ended[2].key, CallbackEnd.DELIVERED, 200, 1, START),
             ],
             callback_retries=[

@@ -293,7 +293,7 @@ async def test_a_message_is_claimed_ended_and_replayed_as_a_receipt_is(
 async def test_a_callback_that_ended_at_once_is_replayed(store: Store, given: Given, account: Account) -> None:
     one = message(given, account.id, owed=True)
     await store.commits.record(
-        Facts(inbound=[one], callbacks=[CallbackDone(account.id, one.key, CallbackEnd.GIVEN_UP, 500, 2, START)])
+        Facts(inbound=[one], callbacks=[CallbackDone(account.id, one.key, CallbackEnd.FAILED, 500, 2, START)])
     )
     assert await store.notices.replay(None, one.key, START) == 1
     (claimed,) = await store.notices.claim(9, START, NODE)

@@ -68,6 +68,43 @@ async def test_the_oldest_due_come_first(store: Store, given: Given, account: Ac
     assert [owed.key for owed in claimed] == [messages[1].key, messages[2].key]
 
 
+async def test_some_accounts_are_claimed_so_many_each(store: Store, given: Given, account: Account) -> None:
+    other, third = await given.account("other"), await given.account("third")
+    keys: dict[int, list[int]] = {}
+    for place in range(3):
+        for owner in (account, other, third):
+            message = await ended(given, owner)
+            await store.commits.record(retry(message, START + 30 - place))
+            keys.setdefault(owner.id, []).insert(0, message.key)
+    assert await store.notices.accounts(-1, 10) == [(owner.id, START + 28) for owner in (account, other, third)]
+    assert await store.notices.accounts(account.id, 1) == [(other.id, START + 28)]
+    assert await store.notices.claim(9, START + 27, NODE, [account.id]) == []
+    claimed = await store.notices.claim(2, START + 30, NODE, [account.id, third.id])
+    assert sorted(one.key for one in claimed) == sorted(keys[account.id][:2] + keys[third.id][:2])
+    assert await store.notices.claim(9, START + 29, NODE, [account.id, third.id]) == []
+    assert await store.notices.accounts(-1, 10) == [
+        (account.id, START + 30),
+        (other.id, START + 28),
+        (third.id, START + 30),
+    ]
+    assert [one.key for one in await store.notices.claim(9, START + 30, OTHER_NODE, [third.id])] == keys[third.id][2:]
+    assert len(await store.notices.claim(9, START + 30, NODE)) == 4
+    assert await store.notices.accounts(-1, 10) == []
+
+
+async def test_whose_notice_it_is_is_known_however_it_came_to_be_owed(
+    store: Store, given: Given, account: Account
+) -> None:
+    other = await given.account("other")
+    await under_way(given, other, Delivery.ENROUTE)
+    replayed = await ended(given, account)
+    await store.commits.record(done(replayed, CallbackEnd.FAILED))
+    assert await store.notices.replay(None, None, START + 3) == 1
+    assert await store.notices.accounts(-1, 10) == [(account.id, START + 3), (other.id, START + 1)]
+    [claimed] = await store.notices.claim(9, START + 3, NODE, [account.id])
+    assert claimed.key == replayed.key
+
+
 async def test_a_failed_try_moves_the_callback(store: Store, given: Given, account: Account) -> None:
     message = await ended(given, account)
     await store.commits.record(retry(message, body=b"", attempts=0))
@@ -107,7 +144,7 @@ async def test_a_callback_that_is_over_is_owed_no_more(
 async def test_the_first_end_stays(store: Store, given: Given, account: Account) -> None:
     message = await ended(given, account)
     await store.commits.record(retry(message))
-    await store.commits.record(done(message, CallbackEnd.GIVEN_UP))
+    await store.commits.record(done(message, CallbackEnd.FAILED))
     await store.commits.record(done(message, CallbackEnd.DELIVERED))
     assert (await store.upkeep.backlog())["callbacks_failed"] == 1
     assert await store.notices.replay(None, None, START + 30) == 1
@@ -120,7 +157,7 @@ async def test_a_replay_sends_the_same_octets_with_all_its_time_again(
 ) -> None:
     message = await ended(given, account)
     await store.commits.record(retry(message, attempts=9))
-    await store.commits.record(done(message, CallbackEnd.GIVEN_UP))
+    await store.commits.record(done(message, CallbackEnd.FAILED))
     assert await store.notices.replay(None, message.key, START + 100) == 1
     assert await store.notices.next_due() == START + 100
     (owed,) = await store.notices.claim(10, START + 100, NODE)
@@ -144,7 +181,7 @@ async def test_what_is_replayed(store: Store, given: Given, account: Account) ->
     mine = [await ended(given, account) for _ in range(3)]
     theirs = await ended(given, other)
     for message in (*mine[:2], theirs):
-        await store.commits.record(done(message, CallbackEnd.GIVEN_UP))
+        await store.commits.record(done(message, CallbackEnd.FAILED))
     await store.commits.record(done(mine[2], CallbackEnd.DELIVERED))
     assert await store.notices.replay(other.id, mine[0].key, START) == 0
     assert await store.notices.replay(account.id, mine[0].key, START) == 1

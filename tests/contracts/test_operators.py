@@ -11,7 +11,7 @@ from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, OPENERS, START, Given, Opener
 
 ADA = AdminUser("ada", "hash", UserRole.ADMIN, START)
-SESSION = AdminSession(b"d" * 32, "ada", "csrf", START, START + HOUR)
+SESSION = AdminSession(b"d" * 32, "ada", "csrf", START, START + HOUR, START)
 TOKEN = AdminToken("4f1a", "billing", b"t" * 32, ("accounts:read", "topups:write"), START)
 
 
@@ -30,6 +30,16 @@ async def test_a_session_is_found_until_it_expires(store: Store) -> None:
     await store.users.open_session(SESSION)
     assert await store.users.session(SESSION.digest, START) == (SESSION, ADA)
     assert await store.users.session(SESSION.digest, SESSION.expires) is None
+    assert await store.users.session(b"e" * 32, START) is None
+
+
+async def test_the_last_use_of_a_session_is_noted_and_never_goes_back(store: Store) -> None:
+    await store.users.create(ADA)
+    await store.users.open_session(SESSION)
+    for now, used in ((START + 5, START + 5), (START + 9, START + 9), (START + 7, START + 9)):
+        await store.users.use_session(SESSION.digest, now)
+        assert await store.users.session(SESSION.digest, START) == (replace(SESSION, used=used), ADA)
+    await store.users.use_session(b"e" * 32, START)
     assert await store.users.session(b"e" * 32, START) is None
 
 

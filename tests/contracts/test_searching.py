@@ -37,16 +37,18 @@ async def end(given: Given, message: Message, state: Delivery, **fields: object)
 
 
 async def one_of_each(given: Given, account: Account) -> dict[MessageStatus, Message]:
-    """A message of each standing, a second apart."""
+    """A message of each status, a second apart."""
     found: dict[MessageStatus, Message] = {}
-    for standing in MessageStatus:
+    for status in MessageStatus:
         given.now += SECOND
-        if standing in (MessageStatus.SCHEDULED, MessageStatus.CANCELLED):
-            found[standing] = await given.scheduled(account.id)
+        if status in (MessageStatus.SCHEDULED, MessageStatus.CANCELLED):
+            found[status] = await given.scheduled(account.id)
         else:
-            found[standing] = await given.sent(account.id)
+            found[status] = await given.sent(account.id)
     cancelled, failed = found[MessageStatus.CANCELLED], found[MessageStatus.FAILED]
     await given.store.customers.cancel(account.id, cancelled.key, cancelled.tail, given.now)
+    taken = found[MessageStatus.SUBMITTED]
+    await given.store.commits.record(Facts(submissions=[Submission(account.id, taken.key, 0, 1, "id", 0, given.now)]))
     await end(given, found[MessageStatus.DELIVERED], Delivery.DELIVRD)
     await end(given, found[MessageStatus.UNDELIVERED], Delivery.UNDELIV)
     await end(given, failed, Delivery.REJECTD, failed=True, refund=failed.price)
@@ -58,16 +60,16 @@ async def test_everything_is_found_newest_first(store: Store, given: Given, acco
     messages = [await given.sent(each.id) for each in (account, other, account)]
     found = await store.messages.search(Search())
     assert found == SearchPage([Hit(message, None) for message in reversed(messages)])
-    assert found.hits[0].standing is MessageStatus.UNDER_WAY
+    assert found.hits[0].status is MessageStatus.PENDING
 
 
 async def test_messages_are_found_by_their_standing(store: Store, given: Given, account: Account) -> None:
     messages = await one_of_each(given, account)
     for owner in (None, account.id):
-        for standing, message in messages.items():
-            found = await store.messages.search(Search(account=owner, standing=standing))
-            assert keys(found.hits) == [message.key], standing
-            assert found.hits[0].standing is standing
+        for status, message in messages.items():
+            found = await store.messages.search(Search(account=owner, status=status))
+            assert keys(found.hits) == [message.key], status
+            assert found.hits[0].status is status
             assert found.more is None
         assert len((await store.messages.search(Search(account=owner))).hits) == len(messages)
 
@@ -154,8 +156,8 @@ async def test_a_number_is_found_among_messages_old_and_new(
     assert await every_page(store, number=NEAR, account=account.id, **between) == [
         each.key for each in near if each.account == account.id and between["start"] <= each.time <= between["end"]
     ]
-    assert await every_page(store, number=NEAR, standing=MessageStatus.UNDELIVERED) == [messages[-3].key]
-    assert await every_page(store, number=FAR, standing=MessageStatus.UNDELIVERED) == []
+    assert await every_page(store, number=NEAR, status=MessageStatus.UNDELIVERED) == [messages[-3].key]
+    assert await every_page(store, number=FAR, status=MessageStatus.UNDELIVERED) == []
 
 
 async def test_what_is_indexed_is_told_and_done_once(store: Store, given: Given, account: Account) -> None:
@@ -322,8 +324,8 @@ async def test_dropped_callbacks_have_ended_and_can_be_replayed(store: Store, gi
     assert await store.notices.owed(9) == []
     ended = await store.notices.ended(9)
     assert [(each.key, each.end, each.attempts, each.at) for each in ended] == [
-        (second.key, CallbackEnd.GIVEN_UP, 1, START + 20),
-        (first.key, CallbackEnd.GIVEN_UP, 0, START + 20),
+        (second.key, CallbackEnd.FAILED, 1, START + 20),
+        (first.key, CallbackEnd.FAILED, 0, START + 20),
     ]
     assert [each.key for each in await store.notices.ended(9, second.key)] == [first.key]
     assert await store.notices.replay(None, first.key, START + 30) == 1

@@ -44,7 +44,10 @@ OF_THE_ENGINE = {
 }  # fmt: skip
 """What the process that posts callbacks has no use for."""
 
-OF_CALLBACKS = {"heliograph.app.webhook_job", "heliograph.domain.limits", "heliograph.domain.signature"}
+OF_CALLBACKS = {
+    "heliograph.app.webhook_job", "heliograph.domain.limits", "heliograph.domain.port_set",
+    "heliograph.domain.signature",
+}  # fmt: skip
 """What it knows of the rings, beside its adapter."""
 
 

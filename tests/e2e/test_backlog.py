@@ -32,7 +32,7 @@ async def test_a_receiver_that_is_back_is_not_stormed(admin: Admin, data: Path) 
                 most = max(most, sink.open)
                 assert gateway.running, gateway.err
                 await asyncio.sleep(0.01)
-            await asyncio.to_thread(eventually, lambda: admin("callbacks", "status")["owed"] == 0, "none is owed")
+            await asyncio.to_thread(eventually, lambda: admin("callbacks", "status")["pending"] == 0, "none is owed")
             assert await asyncio.to_thread(gateway.stop) == 0
         assert most <= CONNECTIONS
         # those few are used again and again

@@ -54,7 +54,7 @@ def test_a_backup_overwrites_nothing(tmp_path: Path, admin: Admin) -> None:
 
 def test_what_an_empty_store_cannot_know(admin: Admin) -> None:
     assert admin("restored") == {
-        "ends": None, "unsent": 0, "scheduled": 0, "awaiting": 0, "owed": 0, "unknown": [],
+        "ends": None, "unsent": 0, "scheduled": 0, "awaiting": 0, "pending": 0, "unknown": [],
     }  # fmt: skip
     result = admin.run("restored")
     assert result.stdout == "The store has no messages.\n"

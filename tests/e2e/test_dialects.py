@@ -203,7 +203,7 @@ def test_receipts_of_every_dialect_find_their_messages(
         written = [line for line in simulator.seen() if line["event"] == "receipt"]
     assert told == {line["source_addr"]: line["state"] for line in written}
     assert set(told.values()) == {"DELIVRD", "UNDELIV"}
-    assert admin("receipts", "orphans")["receipts"] == []
+    assert admin("receipts", "unmatched")["receipts"] == []
     assert admin("inbound", "list")["messages"] == []
 
 

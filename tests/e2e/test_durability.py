@@ -62,12 +62,12 @@ def test_receipts_that_came_while_the_customer_was_away_are_posted_after_a_kill(
             with Load(gateway.url, "acme", account["api_key"], connections=4, most=50, dlr_url=dead) as load:
                 load.join()
             assert len(load.accepted) == 50
-            eventually(lambda: admin("callbacks", "status")["owed"] == 50, "50 receipts owed", pause=0.2)
+            eventually(lambda: admin("callbacks", "status")["pending"] == 50, "50 receipts owed", pause=0.2)
             gateway.kill()
         with BackgroundSink(port=away) as late, GatewayProcess(data) as gateway:
             eventually(lambda: set(load.accepted.values()) <= late.ids(), "the receipts")
             eventually(
-                lambda: admin("callbacks", "status") == {"owed": 0, "failed": 0, "receivers": []},
+                lambda: admin("callbacks", "status") == {"pending": 0, "failed": 0, "receivers": []},
                 "none owed",
                 pause=0.2,
             )

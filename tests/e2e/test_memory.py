@@ -42,6 +42,6 @@ def test_twenty_thousand_messages_pass_through(tmp_path: Path, admin: Admin, dat
         # a start does not read what is done
         with GatewayProcess(data) as gateway:
             [recovered] = [line for line in gateway.log() if line["event"] == "recovered"]
-            assert (recovered["unsent"], recovered["awaiting_receipts"], recovered["callbacks_owed"]) == (0, 0, 0)
+            assert (recovered["unsent"], recovered["awaiting_receipts"], recovered["callbacks_pending"]) == (0, 0, 0)
             assert gateway.stop() == 0
     assert admin.balance() == str(MESSAGES)

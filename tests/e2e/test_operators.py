@@ -146,7 +146,7 @@ def test_an_id_may_be_written_in_other_ways_in_receipts(
         reported_as = {line["source_addr"]: line["state"] for line in seen}
     assert told == reported_as
     assert set(told.values()) == {"DELIVRD", "UNDELIV"}
-    assert admin("receipts", "orphans")["receipts"] == []
+    assert admin("receipts", "unmatched")["receipts"] == []
 
 
 def test_who_waits_for_word_sends_nothing_twice(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import stat
 import subprocess
 from pathlib import Path
 
@@ -54,6 +55,20 @@ def test_a_second_gateway_on_the_same_data_is_refused(data: Path) -> None:
     # nor does one that was killed leave a lock behind
     with GatewayProcess(data) as gateway:
         assert gateway.stop() == 0
+
+
+def test_what_others_may_read_is_closed_to_them(data: Path) -> None:
+    with GatewayProcess(data) as gateway:
+        assert gateway.stop() == 0
+    store = data / "heliograph.db"
+    store.chmod(0o644)
+    data.chmod(0o755)
+    with GatewayProcess(data) as gateway:
+        said = [line for line in gateway.log() if line["event"] == "data.open_to_others"]
+        assert [(line["path"], line["mode"]) for line in said] == [(str(data), "755"), (str(store), "644")]
+        assert {line["problem"] for line in said} == {"others may read; closed to them now"}
+        assert gateway.stop() == 0
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (data, store)] == [0o750, 0o640]
 
 
 def test_a_port_in_use_is_said(data: Path) -> None:
@@ -117,3 +132,14 @@ def test_an_operator_who_never_answers_does_not_hold_up_a_stop(tmp_path: Path, a
             eventually(lambda: "Submitted" in customer.events(sent["Id"]), "its outcome")
             assert customer.balance() == "999"
         assert gateway.stop() == 0
+
+
+def test_the_doctor_finds_the_gateway_wherever_it_listens(data: Path, admin: Admin) -> None:
+    def told() -> str:
+        checks = json.loads(admin.run("doctor", "--no-binds", "--json").stdout)["checks"]
+        return str(next(each["detail"] for each in checks if each["check"] == "listen"))
+
+    with GatewayProcess(data) as gateway:  # on a free port, not on that of the settings
+        assert told() == f"a gateway runs on 127.0.0.1:{gateway.port} and is ready"
+        assert gateway.stop() == 0
+    assert f":{gateway.port}" not in told()

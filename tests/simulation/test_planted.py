@@ -327,6 +327,7 @@ def the_mark_of_callbacks_runs_ahead(patch: pytest.MonkeyPatch) -> None:
 @bug("nothing will make the callback of")
 def a_notice_below_the_mark_begins_without_a_row(patch: pytest.MonkeyPatch) -> None:
     def broken(self: Notifier, notice: Notice) -> None:
+        self._take(notice)
         self._next.append(notice)
 
     patch.setattr(Notifier, "owe", broken)

@@ -10,10 +10,13 @@ from urllib.parse import unquote, urlencode
 
 from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.request import AdminServices, ProbeResult
+from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
-from heliograph.app.admin.sign_in import SignIn
+from heliograph.app.admin.refusals import ViewRefusals
+from heliograph.app.admin.senders import ManageSenders
+from heliograph.app.admin.sign_in import WINDOW_S, SignIn
 from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.users import ManageUsers
@@ -29,8 +32,8 @@ from heliograph.console.request import SESSION_COOKIE, ConsoleServices, KnobView
 from heliograph.http.asgi import Asgi, Event
 from heliograph.runtime.recent_activity import RecentActivity
 from tests.support.connectors import kinds, smpp_connector
-from tests.support.gateway import START, Gateway, open_gateway
-from tests.support.secrets import CountingSecrets
+from tests.support.gateway import START, Gateway, failure_register, open_gateway
+from tests.support.secrets import CountingSecrets, rehash
 
 ADDRESS = "192.0.2.7"
 
@@ -240,12 +243,16 @@ class AdminHouse:
         return answered
 
 
+async def no_pause(_: float) -> None:
+    """Waits for no time at all."""
+
+
 async def open_house() -> AdminHouse:
     gateway = await open_gateway()
     secrets = CountingSecrets()
     probed: list[Connector] = []
 
-    async def verify(hashed: str, password: str) -> bool:
+    async def verify(hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:
         return secrets.verify_password(hashed, password)
 
     async def probe(connector: Connector) -> ProbeResult:
@@ -257,13 +264,24 @@ async def open_house() -> AdminHouse:
 
     store, clock = gateway.store, gateway.clock
     admin = AdminServices(
-        sign_in=SignIn(store, secrets, clock, verify),
+        sign_in=SignIn(
+            store,
+            secrets,
+            clock,
+            verify,
+            failure_register(clock, WINDOW_S),
+            no_pause,
+            rehash(secrets, store),
+        ),
         manage=Manage(store, secrets, clock, kinds()),
         inbound=ManageInbound(store, clock),
         suppressions=ManageSuppressions(store, clock),
         templates=ManageTemplates(store, clock),
+        senders=ManageSenders(store, clock),
         conversations=Conversations(store),
+        refusals=ViewRefusals(store, clock),
         views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),
+        audit_proof=AuditProof(store, clock),
         journal=gateway.journal,
         probe=probe,
         carrier_states=carrier_states,

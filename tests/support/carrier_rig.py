@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from heliograph.adapters.smpp.carrier import SmppCarrier
@@ -12,6 +12,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accepted, Incoming, Outcome, Part, Report, Unknown
 from heliograph.domain.extras import NONE, Extras
+from heliograph.domain.host import AllowedHosts
 from heliograph.domain.message import Kind
 from heliograph.domain.repertoire import PLAIN, Repertoire
 from heliograph.domain.segment import split
@@ -166,10 +167,17 @@ def singles(count: int, destination: str = "") -> list[Part]:
 class Rig:
     """A carrier under test and its notes. Drains the carrier when the test is over."""
 
-    def __init__(self, connector: Connector, timings: Timings = QUICK) -> None:
+    def __init__(self, connector: Connector, timings: Timings = QUICK, allowed: Sequence[str] = ()) -> None:
         self.events = NotedEvents()
         self.journal = NotedJournal()
-        self.carrier = SmppCarrier(connector, self.events, clock=RealClock(), journal=self.journal, timings=timings)
+        self.carrier = SmppCarrier(
+            connector,
+            self.events,
+            clock=RealClock(),
+            journal=self.journal,
+            timings=timings,
+            allowed=AllowedHosts(allowed),
+        )
         self.events.carrier = self.carrier
 
     async def __aenter__(self) -> Self:

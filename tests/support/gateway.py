@@ -19,22 +19,25 @@ from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, Facts, InboundMessage
 from heliograph.app.inbound.pull import Pulling
 from heliograph.app.inbound.suppression_list import SuppressionList
+from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending.authenticate import Authenticator
 from heliograph.app.sending.browse import Browse
 from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.failure_register import FailureRegister
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
 from heliograph.domain.ids import IdSequence
-from heliograph.domain.limits import LIST_INTERVAL_S
+from heliograph.domain.limits import LIST_INTERVAL_S, LOGIN_WINDOW_S
 from heliograph.domain.money import parse_credits
 from heliograph.http.asgi import Asgi, Event, Scope
 from heliograph.runtime.long_polls import LongPolls
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
+from tests.support.secrets import rehash
 
 START = 1_800_000_000_000
 """2027-01-15 08:00:00 UTC, in milliseconds."""
@@ -61,6 +64,11 @@ class HandClock:
         self.ms += round(seconds * 1000)
 
 
+def failure_register(clock: HandClock, window: float) -> FailureRegister:
+    """A register of nobody's failures."""
+    return FailureRegister("test", window, bytes(32), clock.now)
+
+
 class PlainSecrets:
     """Verifiers that are quick and prove nothing."""
 
@@ -72,7 +80,10 @@ class PlainSecrets:
 
     def verify_password(self, hashed: str, password: str) -> bool:
         self.verified += 1
-        return hashed == self.hash_password(password)
+        return hashed.removeprefix("old ") == self.hash_password(password)
+
+    def is_outdated(self, hashed: str) -> bool:
+        return hashed.startswith("old ")
 
     def token(self, octets: int) -> str:
         return "t" * octets
@@ -290,7 +301,9 @@ async def open_gateway(
         await asyncio.sleep(0)
         return secrets.verify_password(hashed, password)
 
-    authenticator = Authenticator(directory, secrets, verify)
+    authenticator = Authenticator(
+        directory, secrets, verify, failure_register(clock, LOGIN_WINDOW_S), rehash(secrets, store)
+    )
     composer = Composer(directory, forbidden, rules or SendRules())
     intake = PromptIntake(store, clock)
     sending = Sending(composer, store.customers, intake, clock)
@@ -308,6 +321,7 @@ async def open_gateway(
             clock,
             journal,
             store.upkeep.probe,
+            Refusals(),
             "test",
             max_body,
         )

@@ -1,5 +1,6 @@
 """Accounts, the network and users in the in-memory store."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,17 @@ from heliograph.app.configuration import (
     Tables,
 )
 from heliograph.app.ports import ConnectorReport
-from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, Usage
+from heliograph.app.records import (
+    AdminSession,
+    AdminToken,
+    AdminUser,
+    AuditEntry,
+    AuditHead,
+    AuditLink,
+    AuditQuery,
+    Usage,
+)
+from heliograph.domain.audit_chain import details_text, entry_hash
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind
 from tests.support.memory_rows import MemoryPart
@@ -67,6 +78,15 @@ class MemoryAccounts(MemoryPart):
         rows = self._open()
         by_name = sorted(rows.accounts.values(), key=lambda account: account.name)
         return [(replace(account), rows.balances[account.id]) for account in by_name]
+
+    async def without_credit(self, limit: int) -> list[str]:
+        rows = self._open()
+        owing = [
+            account.name
+            for account in rows.accounts.values()
+            if not account.suspended and rows.balances[account.id] + account.credit_limit <= 0
+        ]
+        return sorted(owing)[:limit]
 
     async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
         rows = self._open()
@@ -147,6 +167,7 @@ class MemoryNetwork(MemoryPart):
             sorted(map(replace, rows.numbers.values()), key=lambda each: (each.number, each.keyword, each.id)),
             {each.account: _owner(rows.accounts[each.account]) for each in rows.numbers.values()},
             [replace(template) for _, template in sorted(rows.templates.items())],
+            [replace(sender) for _, sender in sorted(rows.senders.items())],
         )
 
     async def add_connector(self, connector: Connector) -> Connector:
@@ -305,6 +326,11 @@ class MemoryUsers(MemoryPart):
             return None
         return replace(found), replace(people.users[found.user])
 
+    async def use_session(self, digest: bytes, now: int) -> None:
+        found = self._place.staff().sessions.get(digest)
+        if found is not None and found.used < now:
+            found.used = now
+
     async def close_session(self, digest: bytes) -> None:
         self._place.staff().sessions.pop(digest, None)
 
@@ -342,8 +368,18 @@ class MemoryAuditLog(MemoryPart):
     """`app.ports.AuditLog`."""
 
     async def append(self, deed: AuditEntry) -> None:
-        deeds = self._place.staff().deeds
-        deeds.append(replace(deed, key=len(deeds) + 1))
+        staff = self._place.staff()
+        key = staff.head.key + 1
+        texts = (deed.actor, deed.action, deed.target, details_text(deed.details), deed.address)
+        chained = entry_hash(staff.head.hash, key, deed.at, texts)
+        staff.deeds.append(AuditLink(key, deed.at, *texts, chained))
+        staff.head = AuditHead(key, chained)
+
+    async def head(self) -> AuditHead:
+        return self._place.staff().head
+
+    async def links(self, after: int, limit: int) -> list[AuditLink]:
+        return [replace(deed) for deed in self._place.staff().deeds if deed.key > after][:limit]
 
     async def find(self, query: AuditQuery) -> list[AuditEntry]:
         found = [
@@ -354,4 +390,7 @@ class MemoryAuditLog(MemoryPart):
             and deed.action.startswith(query.action)
             and query.target in ("", deed.target)
         ]
-        return [replace(deed) for deed in found[: query.limit]]
+        return [
+            AuditEntry(deed.at, deed.actor, deed.action, deed.target, json.loads(deed.details), deed.address, deed.key)
+            for deed in found[: query.limit]
+        ]

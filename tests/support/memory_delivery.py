@@ -30,6 +30,7 @@ from heliograph.app.records import (
     CallbackView,
     MessageRecord,
 )
+from heliograph.domain.allowance import Allowance
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import LISTED, TABLE, State, Trigger
 from heliograph.domain.money import EntryKind
@@ -61,6 +62,22 @@ def _check(value: object, *, is_content: bool = False) -> None:
     elif is_dataclass(value):
         for each in fields(value):
             _check(getattr(value, each.name), is_content=each.name == "content")
+
+
+def allowance_of(rows: Rows, account: int) -> Allowance:
+    """The limits of an account, with what is used of them and what waits as it is now."""
+    found = rows.accounts.get(account)
+    if found is None:
+        return Allowance()
+    waiting = sum(row.node is None and rows.messages[key].account == account for key, row in rows.queue.items())
+    used = rows.used.get(account, Allowance())
+    return replace(
+        used,
+        daily_messages=found.daily_messages,
+        daily_spend=found.daily_spend,
+        max_waiting=found.max_waiting,
+        waiting=waiting,
+    )
 
 
 def _claimable(rows: Rows) -> list[QueueRow | RetryRow | PartRow]:
@@ -146,6 +163,19 @@ class MemoryCommits(MemoryReading):
         if accept.total - saved > rows.balances[account.id] + account.credit_limit:
             accept.verdict = Verdict.TOO_LITTLE_CREDIT
             return
+        if not accept.exempt:
+            going = [message for number, message in enumerate(accept.messages) if number not in barred]
+            allowance = allowance_of(rows, account.id)
+            allowance.turn(accept.day_ends)
+            waiting = sum(message.queued or message.state != State.SENT for message in accept.messages)
+            overrun = allowance.overrun(len(going), accept.total - saved, waiting)
+            if allowance.daily_messages or allowance.daily_spend or allowance.max_waiting:
+                rows.used[account.id] = allowance
+            if overrun is not None:
+                accept.verdict = Verdict[overrun.name]
+                return
+            if account.id in rows.used:
+                allowance.use(len(going), accept.total - saved, waiting)
         for number in barred:
             message = accept.messages[number]
             message.state, message.price, message.queued = State.FAILED, 0, False
@@ -361,7 +391,7 @@ class MemoryReceipts(MemoryReading):
 class MemoryNotices(MemoryReading):
     """`app.ports.Notices`."""
 
-    async def claim(self, limit: int, now: int, node: int) -> list[Notice]:
+    async def claim(self, limit: int, now: int, node: int, accounts: Sequence[int] = ()) -> list[Notice]:
         rows = self._open()
         due = sorted(
             (row.due, key)
@@ -372,11 +402,25 @@ class MemoryNotices(MemoryReading):
             and (key < 0 or key in rows.finals or key in rows.inbound)
         )
         owed = []
-        for _, key in due[:limit]:
+        left = dict.fromkeys(accounts, limit)
+        for _, key in due if accounts else due[:limit]:
+            account = self._subject(rows, key).account
+            if accounts and not left.get(account):
+                continue
+            left[account] = left.get(account, 0) - 1
             row = rows.retries[key]
             row.node = node
             owed.append(self._notice(rows, key, row.first, row.attempts, row.body))
         return owed
+
+    async def accounts(self, beyond: int, limit: int) -> list[tuple[int, int]]:
+        rows = self._open()
+        first: dict[int, int] = {}
+        for key, row in rows.retries.items():
+            account = self._subject(rows, key).account
+            if row.node is None and row.due is not None and account > beyond:
+                first[account] = min(row.due, first.get(account, row.due))
+        return sorted(first.items())[:limit]
 
     async def next_due(self) -> int | None:
         rows = self._open().retries.values()
@@ -425,7 +469,7 @@ class MemoryNotices(MemoryReading):
             if retry is not None and retry.node is None and retry.due is not None:
                 rows.callbacks.setdefault(
                     key,
-                    CallbackDone(self._subject(rows, key).account, key, CallbackEnd.GIVEN_UP, 0, retry.attempts, now),
+                    CallbackDone(self._subject(rows, key).account, key, CallbackEnd.FAILED, 0, retry.attempts, now),
                 )
                 retry.due = None
                 dropped += 1
@@ -437,6 +481,9 @@ class MemoryCustomers(MemoryReading):
 
     async def balance(self, account: int) -> int:
         return self._open().balances.get(account, 0)
+
+    async def allowance(self, account: int) -> Allowance:
+        return allowance_of(self._open(), account)
 
     async def message(self, account: int, key: int, tail: int) -> Message | None:
         message = self._open().messages.get(key)

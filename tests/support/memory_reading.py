@@ -116,7 +116,9 @@ class MemoryReading(MemoryPart):
 
     def _hit(self, rows: Rows, message: Message) -> Hit:
         end = rows.finals.get(message.key)
-        return Hit(replace(message), None if end is None else end.state, "" if end is None else end.err)
+        taken = sum(of == message.key and each.status == 0 for (of, _), each in rows.sent.items())
+        state, err = (None, "") if end is None else (end.state, end.err)
+        return Hit(replace(message), state, err, taken >= message.segments)
 
     def _hits(self, rows: Rows, keys: Iterable[int], limit: int) -> list[Hit]:
         return [self._hit(rows, rows.messages[key]) for key in list(keys)[:limit]]
@@ -171,7 +173,7 @@ class MemoryMessages(MemoryReading):
                 continue
             looked += 1
             hit = self._hit(rows, message)
-            fits = message.destination.startswith(search.number) and search.standing in (None, hit.standing)
+            fits = message.destination.startswith(search.number) and search.status in (None, hit.status)
             if fits and len(hits) == search.limit:
                 last = hits[-1].message
                 return SearchPage(hits, (last.time, last.key))

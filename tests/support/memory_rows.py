@@ -10,6 +10,7 @@ from heliograph.app.configuration import (
     LedgerEntry,
     MessageTemplate,
     Price,
+    RegisteredSender,
     Route,
 )
 from heliograph.app.facts import (
@@ -24,7 +25,20 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.ports import ConnectorReport, Unavailable
-from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry
+from heliograph.app.records import (
+    AdminSession,
+    AdminToken,
+    AdminUser,
+    AuditHead,
+    AuditLink,
+    RefusalCount,
+    RefusedRequest,
+    SignInFailure,
+    SignInPlace,
+)
+from heliograph.domain.allowance import Allowance
+from heliograph.domain.audit_chain import GENESIS
+from heliograph.domain.error import Reason
 from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.receipt import Delivery
@@ -109,6 +123,8 @@ class Rows:
     accounts: dict[int, Account] = field(default_factory=dict)
     keys: list[ApiKey] = field(default_factory=list)
     balances: dict[int, int] = field(default_factory=dict)
+    used: dict[int, Allowance] = field(default_factory=dict)
+    """What accounts have used of their limits."""
     ledger: list[LedgerEntry] = field(default_factory=list)
     last_list: dict[int, int] = field(default_factory=dict)
     connectors: dict[int, Connector] = field(default_factory=dict)
@@ -131,6 +147,7 @@ class Rows:
     retries: dict[int, RetryRow] = field(default_factory=dict)
     numbers: dict[int, InboundNumber] = field(default_factory=dict)
     templates: dict[str, MessageTemplate] = field(default_factory=dict)
+    senders: dict[tuple[int, str], RegisteredSender] = field(default_factory=dict)
     inbound: dict[int, InboundMessage] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
     """Places of inbound messages among their account's, by key."""
@@ -139,6 +156,11 @@ class Rows:
     inbound_parts: dict[tuple[PartSet, int], PartRow] = field(default_factory=dict)
     unanswered: dict[int, UnansweredRow] = field(default_factory=dict)
     suppressions: dict[tuple[int, str], Suppression] = field(default_factory=dict)
+    refusal_counts: dict[tuple[int, Reason, int], RefusalCount] = field(default_factory=dict)
+    refused_requests: list[RefusedRequest] = field(default_factory=list)
+    sign_in_failures: list[SignInFailure] = field(default_factory=list)
+    sign_in_places: dict[tuple[str, bytes], SignInPlace] = field(default_factory=dict)
+    sign_in_key: bytes = b""
     marks: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     given: dict[str, int] = field(default_factory=dict)
@@ -176,7 +198,8 @@ class People:
     users: dict[str, AdminUser] = field(default_factory=dict)
     sessions: dict[bytes, AdminSession] = field(default_factory=dict)
     tokens: dict[str, AdminToken] = field(default_factory=dict)
-    deeds: list[AuditEntry] = field(default_factory=list)
+    deeds: list[AuditLink] = field(default_factory=list)
+    head: AuditHead = field(default_factory=lambda: AuditHead(0, GENESIS))
 
 
 class MemoryState:

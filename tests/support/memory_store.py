@@ -23,7 +23,10 @@ from tests.support.memory_delivery import (
 )
 from tests.support.memory_inbound import MemoryInbound, MemoryPulls
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
+from tests.support.memory_refusals import MemoryRefusedRequests
 from tests.support.memory_rows import MemoryPart, MemoryState, Rows
+from tests.support.memory_senders import MemorySenders
+from tests.support.memory_sign_ins import MemorySignIns
 from tests.support.memory_suppressions import MemorySuppressions
 
 
@@ -69,10 +72,13 @@ class MemoryStore:
         self.accounts: ports.Accounts = MemoryAccounts(place)
         self.network: ports.Network = MemoryNetwork(place)
         self.templates: ports.Templates = MemoryTemplates(place)
+        self.senders: ports.Senders = MemorySenders(place)
         self.users: ports.Users = MemoryUsers(place)
         self.tokens: ports.Tokens = MemoryTokens(place)
+        self.sign_ins: ports.SignIns = MemorySignIns(place)
         self.audit_log: ports.AuditLog = MemoryAuditLog(place)
         self.messages: ports.Messages = MemoryMessages(place)
+        self.refused_requests: ports.RefusedRequests = MemoryRefusedRequests(place)
         self.upkeep: ports.Upkeep = MemoryUpkeep(place)
         self.leases: ports.Leases | None = None
         for port, part in list(vars(self).items()):

@@ -22,15 +22,25 @@ def withdraw(place: MemoryState, key: int, at: int) -> None:
     place.enter(message.account, EntryKind.REFUND, message.price, key, at, "opted out")
 
 
+def withdraw_waiting(place: MemoryState, keys: Sequence[int], at: int) -> None:
+    """Withdraws messages."""
+    for key in keys:
+        withdraw(place, key, at)
+
+
 def suppress(place: MemoryState, account: int, number: str, at: int, source: str) -> bool:
     rows = place.rows
     if (account, number) in rows.suppressions:
         return False
     rows.suppressions[account, number] = Suppression(number, at, source)
-    for key, row in sorted(rows.queue.items()):
-        message = rows.messages[key]
-        if (message.account, message.destination) == (account, number) and row.node is None and is_whole(place, key):
-            withdraw(place, key, at)
+    waiting = [
+        key
+        for key, row in sorted(rows.queue.items())
+        if (rows.messages[key].account, rows.messages[key].destination) == (account, number)
+        and row.node is None
+        and is_whole(place, key)
+    ]
+    withdraw_waiting(place, waiting, at)
     return True
 
 

@@ -62,6 +62,7 @@ BEGIN
         EXECUTE format('ALTER SEQUENCE %I RESTART', name);
     END LOOP;
     INSERT INTO revision VALUES (0);
+    INSERT INTO deed_head VALUES (1, 0, decode(repeat('00', 32), 'hex'));
 END $$;
 """
 
@@ -300,3 +301,11 @@ class PostgresOpener:
             if self.url is None:
                 self.url = await server().lent(self)
         return await PostgresStore.open(self.url, limits=AMPLE)
+
+    async def execute(self, text: str) -> None:
+        """Runs a statement of SQL behind the store's back."""
+        db = await asyncpg.connect(self.url)
+        try:
+            await db.execute(f"SET search_path = heliograph; {text}")
+        finally:
+            await db.close()

@@ -26,6 +26,11 @@ _WATCHMAN = 'read -r never; kill -9 "-$0" 2>/dev/null'
 
 Found = TypeVar("Found")
 
+_LOOPBACK = {
+    "HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+}
+"""The settings by which receipts may be posted to receivers of the test."""
+
 
 def eventually(look: Callable[[], Found], what: str, seconds: float = PATIENCE_S, pause: float = 0.02) -> Found:
     """Polls `look` until its result is true, and returns that. Fails the test after `seconds`."""
@@ -174,8 +179,7 @@ class GatewayProcess(Process):
     ) -> None:
         self.data = data
         command = [str(PROGRAM), "serve", "--data", str(data), "--listen", f"{host}:{port}", "--json"]
-        loopback = {"HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"}
-        super().__init__(data.parent, name, [*command, "--dev"] if dev else command, loopback | dict(settings or {}))
+        super().__init__(data.parent, name, [*command, "--dev"] if dev else command, _LOOPBACK | dict(settings or {}))
         try:
             self.url: str = json.loads(self.first_line())["url"]
         except BaseException:
@@ -270,7 +274,7 @@ class Admin:
         """Runs a command, whether or not it succeeds."""
         return subprocess.run(
             [str(PROGRAM), *arguments, "--data", str(self.data)],
-            env=clean_environment(self._settings),
+            env=clean_environment(_LOOPBACK | dict(self._settings or {})),
             capture_output=True,
             text=True,
             timeout=COMMAND_S,

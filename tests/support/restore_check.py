@@ -29,7 +29,7 @@ def compare_restored(
     told = admin("restored")
     assert told["ends"] <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     assert len(told["unknown"]) == 6
-    assert told["unsent"] + told["awaiting"] + told["owed"] > 0
+    assert told["unsent"] + told["awaiting"] + told["pending"] > 0
     sent_before = Counter(simulator.destinations())
     with GatewayProcess(data, settings=settings, name="restored") as gateway:
         with Customer(gateway.url, "acme", account["api_key"]) as customer:
@@ -40,7 +40,7 @@ def compare_restored(
         # all that it knows is sent, and what it had not heard of yet was sent again
         eventually(lambda: known <= set(simulator.destinations()), "all are sent")
         eventually(lambda: admin("restored")["unsent"] == 0, "nothing is to be sent", pause=0.5)
-        eventually(lambda: admin("restored")["owed"] == 0, "no receipt is owed", pause=0.5)
+        eventually(lambda: admin("restored")["pending"] == 0, "no receipt is owed", pause=0.5)
         assert gateway.stop() == 0
     again = Counter(simulator.destinations()) - sent_before
     assert sum(again.values()) <= told["unsent"]

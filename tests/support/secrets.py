@@ -1,5 +1,17 @@
 """Secrets for tests."""
 
+from heliograph.app.ports import Secrets, Store
+from heliograph.app.sending.rehash import Rehash
+
+
+def rehash(secrets: Secrets, store: Store) -> Rehash:
+    """Makes hashes anew at once."""
+
+    async def hashed(password: str) -> str:
+        return secrets.hash_password(password)
+
+    return Rehash(secrets, hashed, store.sign_ins)
+
 
 class CountingSecrets:
     """Secrets that can be foretold, each another one."""
@@ -11,7 +23,10 @@ class CountingSecrets:
         return f"hash of {password}"
 
     def verify_password(self, hashed: str, password: str) -> bool:
-        return hashed == f"hash of {password}"
+        return hashed.removeprefix("old ") == f"hash of {password}"
+
+    def is_outdated(self, hashed: str) -> bool:
+        return hashed.startswith("old ")
 
     def token(self, octets: int) -> str:
         return self.octets(octets).hex()

@@ -42,10 +42,8 @@ async def _to_its_end(ask: Callable[[], Awaitable[Found]], *, begun: bool) -> Fo
             await asyncio.sleep(RETRY_S)
 
 
-_PORTS = (
-    "commits", "queue", "receipts", "notices", "customers", "accounts", "network", "users", "tokens", "audit_log",
-    "messages", "upkeep", "inbound", "suppressions",
-)  # fmt: skip
+_PORTS = tuple(Store.__annotations__)
+"""The ports of a store: a new one is the first shard's until something is said of it here."""
 
 
 def divide(facts: Facts, firsts: Sequence[int]) -> tuple[list[Facts], Facts]:
@@ -209,8 +207,17 @@ class Shards:
 
     # --- callbacks
 
-    async def notices_claim(self, limit: int, now: int, node: int) -> list[Notice]:
-        return await self._up_to(limit, lambda store, n: store.notices.claim(n, now, node))
+    async def notices_claim(self, limit: int, now: int, node: int, accounts: Sequence[int] = ()) -> list[Notice]:
+        if not accounts:
+            return await self._up_to(limit, lambda store, n: store.notices.claim(n, now, node))
+        found: list[Notice] = []
+        for store in self._in_turn():
+            found += await _to_its_end(partial(store.notices.claim, limit, now, node, accounts), begun=bool(found))
+        return found
+
+    async def notices_accounts(self, beyond: int, limit: int) -> list[tuple[int, int]]:
+        each = await self._each(lambda store: store.notices.accounts(beyond, limit))
+        return sorted(found for one in each for found in one)[:limit]
 
     async def notices_next_due(self) -> int | None:
         found = await self._each(lambda store: store.notices.next_due())

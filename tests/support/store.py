@@ -1,5 +1,6 @@
 """Offers the stores to test against, and `Given`, which sets up the data that a test begins with."""
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,6 +42,15 @@ class SqliteOpener:
 
     async def __call__(self) -> SqliteStore:
         return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=False)
+
+    async def execute(self, text: str) -> None:
+        """Runs a statement of SQL behind the store's back."""
+        db = sqlite3.connect(self.path)
+        try:
+            with db:
+                db.execute(text)
+        finally:
+            db.close()
 
 
 class LoopOpener(SqliteOpener):

@@ -11,8 +11,10 @@ SECRET = b"s" * 32
 FORM = "application/x-www-form-urlencoded"
 
 
-def make_job(key: int, url: str, body: bytes = b"id=1&err=000", secrets: tuple[bytes, ...] = (SECRET,)) -> WebhookJob:
-    return WebhookJob(key, f"dlr_{key}", url, body, FORM, secrets)
+def make_job(
+    key: int, url: str, body: bytes = b"id=1&err=000", secrets: tuple[bytes, ...] = (SECRET,), account: int = 1
+) -> WebhookJob:
+    return WebhookJob(key, f"dlr_{key}", url, body, FORM, secrets, account=account)
 
 
 async def until(condition: Callable[[], bool]) -> None:

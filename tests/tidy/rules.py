@@ -39,7 +39,9 @@ WITHOUT_SUBJECT = frozenset(
 )
 """First words of a docstring that leave its reader to find out what is meant."""
 
-HOT = frozenset(["record", "record_inbound", "record_consents", "statement", "statements", "encoding", "money"])
+HOT = frozenset(
+    ["allowances", "record", "record_inbound", "record_consents", "statement", "statements", "encoding", "money"]
+)
 """Modules of a store whose SQL stands beside the code: what each commit goes through."""
 
 SQL = re.compile(r"\s*(WITH\s+\w+|SELECT|INSERT\s+INTO|UPDATE\s+\w+|DELETE\s+FROM)\s")

@@ -19,8 +19,6 @@ from heliograph.domain.error import Fault
 from heliograph.http.asgi import Headers, Receive, Scope, Send, respond
 from heliograph.http.body import BodyTooLarge, ClientGone, read_body
 
-MAX_BODY_OCTETS = 1 << 20
-
 STORE_PAUSE_S = 2
 """Value of `Retry-After` while the store cannot be used."""
 
@@ -83,10 +81,11 @@ class AdminApi:
             if media != b"application/json":
                 raise Fault(error.MEDIA_TYPE, "The body is to be JSON: application/json.")
             try:
-                body = await read_body(receive, MAX_BODY_OCTETS)
+                body = await read_body(receive, operation.octets)
             except BodyTooLarge as problem:
                 raise Fault(error.TOO_LARGE, str(problem)) from None
             request.body = decode(body, operation.reads)
+            actor.need_all(request.given(), operation.scopes)
         return operation.status, _encode(await operation.run(request))
 
     def _find(self, path: str, method: str, headers: Headers) -> Found:

@@ -4,12 +4,10 @@ from collections.abc import Iterable
 
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import ConnectorReport
-
-FRESH_MS = 20_000
-"""Age from which on a report is stale: a running gateway would have written a newer one."""
+from heliograph.app.ports.carrier_state import FRESH_MS
 
 
-def standing(connector: Connector, reports: Iterable[ConnectorReport], now: int) -> str:
+def summed_up(connector: Connector, reports: Iterable[ConnectorReport], now: int) -> str:
     """Over all nodes that spoke of late: bound, N of M bound, silent, bound and N silent, not bound, wrong credentials,
     disabled, no gateway."""
     said = [each.state for each in reports if each.connector == connector.id and now - each.at < FRESH_MS]

@@ -2,7 +2,7 @@
 
 from msgspec import UNSET, Struct
 
-from heliograph.admin_api import serialize, shapes
+from heliograph.admin_api import account_shapes, serialize, shapes
 from heliograph.admin_api.request import AdminRequest, credits_of, texts_of
 from heliograph.app.records import AuditQuery
 from heliograph.domain.calendar import format_utc
@@ -13,18 +13,18 @@ MAX_DAYS = 31
 
 
 async def list_accounts(request: AdminRequest) -> Struct:
-    return shapes.AccountsShape([serialize.account(*each) for each in await request.manage.accounts()])
+    return account_shapes.AccountsShape([serialize.account(*each) for each in await request.manage.accounts()])
 
 
 async def open_account(request: AdminRequest) -> Struct:
-    body: shapes.NewAccountShape = request.body
+    body: account_shapes.NewAccountShape = request.body
     made = await request.manage.create_account(
         body.name,
         credits_of("credit", body.credit),
         texts_of(body, but=("name", "credit", "price")),
         None if body.price is UNSET else credits_of("price", body.price),
     )
-    return shapes.OpenedAccount(
+    return account_shapes.OpenedAccount(
         made.account.name, made.password, made.api_key, made.key_id, made.signing_secret, format_credits(made.balance)
     )
 
@@ -39,16 +39,16 @@ async def set_account(request: AdminRequest) -> Struct:
 
 
 async def top_up(request: AdminRequest) -> Struct:
-    body: shapes.TopUp = request.body
+    body: account_shapes.TopUp = request.body
     balance = await request.manage.top_up(request.path["name"], credits_of("amount", body.amount), body.note)
-    return shapes.BalanceShape(format_credits(balance))
+    return account_shapes.BalanceShape(format_credits(balance))
 
 
 async def ledger(request: AdminRequest) -> Struct:
     limit = request.number("limit", 50, PAGE)
     entries = await request.manage.ledger(request.path["name"], limit, request.key("cursor"))
     more = str(entries[-1].key) if len(entries) == limit else None
-    return shapes.Ledger(
+    return account_shapes.Ledger(
         [serialize.entry(entry) for entry in entries],
         more,
     )
@@ -58,9 +58,9 @@ async def usage(request: AdminRequest) -> Struct:
     days = request.number("days", 1, MAX_DAYS)
     view = await request.manage.account(request.path["name"])
     period = await request.views.usage(view.account.id, days)
-    return shapes.UsageOfAccount(
+    return account_shapes.UsageOfAccount(
         [
-            shapes.Span(
+            account_shapes.Span(
                 format_utc(each.at),
                 each.requests,
                 format_credits(each.charged),
@@ -73,25 +73,29 @@ async def usage(request: AdminRequest) -> Struct:
 
 
 async def new_password(request: AdminRequest) -> Struct:
-    return shapes.NewSecret(await request.manage.new_password(request.path["name"]))
+    return account_shapes.NewSecret(await request.manage.new_password(request.path["name"]))
 
 
 async def new_signing_secret(request: AdminRequest) -> Struct:
-    return shapes.NewSecret(await request.manage.new_signing_secret(request.path["name"]))
+    return account_shapes.NewSecret(await request.manage.new_signing_secret(request.path["name"]))
 
 
 async def list_keys(request: AdminRequest) -> Struct:
-    return shapes.Keys([serialize.key(key) for key in await request.manage.keys(request.path["name"])])
+    return account_shapes.Keys([serialize.key(key) for key in await request.manage.keys(request.path["name"])])
 
 
 async def create_key(request: AdminRequest) -> Struct:
-    made = await request.manage.create_key(request.path["name"])
-    return shapes.CreatedKey(made.key_id, made.api_key)
+    made = await request.manage.create_key(request.path["name"], request.query.get("expires", ""))
+    return account_shapes.CreatedKey(made.key_id, made.api_key, serialize.maybe_moment(made.expires))
 
 
 async def revoke_key(request: AdminRequest) -> Struct:
     await request.manage.revoke_key(request.path["name"], request.path["id"])
     return shapes.DoneShape()
+
+
+async def audit_head(request: AdminRequest) -> Struct:
+    return shapes.AuditHeadShape(**(await request.services.audit_proof.head()).as_object())
 
 
 async def audit(request: AdminRequest) -> Struct:

@@ -70,7 +70,7 @@ def _operation(operation: AdminOperation) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": operation.run.__name__,
         "summary": operation.summary,
-        "description": f"Takes the scope `{operation.scope.value}`.",
+        "description": _scopes(operation),
         "tags": [operation.group],
         "security": [{"token": [operation.scope.value]}],
         "responses": {
@@ -91,6 +91,11 @@ def _operation(operation: AdminOperation) -> dict[str, Any]:
             "content": {"application/json": {"schema": _ref(operation.reads)}},
         }
     return found
+
+
+def _scopes(operation: AdminOperation) -> str:
+    fields = [f"`{scope.value}` for `{field}`" for field, scope in operation.scopes.items()]
+    return f"Takes the scope `{operation.scope.value}`" + "".join(f"; {each}" for each in fields) + "."
 
 
 def _faults(operation: AdminOperation) -> dict[str, Any]:

@@ -8,9 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from heliograph.admin_api import (
+    account_shapes,
     customers,
     inbound,
     network,
+    refusal_shapes,
+    refusals,
+    sender_shapes,
+    senders,
     shapes,
     suppression_shapes,
     suppressions,
@@ -20,9 +25,12 @@ from heliograph.admin_api import (
 )
 from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.request import AdminRequest
+from heliograph.app.admin.fields import OPENING, own_scopes
+from heliograph.app.admin.refusals import MOST_HOURS
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
-from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry
+from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry, Reason
+from heliograph.domain.sender_state import SenderState
 from heliograph.domain.status import MessageStatus
 
 ROOT = "/admin/v1"
@@ -52,6 +60,10 @@ class AdminOperation:
     faults: tuple[Entry, ...] = ()
     """Beyond those that every operation has."""
     status: int = 200
+    octets: int = 1 << 20
+    """The largest body."""
+    scopes: Mapping[str, Scope] = field(default_factory=dict)
+    """Scopes that fields of the body take beside `scope`, where they are given and not left at their default."""
 
     @property
     def group(self) -> str:
@@ -67,8 +79,12 @@ _GOES_ON = "Goes on after an earlier answer: its `cursor`."
 _LINE = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18})?$"})
 _CURSOR = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
 _DAYS = QueryParameter("days", "How far back; up to two days by the hour.", _whole(customers.MAX_DAYS))
+_EXPIRES = QueryParameter(
+    "expires", "When it ends: days from now such as `90d`, a date, or ISO 8601. Left out, it does not."
+)
 _STATUSES = [each.value for each in MessageStatus]
-_STANDING = QueryParameter("standing", "How far they are.", {"type": "string", "enum": _STATUSES})
+_STATUS = QueryParameter("status", "How far they are.", {"type": "string", "enum": _STATUSES})
+_TRUTH = {"type": "string", "enum": ["true", "false"]}
 _NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{6,14}$"}
 _MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = QueryParameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
@@ -79,29 +95,31 @@ _FIRST: tuple[AdminOperation, ...] = (
         traffic.overview, shapes.Overview),
     # accounts
     AdminOperation("GET", "/accounts", Scope.READ_ACCOUNTS, "Every account with its balance",
-        customers.list_accounts, shapes.AccountsShape),
+        customers.list_accounts, account_shapes.AccountsShape),
     AdminOperation("POST", "/accounts", Scope.WRITE_ACCOUNTS, "Open an account",
-        customers.open_account, shapes.OpenedAccount, shapes.NewAccountShape, (), (INVALID, CONFLICT), 201),
+        customers.open_account, account_shapes.OpenedAccount, account_shapes.NewAccountShape, (), (INVALID, CONFLICT),
+        201, scopes=own_scopes() | OPENING),
     AdminOperation("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, "One account with its keys",
-        customers.get_account, shapes.AccountWithKeys, None, (), (NOT_FOUND,)),
+        customers.get_account, account_shapes.AccountWithKeys, None, (), (NOT_FOUND,)),
     AdminOperation("PATCH", "/accounts/{name}", Scope.WRITE_ACCOUNTS, "Change settings of an account, all or none",
-        customers.set_account, shapes.AccountWithKeys, shapes.AccountSettings, (), (INVALID, NOT_FOUND)),
+        customers.set_account, account_shapes.AccountWithKeys, account_shapes.AccountSettings, (), (INVALID, NOT_FOUND),
+        scopes=own_scopes()),
     AdminOperation("POST", "/accounts/{name}/top-ups", Scope.TOP_UP, "Add credit, or take it back",
-        customers.top_up, shapes.BalanceShape, shapes.TopUp, (), (INVALID, NOT_FOUND), 201),
+        customers.top_up, account_shapes.BalanceShape, account_shapes.TopUp, (), (INVALID, NOT_FOUND), 201),
     AdminOperation("GET", "/accounts/{name}/ledger", Scope.READ_ACCOUNTS, "Changes of the balance, the newest first",
-        customers.ledger, shapes.Ledger, None, (_LIMIT, _LINE), (INVALID, NOT_FOUND)),
+        customers.ledger, account_shapes.Ledger, None, (_LIMIT, _LINE), (INVALID, NOT_FOUND)),
     AdminOperation("GET", "/accounts/{name}/usage", Scope.READ_ACCOUNTS, "Charges and refunds, by the hour or the day",
-        customers.usage, shapes.UsageOfAccount, None,
+        customers.usage, account_shapes.UsageOfAccount, None,
         (_DAYS,), (INVALID, NOT_FOUND)),
-    AdminOperation("POST", "/accounts/{name}/password", Scope.WRITE_ACCOUNTS, "Replace the password of /api/v2",
-        customers.new_password, shapes.NewSecret, None, (), (NOT_FOUND,), 201),
-    AdminOperation("POST", "/accounts/{name}/signing-secret", Scope.WRITE_ACCOUNTS, "Replace the secret of receipts",
-        customers.new_signing_secret, shapes.NewSecret, None, (), (NOT_FOUND,), 201),
+    AdminOperation("POST", "/accounts/{name}/password", Scope.WRITE_KEYS, "Replace the password of /api/v2",
+        customers.new_password, account_shapes.NewSecret, None, (), (NOT_FOUND,), 201),
+    AdminOperation("POST", "/accounts/{name}/signing-secret", Scope.WRITE_KEYS, "Replace the secret of receipts",
+        customers.new_signing_secret, account_shapes.NewSecret, None, (), (NOT_FOUND,), 201),
     AdminOperation("GET", "/accounts/{name}/keys", Scope.READ_ACCOUNTS, "The API keys of an account",
-        customers.list_keys, shapes.Keys, None, (), (NOT_FOUND,)),
-    AdminOperation("POST", "/accounts/{name}/keys", Scope.WRITE_ACCOUNTS, "Make one more API key",
-        customers.create_key, shapes.CreatedKey, None, (), (NOT_FOUND,), 201),
-    AdminOperation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_ACCOUNTS, "Revoke an API key",
+        customers.list_keys, account_shapes.Keys, None, (), (NOT_FOUND,)),
+    AdminOperation("POST", "/accounts/{name}/keys", Scope.WRITE_KEYS, "Make one more API key",
+        customers.create_key, account_shapes.CreatedKey, None, (_EXPIRES,), (INVALID, NOT_FOUND), 201),
+    AdminOperation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_KEYS, "Revoke an API key",
         customers.revoke_key, shapes.DoneShape, None, (), (NOT_FOUND,)),
     AdminOperation("GET", "/accounts/{name}/suppressions", Scope.READ_MESSAGES,
         "Phones that an account must not send to, by number",
@@ -118,6 +136,23 @@ _FIRST: tuple[AdminOperation, ...] = (
 )  # fmt: skip
 
 _LAST: tuple[AdminOperation, ...] = (
+    AdminOperation("GET", "/senders", Scope.READ_ACCOUNTS, "Registered senders, of one account or all",
+        senders.list_senders, sender_shapes.SendersShape, None,
+        (QueryParameter("account", "Only this account's."),
+         QueryParameter("state", "Only in this state.", {"type": "string", "enum": list(SenderState)})),
+        (INVALID, NOT_FOUND)),
+    AdminOperation("PUT", "/accounts/{name}/senders", Scope.WRITE_LIMITS,
+        "Register senders, or give them another state, all or none",
+        senders.put_senders, sender_shapes.PutSenders, sender_shapes.NewSenders, (), (INVALID, NOT_FOUND)),
+    AdminOperation("DELETE", "/accounts/{name}/senders/{sender}", Scope.WRITE_LIMITS,
+        "Take a sender out of an account's registry", senders.remove_sender, shapes.DoneShape, None,
+        (), (INVALID, NOT_FOUND)),
+    AdminOperation("GET", "/refusals", Scope.READ_MESSAGES, "What customers were refused, and why",
+        refusals.list_refusals, refusal_shapes.RefusalsShape, None,
+        (QueryParameter("account", "Only this account's."),
+         QueryParameter("reason", "Only for this reason.", {"type": "string", "enum": [each.value for each in Reason]}),
+         QueryParameter("hours", "How far back.", _whole(MOST_HOURS)),
+         QueryParameter("limit", "Requests at most.", _whole(refusals.PAGE))), (INVALID, NOT_FOUND)),
     # routes and prices
     AdminOperation("GET", "/routes", Scope.READ_ROUTES, "Every route", network.list_routes, shapes.Routes),
     AdminOperation("POST", "/routes", Scope.WRITE_ROUTES, "Add a route",
@@ -160,7 +195,7 @@ _LAST: tuple[AdminOperation, ...] = (
         inbound.get_inbound, shapes.InboundShape, None, (), (NOT_FOUND,)),
     AdminOperation("POST", "/inbound/{id}/route", Scope.WRITE_MESSAGES, "Give a message that is nobody's to an account",
         inbound.route_inbound, shapes.InboundShape, shapes.NewOwner, (), (INVALID, NOT_FOUND, CONFLICT)),
-    AdminOperation("POST", "/inbound/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Owe its callback again",
+    AdminOperation("POST", "/inbound/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Retry its callback",
         inbound.replay_inbound, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
     AdminOperation("GET", "/decision", Scope.READ_ROUTES, "Where a number would go and what a segment would cost",
         network.decide, shapes.DecisionShape, None,
@@ -180,7 +215,7 @@ _LAST: tuple[AdminOperation, ...] = (
                          {"type": "string", "pattern": "^([0-9]{1,15})?$"}),
          QueryParameter("reference", "What a request gave as its reference."),
          QueryParameter("account", "The account's name."),
-         _STANDING,
+         _STATUS,
          QueryParameter("start", "From this time on, ISO 8601 with Z or an offset.", _MOMENT),
          QueryParameter("end", "Up to this time.", _MOMENT),
          QueryParameter("limit", "Messages at most.", _whole(traffic.PAGE)), _CURSOR), (INVALID, NOT_FOUND)),
@@ -190,18 +225,18 @@ _LAST: tuple[AdminOperation, ...] = (
         traffic.cancel, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
     AdminOperation("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, "Move a scheduled message",
         traffic.reschedule, shapes.DoneShape, shapes.NewTime, (), (INVALID, NOT_FOUND, CONFLICT)),
-    AdminOperation("POST", "/messages/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Owe its callback again",
+    AdminOperation("POST", "/messages/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Retry its callback",
         traffic.replay_callback, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
     # callbacks
-    AdminOperation("GET", "/callbacks", Scope.READ_CALLBACKS, "Callbacks that are owed, or were given up",
+    AdminOperation("GET", "/callbacks", Scope.READ_CALLBACKS, "Callbacks that are pending, or have failed",
         traffic.list_callbacks, shapes.CallbacksShape, None,
-        (QueryParameter("state", "Which ones; owed ones where it is left out.",
-                         {"type": "string", "enum": [traffic.OWED, traffic.ENDED]}), _LIMIT, _CURSOR), (INVALID,)),
+        (QueryParameter("state", "Which ones; pending ones where it is left out.",
+                         {"type": "string", "enum": [traffic.PENDING, traffic.FAILED]}), _LIMIT, _CURSOR), (INVALID,)),
     AdminOperation("GET", "/callbacks/hosts", Scope.READ_CALLBACKS, "Receivers that fail",
         traffic.failing_hosts, shapes.FailingHosts),
-    AdminOperation("POST", "/callbacks/replay", Scope.WRITE_CALLBACKS, "Owe callbacks again that were given up",
+    AdminOperation("POST", "/callbacks/replay", Scope.WRITE_CALLBACKS, "Retry failed callbacks",
         traffic.replay_callbacks, shapes.Count, shapes.Replay, (), (INVALID, NOT_FOUND)),
-    AdminOperation("POST", "/callbacks/drop", Scope.WRITE_CALLBACKS, "Give up callbacks that are owed",
+    AdminOperation("POST", "/callbacks/drop", Scope.WRITE_CALLBACKS, "Stop retrying pending callbacks",
         traffic.drop_callbacks, shapes.Count, shapes.Drop, (), (INVALID, NOT_FOUND)),
     # audit
     AdminOperation("GET", "/audit", Scope.READ_AUDIT, "Who changed what, the newest first",
@@ -209,6 +244,8 @@ _LAST: tuple[AdminOperation, ...] = (
         (QueryParameter("actor", "Such as user:ada, token:4f1a, cli:root."),
          QueryParameter("action", "The beginning of the action, such as account."),
          QueryParameter("target", "What was changed."), _LIMIT, _LINE), (INVALID,)),
+    AdminOperation("GET", "/audit/head", Scope.READ_AUDIT, "The end of the audit log, to be kept elsewhere",
+        customers.audit_head, shapes.AuditHeadShape),
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from heliograph.admin_api.operations import ROOT, AdminOperation
-from heliograph.app.records import TOKEN_SCOPES
+from heliograph.app.records import TOKEN_SCOPES, Scope
 
 _HEAD = """\
 # Admin API
@@ -33,15 +33,22 @@ and the body of the customers' API: `Status`, `Message`, and `Field` where one f
 slowed down by address. Every change is in the audit log under the token's id.
 
 A running gateway heeds changes of accounts, connectors, routes and prices within five seconds. A search for
-messages looks at 100,000 at once where it has no index (messages under way, the first few digits of a number within an
-account): `reached` says how far it came then, and `cursor` goes on.
+messages looks at 100,000 at once where it has no index (pending or submitted messages, the first few digits of a
+number within an account): `reached` says how far it came then, and `cursor` goes on.
 
-Scopes: {scopes}. No token can make admin users or tokens.
+## Scopes
+
+A token may do what its scopes name, and nothing else; what it lacks is answered 403, with the name of the scope. A
+field in the table takes its scope beside that of its operation, where it is given and is not its default (an opening
+`credit` of 0 takes none). No token can make admin users or tokens, or send.
+
+| scope | operations | fields |
+|---|---|---|
 """
 
 
 def page(operations: Sequence[AdminOperation]) -> str:
-    parts = [_HEAD.replace("{scopes}", ", ".join(f"`{scope}`" for scope in TOKEN_SCOPES))]
+    parts = [_HEAD, *(_powers(scope, operations) for scope in TOKEN_SCOPES)]
     group = ""
     for operation in operations:
         if operation.group != group:
@@ -51,10 +58,18 @@ def page(operations: Sequence[AdminOperation]) -> str:
     return "".join(parts)
 
 
+def _powers(scope: Scope, operations: Sequence[AdminOperation]) -> str:
+    """A row of the table of scopes: the operations that take this one, and the fields that do."""
+    whole = [f"`{each.method} {each.path}`" for each in operations if each.scope is scope]
+    fields = dict.fromkeys(f"`{name}`" for each in operations for name, own in each.scopes.items() if own is scope)
+    return f"| `{scope}` | {', '.join(whole) or '–'} | {', '.join(fields) or '–'} |\n"
+
+
 def _section(operation: AdminOperation) -> str:
+    beside = "".join(f", `{scope}` for `{name}`" for name, scope in operation.scopes.items())
     lines = [
         f"\n### {operation.method} {ROOT}{operation.path}\n",
-        f"\n{operation.summary}. Scope `{operation.scope}`.\n",
+        f"\n{operation.summary}. Scope `{operation.scope}`{beside}.\n",
     ]
     if operation.query:
         lines.append("\n| parameter | meaning |\n|---|---|\n")

@@ -8,10 +8,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
+from heliograph.app.admin.refusals import ViewRefusals
+from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import Actor, SignIn
 from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.templates import ManageTemplates
@@ -51,8 +54,11 @@ class AdminServices:
     inbound: ManageInbound
     suppressions: ManageSuppressions
     templates: ManageTemplates
+    senders: ManageSenders
     conversations: Conversations
+    refusals: ViewRefusals
     views: Views
+    audit_proof: AuditProof
     journal: Journal
     probe: Callable[[Connector], Awaitable[ProbeResult]]
     carrier_states: Callable[[], list[tuple[Connector, CarrierState]]]
@@ -85,8 +91,17 @@ class AdminRequest:
         return self.services.templates.acting_as(self.actor.name, self.actor.address)
 
     @property
+    def senders(self) -> ManageSenders:
+        return self.services.senders.acting_as(self.actor.name, self.actor.address)
+
+    @property
     def views(self) -> Views:
         return self.services.views.acting_as(self.actor.name, self.actor.address)
+
+    def given(self) -> list[str]:
+        """Returns the names of the body's fields that are given and not at their default."""
+        fields = msgspec.structs.fields(self.body)
+        return [each.name for each in fields if getattr(self.body, each.name) != each.default]
 
     def message_id(self) -> tuple[int, int]:
         """Raises Fault where the path names no message."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from heliograph.admin_api import bind_states, shapes, suppression_shapes, template_shapes
+from heliograph.admin_api import account_shapes, bind_states, shapes, suppression_shapes, template_shapes
 from heliograph.app import configuration
 from heliograph.app.admin.history import Event
 from heliograph.app.admin.inbound import NumberView
@@ -30,8 +30,8 @@ def maybe_moment(at: int | None) -> str | None:
     return None if at is None else format_utc(at)
 
 
-def account(found: configuration.Account, balance: int) -> shapes.AccountShape:
-    return shapes.AccountShape(
+def account(found: configuration.Account, balance: int) -> account_shapes.AccountShape:
+    return account_shapes.AccountShape(
         name=found.name,
         balance=format_credits(balance),
         suspended=found.suspended,
@@ -52,21 +52,33 @@ def account(found: configuration.Account, balance: int) -> shapes.AccountShape:
         opt_out=found.opt_out,
         stop_text=found.stop_text,
         help_text=found.help_text,
+        request_rate=found.request_rate,
+        request_burst=found.request_burst,
+        daily_messages=found.daily_messages,
+        daily_spend=format_credits(found.daily_spend),
+        max_waiting=found.max_waiting,
+        prefixes=list(found.prefixes),
     )
 
 
-def account_with_keys(view: AccountDetails) -> shapes.AccountWithKeys:
+def account_with_keys(view: AccountDetails) -> account_shapes.AccountWithKeys:
     plain = account(view.account, view.balance)
-    return shapes.AccountWithKeys(**asdict(plain), keys=[key(each) for each in view.keys])
+    return account_shapes.AccountWithKeys(**asdict(plain), keys=[key(each) for each in view.keys])
 
 
-def key(found: configuration.ApiKey) -> shapes.Key:
-    return shapes.Key(found.id, format_utc(found.created), maybe_moment(found.revoked))
+def key(found: configuration.ApiKey) -> account_shapes.Key:
+    return account_shapes.Key(
+        found.id,
+        format_utc(found.created),
+        maybe_moment(found.revoked),
+        maybe_moment(found.expires),
+        maybe_moment(found.used),
+    )
 
 
-def entry(found: configuration.LedgerEntry) -> shapes.LedgerEntryShape:
+def entry(found: configuration.LedgerEntry) -> account_shapes.LedgerEntryShape:
     amount = format_credits(found.amount)
-    return shapes.LedgerEntryShape(found.key, format_utc(found.at), found.kind.label, amount, found.note)
+    return account_shapes.LedgerEntryShape(found.key, format_utc(found.at), found.kind.label, amount, found.note)
 
 
 def connector(
@@ -82,7 +94,7 @@ def connector(
         **{name: value for name, value in kind.values(found).items() if not kind.settings[name].secret},
         "options": kind.options(found),
         "created": format_utc(found.created),
-        "state": bind_states.standing(found, reports, now),
+        "state": bind_states.summed_up(found, reports, now),
         "warnings": list(warnings),
     }
 
@@ -132,7 +144,7 @@ def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapp
     if callback is None:
         state = "being pushed" if message.owed else "none"
     else:
-        state = "waits" if callback.end is None else callback.end.name.lower().replace("_", " ")
+        state = "pending" if callback.end is None else callback.end.name.lower()
     return shapes.InboundShape(
         id=ids.to_hex(message.key, message.tail),
         time=format_utc(message.at),
@@ -176,7 +188,8 @@ def message(hit: Hit, names: dict[int, str], connectors: dict[int, str]) -> shap
         to=found.destination,
         sender=found.sender,
         time=format_utc(found.time),
-        standing=hit.standing.value,
+        status=hit.status.value,
+        wants_receipt=found.wants_receipt,
         delivery=None if hit.delivery is None else hit.delivery.name,
         err=hit.err,
         operator_code=hit.operator_code,
@@ -191,7 +204,7 @@ def message_in_full(view: "views.MessageView") -> shapes.MessageInFull:
     trace = view.trace
     final = trace.final
     plain = message(
-        Hit(trace.message, None if final is None else final[0], "" if final is None else final[1]),
+        Hit(trace.message, None if final is None else final[0], "" if final is None else final[1], trace.submitted),
         {view.account.id: view.account.name},
         view.connectors,
     )
@@ -224,4 +237,6 @@ def token(found: AdminToken) -> dict[str, object]:
         "scopes": list(found.scopes),
         "created": format_utc(found.created),
         "revoked": maybe_moment(found.revoked),
+        "expires": maybe_moment(found.expires),
+        "used": maybe_moment(found.used),
     }

@@ -4,13 +4,11 @@ Types whose plain name belongs to another class have the suffix `Shape`, which t
 are exact decimal text, times are ISO 8601 in UTC, messages are named by their ids of 32 hexadecimal characters.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from heliograph.app.admin.fields import MAX_LIST_INTERVAL_S
 from heliograph.app.admin.manage import MAX_PRIORITY
-from heliograph.app.connector_kind import MAX_RATE
 from heliograph.domain.status import MessageStatus
 
 _STATUSES = [f"`{each}`" for each in MessageStatus]
@@ -53,151 +51,6 @@ class DoneShape(Struct):
     """The change is done."""
 
     done: bool = True
-
-
-class Key(Struct):
-    """An API key of an account, without its secret."""
-
-    id: str
-    created: Moment
-    revoked: Moment | None
-
-
-class AccountShape(Struct):
-    """A customer."""
-
-    name: Name
-    balance: Credits
-    suspended: bool
-    timezone: str
-    plan: str
-    credit_limit: Credits
-    list_interval: Annotated[
-        float | None, Meta(description="Seconds between two list queries; null is the gateway's setting, 0 none.")
-    ]
-    rate: Annotated[float, Meta(description="Messages a second; 0 is no limit.")]
-    callback_url: str
-    callback_format: str
-    content_decoding: str
-    networks: Annotated[list[str], Meta(description="Client networks that may use it; empty is any.")]
-    senders: Annotated[list[str], Meta(description="Sender IDs that it may use; empty is any.")]
-    created: Moment
-    inbound_url: str
-    inbound_reply: str
-    smart: str
-    opt_out: Annotated[str, Meta(description="Whether texts such as STOP are acted on: keywords or off.")]
-    stop_text: Annotated[str, Meta(description="Confirmation of a STOP; empty is none.")]
-    help_text: Annotated[str, Meta(description="Answer to HELP; empty is none.")]
-
-
-class AccountWithKeys(AccountShape):
-    """A customer with its keys, revoked ones included."""
-
-    keys: list[Key]
-
-
-class AccountsShape(Struct):
-    accounts: list[AccountShape]
-
-
-class AccountSettings(Accepts):
-    """Settings of an account; what is left out stays as it is."""
-
-    timezone: Annotated[str, Meta(description="IANA time zone.", examples=["Europe/Berlin"])] | UnsetType = UNSET
-    plan: str | UnsetType = UNSET
-    credit_limit: Credits | UnsetType = UNSET
-    suspended: bool | UnsetType = UNSET
-    list_interval: Annotated[float, Meta(ge=0, le=MAX_LIST_INTERVAL_S)] | UnsetType | None = UNSET
-    rate: Annotated[float, Meta(ge=0, le=MAX_RATE)] | UnsetType = UNSET
-    callback_url: str | UnsetType = UNSET
-    callback_format: Literal["form", "json"] | UnsetType = UNSET
-    content_decoding: Literal["auto", "always", "never"] | UnsetType = UNSET
-    networks: list[str] | UnsetType = UNSET
-    senders: list[str] | UnsetType = UNSET
-    inbound_url: str | UnsetType = UNSET
-    inbound_reply: str | UnsetType = UNSET
-    smart: Literal["off", "on"] | UnsetType = UNSET
-    opt_out: Literal["keywords", "off"] | UnsetType = UNSET
-    stop_text: str | UnsetType = UNSET
-    help_text: str | UnsetType = UNSET
-
-
-class NewAccountShape(AccountSettings, kw_only=True):
-    """An account to open. With a `price` it has a price plan of its own that has its name."""
-
-    name: Name
-    credit: Credits = "0"
-    price: Credits | UnsetType = UNSET
-
-
-class OpenedAccount(Struct):
-    """A new account with its secrets, which are told only now."""
-
-    name: Name
-    password: Annotated[str, Meta(description="For /api/v2.")]
-    api_key: Annotated[str, Meta(description="For /api/v1.")]
-    key_id: str
-    signing_secret: Annotated[str, Meta(description="Verifies receipts: `whsec_...`.")]
-    balance: Credits
-
-
-class TopUp(Accepts):
-    """Credit to add, or, below zero, to take back."""
-
-    amount: Credits
-    note: Annotated[str, Meta(description="What it is for; stands in the ledger.", max_length=200)] = ""
-
-
-class BalanceShape(Struct):
-    balance: Credits
-
-
-class LedgerEntryShape(Struct):
-    """A change of a balance."""
-
-    key: int
-    time: Moment
-    kind: Annotated[str, Meta(description="`charge`, `refund`, `top-up` or `inbound` (a message from a phone).")]
-    amount: Credits
-    note: str
-
-
-class Ledger(Struct):
-    """Changes of a balance, the newest first."""
-
-    entries: list[LedgerEntryShape]
-    cursor: Cursor
-
-
-class Span(Struct):
-    """An account's use of the gateway in one span of time."""
-
-    time: Moment
-    requests: int
-    charged: Credits
-    refunded: Credits
-    inbound: Annotated[Credits, Meta(description="For messages from phones, beside `charged`.")]
-
-
-class UsageOfAccount(Struct):
-    spans: list[Span]
-
-
-class NewSecret(Struct):
-    """A new secret, told only now."""
-
-    secret: str
-
-
-class Keys(Struct):
-    keys: list[Key]
-
-
-class CreatedKey(Struct):
-    """A new API key, told only now."""
-
-    key_id: str
-    api_key: str
 
 
 class LinkShape(Struct):
@@ -286,7 +139,10 @@ class MessageShape(Struct):
     to: str
     sender: str
     time: Annotated[Moment, Meta(description="When it was accepted, or is to be sent.")]
-    standing: Annotated[str, Meta(description=f"{', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}.")]
+    status: Annotated[str, Meta(description=f"{', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}.")]
+    wants_receipt: Annotated[
+        bool, Meta(description="Whether the operator is asked for its receipt; else it stays `submitted`.")
+    ]
     delivery: Annotated[str | None, Meta(description="The final state, as operators name it.", examples=["DELIVRD"])]
     err: Annotated[str, Meta(description="What customers are told: three digits; empty before the final state.")]
     operator_code: Annotated[str, Meta(description="The operator's own code; empty where it gave none.")]
@@ -363,7 +219,7 @@ class InboundShape(Struct):
     price: Annotated[Credits, Meta(description="Charged to its owner.")]
     callback: Annotated[
         str,
-        Meta(description="What became of its callback: none, being pushed, waits, delivered, gone or given up."),
+        Meta(description="What became of its callback: none, being pushed, pending, delivered, gone or failed."),
     ]
     problem: Annotated[str, Meta(description="What went wrong with its callback last.")]
     reply: Annotated[MessageId | None, Meta(description="The message that the callback's answer became; or null.")]
@@ -411,7 +267,7 @@ class FailingHostShape(Struct):
     """A receiver whose callbacks were tried in vain."""
 
     host: str
-    owed: int
+    pending: int
     attempts: int
     problem: str
     due: Moment
@@ -422,13 +278,13 @@ class FailingHosts(Struct):
 
 
 class Replay(Accepts):
-    """The callbacks to owe again that were given up: those of an account, or, with null, all."""
+    """The failed callbacks to retry: those of an account, or, with null, all."""
 
     account: Name | None
 
 
 class Drop(Accepts):
-    """The owed callbacks to give up: those of messages, or those to a failing host."""
+    """The pending callbacks to retry no more: those of messages, or those to a failing host."""
 
     messages: list[MessageId] | UnsetType = UNSET
     host: str | UnsetType = UNSET
@@ -457,6 +313,17 @@ class Audit(Struct):
     cursor: Cursor
 
 
+class AuditHeadShape(Struct):
+    """The end of the audit log, to be kept elsewhere: `heliograph audit --against` compares the log with it."""
+
+    entries: int
+    hash: Annotated[str, Meta(description="SHA-256 in hexadecimal.")]
+    time: Moment
+    signature: Annotated[
+        str | None, Meta(description="HMAC-SHA256 with the secret in `audit.key_file`, if there is one.")
+    ]
+
+
 class Overview(Struct):
     """The backlog, and the state of the connectors. Counts stop at 100,000."""
 
@@ -464,9 +331,9 @@ class Overview(Struct):
     waiting: int
     deferred: int
     awaiting_receipts: int
-    callbacks_owed: int
-    callbacks_ended: int
-    orphans: int
+    callbacks_pending: int
+    callbacks_failed: int
+    unmatched_receipts: int
     oldest_waiting: Moment | None
     links: dict[str, str]
 

@@ -15,7 +15,7 @@ from heliograph.domain.status import MessageStatus
 PAGE = 100
 CALLBACKS = 1_000
 
-OWED, ENDED = "owed", "ended"
+PENDING, FAILED = "pending", "failed"
 
 
 async def search(request: AdminRequest) -> Struct:
@@ -24,10 +24,10 @@ async def search(request: AdminRequest) -> Struct:
     wanted.limit = request.number("limit", 50, PAGE)
     if query.get("account"):
         wanted.account = (await request.manage.account(query["account"])).account.id
-    if "standing" in query:
-        if query["standing"] not in tuple(MessageStatus):
-            raise invalid("standing", f"The standing is one of {', '.join(MessageStatus)}.")
-        wanted.standing = MessageStatus(query["standing"])
+    if "status" in query:
+        if query["status"] not in tuple(MessageStatus):
+            raise invalid("status", f"The status is one of {', '.join(MessageStatus)}.")
+        wanted.status = MessageStatus(query["status"])
     number = query.get("number", "").removeprefix("+")
     if number and not (number.isascii() and number.isdigit() and len(number) <= 15):
         raise invalid("number", "The number is the digits of a destination, or its beginning.")
@@ -81,11 +81,11 @@ def _callback(view: CallbackView, accounts: dict[int, str]) -> shapes.Callback:
 
 
 async def list_callbacks(request: AdminRequest) -> Struct:
-    state = request.query.get("state", OWED)
+    state = request.query.get("state", PENDING)
     limit = request.number("limit", PAGE, CALLBACKS)
-    if state not in (OWED, ENDED):
-        raise invalid("state", f"The state is {OWED} or {ENDED}.")
-    found, more = await request.views.callbacks(limit, request.place(), ended=state == ENDED)
+    if state not in (PENDING, FAILED):
+        raise invalid("state", f"The state is {PENDING} or {FAILED}.")
+    found, more = await request.views.callbacks(limit, request.place(), ended=state == FAILED)
     accounts = await request.views.account_names()
     return shapes.CallbacksShape([_callback(each, accounts) for each in found], cursor(more))
 
@@ -130,9 +130,9 @@ async def overview(request: AdminRequest) -> Struct:
         waiting=backlog.waiting,
         deferred=sum(backlog.deferred.values()),
         awaiting_receipts=backlog.awaiting,
-        callbacks_owed=backlog.owed,
-        callbacks_ended=backlog.ended,
-        orphans=backlog.orphans,
+        callbacks_pending=backlog.owed,
+        callbacks_failed=backlog.ended,
+        unmatched_receipts=backlog.orphans,
         oldest_waiting=maybe_moment(backlog.oldest),
         links={connector.name: state.summary for connector, state in request.services.carrier_states()},
     )

@@ -25,6 +25,7 @@ from heliograph.app.facts import Accept, InboundMessage, Message, Verdict
 from heliograph.app.ports import MessageRecord
 from heliograph.app.sending.reschedule import Rescheduled
 from heliograph.domain import ids
+from heliograph.domain.allowance import overrun_fault
 from heliograph.domain.calendar import format_local
 from heliograph.domain.error import (
     CONFLICT,
@@ -35,8 +36,9 @@ from heliograph.domain.error import (
     UNAUTHENTICATED,
     UNAVAILABLE,
     Fault,
+    Reason,
 )
-from heliograph.domain.gate import SUPPRESSED
+from heliograph.domain.gate import SUPPRESSED, SUSPENDED
 from heliograph.domain.message import State
 from heliograph.domain.money import format_credits
 from heliograph.domain.national import LANGUAGE_NAMES
@@ -69,13 +71,13 @@ def of_fault(fault: Fault) -> Reply:
 
 
 def of_accept(accept: Accept) -> Reply:
-    """The answer to a request to send, once its verdict stands."""
+    """The answer to a request to send, once its verdict stands. Raises Fault where that refuses it."""
     verdict = accept.verdict
     if verdict is Verdict.ACCEPTED:
         return Reply(200, _send_result(accept))
     if verdict is Verdict.REPLAYED:
         return Reply(200, _send_result(accept), REPLAYED)
-    return of_fault(_refusal(accept))
+    raise _refusal(accept)
 
 
 def _send_result(accept: Accept) -> bytes:
@@ -166,7 +168,8 @@ def _suppression(suppression: Suppression, zone: ZoneInfo) -> SuppressionItem:
 
 
 def of_history(record: MessageRecord, zone: ZoneInfo) -> Reply:
-    lines = [EventLine(format_local(each.at, zone), each.event, each.segment, each.detail) for each in history(record)]
+    told = history(record, for_customer=True)
+    lines = [EventLine(format_local(each.at, zone), each.event, each.segment, each.detail) for each in told]
     return of(History(len(lines), lines))
 
 
@@ -192,11 +195,17 @@ def _refusal(accept: Accept) -> Fault:
             cost = format_credits(accept.total)
             return Fault(NO_CREDIT, f"The credit is too low: this costs {cost}. Nothing was sent or charged; top up.")
         case Verdict.SUSPENDED:
-            return Fault(FORBIDDEN, "The account is suspended; ask the operator of the gateway.")
+            return Fault(FORBIDDEN, SUSPENDED, None, None, Reason.SUSPENDED)
         case Verdict.SUPPRESSED:
             return SUPPRESSED.fault()
         case Verdict.REFERENCE_CONFLICT:
             return Fault(CONFLICT, "The reference was used for another request; choose a new one.", "reference")
+        case Verdict.DAILY_MESSAGES:
+            return overrun_fault(Reason.DAILY_MESSAGES, accept.day_ends, accept.at)
+        case Verdict.DAILY_SPEND:
+            return overrun_fault(Reason.DAILY_SPEND, accept.day_ends, accept.at)
+        case Verdict.WAITING:
+            return overrun_fault(Reason.WAITING, accept.day_ends, accept.at)
         case _:
             return unavailable()
 
@@ -205,10 +214,14 @@ def no_such_path() -> Fault:
     return Fault(NOT_FOUND, "There is no such path; see the API guide for those there are.")
 
 
+def not_allowed(methods: Iterable[str]) -> Fault:
+    return Fault(METHOD, f"The method is not allowed here; use {', '.join(sorted(methods))}.")
+
+
 def of_not_allowed(methods: Iterable[str]) -> Reply:
     """405, with the methods that there are."""
     allowed = ", ".join(sorted(methods))
-    reply = of_fault(Fault(METHOD, f"The method is not allowed here; use {allowed}."))
+    reply = of_fault(not_allowed(methods))
     reply.headers = ((b"allow", allowed.encode()),)
     return reply
 

@@ -18,19 +18,23 @@ from heliograph.api import answer, decode, doors, operations
 from heliograph.api.account import AccountRoot
 from heliograph.api.bodies import Bodies
 from heliograph.api.call import Call, Handler, Handlers
+from heliograph.api.decode import USUAL, Bounds
 from heliograph.api.send_fields import send_fields, time_text
 from heliograph.api.shapes import Done, Health
+from heliograph.api.turned_away import TurnedAway
 from heliograph.app.facts import Accept
 from heliograph.app.inbound.pull import Pulling
 from heliograph.app.inbound.suppression_list import SuppressionList
+from heliograph.app.observing.refusals import Asked, Refusals
 from heliograph.app.ports import Clock, Journal, Unavailable
-from heliograph.app.sending.authenticate import Authenticator, admit
+from heliograph.app.sending.authenticate import Authenticator, readmit
 from heliograph.app.sending.browse import Browse
+from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.reschedule import Rescheduling, no_such_message
 from heliograph.app.sending.send import Sending
 from heliograph.domain import ids, limits
-from heliograph.domain.error import INTERNAL, MALFORMED, MEDIA_TYPE, TOO_LARGE, UNAVAILABLE, Fault
+from heliograph.domain.error import INTERNAL, MALFORMED, MEDIA_TYPE, TOO_EARLY, TOO_LARGE, UNAVAILABLE, Fault
 from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send, respond
 from heliograph.http.body import ClientGone
 from heliograph.http.reply import Reply
@@ -57,9 +61,11 @@ class Services:
     clock: Clock
     journal: Journal
     probe: Callable[[], Awaitable[None]]
+    refusals: Refusals
     request_prefix: str
     """Beginning of the request ids of this process: random, in `[A-Za-z0-9_-]`."""
     max_body: int = limits.MAX_BODY_OCTETS
+    bounds: Bounds = USUAL
     customers: bool = True
     """Whether customers are served; /health always is."""
 
@@ -76,6 +82,7 @@ class Api:
         self._bodies = Bodies()
         self.responses: dict[int, int] = {}
         """Answers so far, by status."""
+        self.turned_away = TurnedAway(services.journal)
         self._mounts: list[tuple[str, Asgi]] = []
         self.home: str | None = None
         """The page for people that `/` leads to."""
@@ -118,25 +125,27 @@ class Api:
         for prefix, application in self._mounts:
             if scope["path"] == prefix or scope["path"].startswith(f"{prefix}/"):
                 return await application(scope, receive, self._with_request_id(scope, send))
-        call = Call(scope, receive)
+        call, work = Call(scope, receive), 0.0
         given = call.request_id
         if given is None or REQUEST_ID(given) is None:
             call.request_id = self.next_request_id()
         try:
             reply = await self._handle(call)
         except Fault as fault:
-            reply = answer.of_fault(fault)
+            reply = self._refused(call, fault)
+            work = self._clock.monotonic() - call.begun if call.begun else 0.0
         except Unavailable:
-            reply = answer.of_fault(answer.unavailable())
+            reply = self._refused(call, answer.unavailable())
         except (ClientGone, asyncio.CancelledError):
             # The connection is gone, or is dropped at the end of a stop: there is nobody to answer.
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
-            reply = self.failed(error, call.scope["method"], call.request_id)
+            self.log_failure(error, call.scope["method"], call.request_id)
+            reply = self._refused(call, internal_fault())
         self.note_response(reply.status)
         if self.overhear is not None and call.request_id is not None:
             self.overhear(call.request_id, reply)
-        await _respond(call, reply, send)
+        await _respond(call, reply, send, work)
         return None
 
     def _with_request_id(self, scope: Scope, send: Send) -> Send:
@@ -165,7 +174,12 @@ class Api:
         return self.services.max_body
 
     def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:
-        """Returns the answer to an error of ours. The journal has its place, never the values: they may be a text."""
+        """Logs an error of ours in what is not the API itself, and returns the answer to it."""
+        self.log_failure(error, method, request_id)
+        return self._refused_early(internal_fault())
+
+    def log_failure(self, error: Exception, method: str, request_id: bytes | None) -> None:
+        """Logs an error of ours. The journal has its place, never the values: they may be a text."""
         self.services.journal.say(
             "error",
             "http.request_failed",
@@ -174,15 +188,35 @@ class Api:
             problem=type(error).__name__,
             where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(error.__traceback__))),
         )
-        return answer.of_fault(
-            Fault(INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator.")
-        )
 
     def malformed(self, problem: str) -> Reply:
-        return answer.of_fault(Fault(MALFORMED, problem))
+        return self._refused_early(Fault(MALFORMED, problem))
 
     def overloaded(self, problem: str) -> Reply:
-        return answer.of_fault(Fault(UNAVAILABLE, problem))
+        return self._refused_early(Fault(UNAVAILABLE, problem))
+
+    def note_refusal(self, who: Principal | None, fault: Fault, asked: Asked) -> None:
+        """Notes that a request is answered with the fault; `who` is None where its account is not known."""
+        account = None if who is None else who.view.account
+        self.services.refusals.note(account, fault, asked, self._clock.now())
+
+    def _refused(self, call: Call, fault: Fault) -> Reply:
+        request_id = b"" if call.request_id is None else call.request_id
+        asked = Asked(call.scope["method"], call.scope["path"], call.address, request_id.decode())
+        self.note_refusal(getattr(call, "who", None), fault, asked)
+        return answer.of_fault(fault)
+
+    def _refused_early(self, fault: Fault) -> Reply:
+        """Refuses what is no request of the API, or none at all yet."""
+        self.note_refusal(None, fault, Asked("", "", "", ""))
+        return answer.of_fault(fault)
+
+    def too_many(self, problem: str, seconds: int) -> Reply:
+        return answer.of_fault(Fault(TOO_EARLY, problem, None, seconds))
+
+    def note_turned_away(self, why: str, client: str) -> None:
+        """Counts, and now and then reports, a connection that was refused or closed to make room."""
+        self.turned_away.note(why, client, self._clock.monotonic())
 
     def note_no_room(self, problem: OSError) -> None:
         """Reports that the system lets no more connections be accepted."""
@@ -198,16 +232,17 @@ class Api:
         handlers = self._find(call)
         handler = handlers.get(call.scope["method"])
         if handler is None:
+            self._refused(call, answer.not_allowed(handlers))
             return answer.of_not_allowed(handlers)
         if handler.door is not None:
             call.who = who = await self._authenticate(handler.door, call)
-            admit(who.view, call.address)
+            self._authenticator.admission.admit(who.view, call.address, self._clock.monotonic())
         return await handler.run(call, await self._body(call) if handler.reads else b"")
 
     async def _readmit(self, call: Call) -> None:
         """Checks once more, after a while, whether the request may be answered. Raises Fault."""
         call.who = who = await self._authenticate(call.who.door, call)
-        admit(who.view, call.address)
+        readmit(who.view, call.address)
 
     async def _authenticate(self, door: Door, call: Call) -> Principal:
         """Raises Fault (401, 429)."""
@@ -273,19 +308,27 @@ class Api:
     # --- operations
 
     async def _send(self, call: Call, body: bytes) -> Reply:
-        fields = send_fields(decode.media_type(call.content_type, body), body, call.who)
+        fields = self._fields(call, body)
         stored: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
         try:
             self._sending.send(call.who, fields, partial(_settle, stored))
         except Fault as fault:
             if not self._sending.may_be_replayed(fields, fault):
                 raise
-            return answer.of_accept(await self._sending.replay(call.who, fields, fault))
+            call.begun = 0.0
+            first = await self._sending.replay(call.who, fields, fault)
+            self.services.refusals.replayed += 1
+            return answer.of_accept(first)
+        call.begun = 0.0
         return answer.of_accept(await stored)
 
+    def _fields(self, call: Call, body: bytes) -> Fields:
+        call.begun = self._clock.monotonic()
+        return send_fields(decode.media_type(call.content_type, body), body, call.who, self.services.bounds)
+
     async def _quote(self, call: Call, body: bytes) -> Reply:
-        fields = send_fields(decode.media_type(call.content_type, body), body, call.who)
-        accept = self._sending.quote(call.who, fields)
+        fields = self._fields(call, body)
+        accept = await self._sending.quote(call.who, fields)
         longest = max(accept.messages, key=lambda message: message.segments)
         return answer.of_quote(accept, longest, self._sending.split(longest), fields.content)
 
@@ -310,8 +353,10 @@ class Api:
         media = decode.media_type(call.content_type, body)
         view, now = call.who.view, self._clock.now()
         rescheduling = self.services.rescheduling
+        call.begun = self._clock.monotonic()
         given = decode.time_field(media, body)
         time = rescheduling.new_time(view, None if given is None else time_text(given), now)
+        call.begun = 0.0
         return answer.of_rescheduled(await rescheduling.reschedule(view, *_message_id(call), time, now))
 
     async def _cancel(self, call: Call, _: bytes) -> Reply:
@@ -331,7 +376,7 @@ class Api:
         return answer.of(Health("00", "ready"))
 
 
-async def _respond(call: Call, reply: Reply, send: Send) -> None:
+async def _respond(call: Call, reply: Reply, send: Send, work: float) -> None:
     assert call.request_id is not None, "it is given, or made before anything else"
     headers = [
         (b"content-type", b"application/json"),
@@ -343,7 +388,11 @@ async def _respond(call: Call, reply: Reply, send: Send) -> None:
     if call.waits_to_send:
         # It was refused by its headers, so that nobody can tell whether its body still comes (RFC 9110, 10.1.1).
         headers.append((b"connection", b"close"))
-    await respond(call.scope, send, reply.status, headers, reply.body)
+    await respond(call.scope, send, reply.status, headers, reply.body, work)
+
+
+def internal_fault() -> Fault:
+    return Fault(INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator.")
 
 
 def _too_large(most: int) -> Fault:

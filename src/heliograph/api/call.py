@@ -12,8 +12,8 @@ class Call:
     """One request: its headers, looked up in one pass, and what is found out about it."""
 
     __slots__ = (
-        "authorization", "content_encoding", "content_length", "content_type", "receive", "request_id", "scope",
-        "target", "waits_to_send", "who",
+        "authorization", "begun", "content_encoding", "content_length", "content_type", "receive", "request_id",
+        "scope", "target", "waits_to_send", "who",
     )  # fmt: skip
 
     who: Principal
@@ -29,6 +29,8 @@ class Call:
         self.request_id: bytes | None = None
         self.target = ""
         self.waits_to_send = False
+        self.begun = 0.0
+        """Monotonic clock's time when work on the body began; 0 where nothing but waiting follows."""
         for name, value in scope["headers"]:
             if name == b"authorization":
                 self.authorization = value

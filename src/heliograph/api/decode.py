@@ -6,12 +6,22 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
-from heliograph.app.sending.fields import shown
+from heliograph.app.sending.fields import SEGMENT_CHARS, shown
 from heliograph.app.sending.number import Number
 from heliograph.domain.error import MALFORMED, MEDIA_TYPE, Fault
+from heliograph.domain.limits import MAX_DESTINATIONS, MAX_SEGMENTS
 
 JSON: Final = 1
 FORM: Final = 2
+
+LITTLE: Final = 2_048
+"""Octets of a body, at most, that is decoded whatever it holds."""
+
+SHORT_VALUE: Final = 2_048
+"""Octets, escapes or values that a body may have beside those of its text and its destinations."""
+
+DESTINATION_CHARS: Final = 32
+"""Characters of a destination, at most, as it may be encoded."""
 
 MEDIA_TYPES_KEPT = 256
 """Values of Content-Type whose reading is remembered."""
@@ -33,6 +43,22 @@ def _number(text: str) -> int | Number:
         return Number(text)
     return int(whole + fraction + "0" * zeros)
 
+
+class Bounds:
+    """Limits of a body that is decoded at all: nothing can come of one that is beyond them."""
+
+    __slots__ = ("escapes", "longest", "values")
+
+    def __init__(self, destinations: int = MAX_DESTINATIONS, segments: int = MAX_SEGMENTS) -> None:
+        self.longest = max(SHORT_VALUE, segments * SEGMENT_CHARS, destinations * DESTINATION_CHARS)
+        """Octets of one encoded value; a longer one is left encoded, and is too long for whatever it is for."""
+        self.escapes = SHORT_VALUE + 2 * destinations + segments * SEGMENT_CHARS // 3
+        """Percent-encoded octets of a form."""
+        self.values = SHORT_VALUE + 2 * destinations + segments * SEGMENT_CHARS // 8
+        """Values of a document, or fields of a form; commas of the text count, too."""
+
+
+USUAL: Final = Bounds()
 
 _decode_json: Final = msgspec.json.Decoder(float_hook=_number).decode
 _MEDIA_TYPE = re.compile(
@@ -70,8 +96,11 @@ def _read_media_type(header: bytes) -> int:
     return JSON if name == b"application/json" else FORM
 
 
-def json_object(body: bytes) -> dict[str, Any]:
-    """The object of a JSON body. Raises Fault (400) on anything that is none, and on a repeated key at any depth."""
+def json_object(body: bytes, bounds: Bounds = USUAL) -> dict[str, Any]:
+    """The object of a JSON body. Raises Fault (400) on anything that is none, on a repeated key at any depth, and on
+    too much."""
+    if len(body) > LITTLE and _count(body, b",[{") > bounds.values:
+        raise _too_much("JSON body", "values")
     try:
         document = _decode_json(body)
     except msgspec.ValidationError:
@@ -118,15 +147,22 @@ def _strings(document: dict[str, Any]) -> int:
     return count
 
 
-def form(octets: bytes) -> dict[str, list[str]]:
-    """The values of each name of a form body or a query. Raises Fault (400) where it is not UTF-8."""
+def form(octets: bytes, bounds: Bounds = USUAL) -> dict[str, list[str]]:
+    """The values of each name of a form body or a query. Raises Fault (400) where it is not UTF-8, or too much."""
+    longest = len(octets)
+    if longest > LITTLE:
+        longest = bounds.longest
+        if _count(octets, b"&") > bounds.values:
+            raise _too_much("form", "fields")
+        if _count(octets, b"%") > bounds.escapes and _escapes_of_short(octets, longest) > bounds.escapes:
+            raise _too_much("form", "percent-encoded octets")
     fields: dict[str, list[str]] = {}
     try:
         for pair in octets.decode().split("&"):
             if not pair:
                 continue
             name, _, value = pair.partition("=")
-            if "%" in pair or "+" in pair:
+            if ("%" in pair or "+" in pair) and len(pair) <= longest:
                 name, value = unquote_plus(name, errors="strict"), unquote_plus(value, errors="strict")
             values = fields.get(name)
             if values is None:
@@ -136,6 +172,20 @@ def form(octets: bytes) -> dict[str, list[str]]:
     except UnicodeDecodeError:
         raise Fault(MALFORMED, "The form is not UTF-8; encode its text as UTF-8 first.") from None
     return fields
+
+
+def _escapes_of_short(octets: bytes, longest: int) -> int:
+    """Counts the percent-encoded octets of those fields that are decoded."""
+    return sum(_count(pair, b"%") for pair in octets.split(b"&") if len(pair) <= longest)
+
+
+def _count(octets: bytes, signs: bytes) -> int:
+    """Counts the octets that are one of the signs, in a time that does not depend on how many there are."""
+    return len(octets) - len(octets.translate(None, signs))
+
+
+def _too_much(what: str, things: str) -> Fault:
+    return Fault(MALFORMED, f"The {what} has more {things} than any request takes; send fewer at once.")
 
 
 def query(octets: bytes) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
-from heliograph.api.decode import FORM, form, json_object, single
+from heliograph.api.decode import FORM, USUAL, Bounds, form, json_object, single
 from heliograph.api.fields import DLR_WORDS, SEND
 from heliograph.app.sending import wishes
 from heliograph.app.sending.fields import Fields, shown
@@ -46,23 +46,23 @@ TLV_PREFIX: Final = "tlv_"
 """In a form, the name of a field that gives a TLV begins so."""
 
 
-def send_fields(media: int, body: bytes, who: Principal) -> Fields:
-    """Reads a request to send. Raises Fault (400) where the body cannot be read; faults of single fields stay in the
-    `Fields`."""
+def send_fields(media: int, body: bytes, who: Principal, bounds: Bounds = USUAL) -> Fields:
+    """Reads a request to send. Raises Fault (400) where the body cannot be read or is beyond `bounds`; faults of single
+    fields stay in the `Fields`."""
     values: dict[str, Any]
     if media == FORM:
-        texts = form(body)
+        texts = form(body, bounds)
         listed = texts.pop(_TO, None)
         values = cast("dict[str, Any]", single(texts))
         if listed is not None:
             values[_TO] = listed[0] if len(listed) == 1 else listed
     else:
-        values = json_object(body)
-    return read_fields(values, who, is_form=media == FORM)
+        values = json_object(body, bounds)
+    return read_fields(values, who, is_form=media == FORM, longest=bounds.longest)
 
 
-def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool) -> Fields:
-    """Reads decoded values, by their names."""
+def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool, longest: int = USUAL.longest) -> Fields:
+    """Reads decoded values, by their names. A content of more than `longest` characters is not decoded again."""
     get = values.get
     fields = Fields()
     to = get(_TO)
@@ -76,7 +76,7 @@ def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool) -> Fie
     else:
         fields.refuse(_FROM, invalid(_FROM, "The sender must be a text."))
     content = get(_CONTENT)
-    if content is None or (is_form and type(content) is str):
+    if content is None or (is_form and type(content) is str) or (type(content) is str and len(content) > longest):
         fields.content = content
     elif type(content) is not str:
         fields.refuse(_CONTENT, invalid(_CONTENT, "The content must be a text."))

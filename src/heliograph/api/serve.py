@@ -4,9 +4,21 @@ from collections.abc import Callable, Sequence
 
 from heliograph.api.app import Api
 from heliograph.api.fast_send.short_cut import FastSends
-from heliograph.http.asgi import Asgi, Headers
-from heliograph.http.server import MAX_CONNECTIONS, Server
+from heliograph.http.asgi import Asgi, Headers, Receive, Scope, Send
+from heliograph.http.clients import Clients, Shares
+from heliograph.http.server import WHOLE, Server
 from heliograph.http.server import serve as serve_http
+
+HEALTH_CONNECTIONS = 128
+"""Connections of the listener for health and metrics."""
+
+NOWHERE = "/nowhere"
+"""A path that the API has nothing at."""
+
+HEALTH = "heliograph.health"
+"""The extension of ASGI by which an application knows a request of that listener."""
+
+_HEALTH = frozenset(("/health/live", "/health/ready", "/metrics"))
 
 
 async def serve(
@@ -14,10 +26,11 @@ async def serve(
     host: str,
     port: int,
     *,
-    max_connections: int = MAX_CONNECTIONS,
+    shares: Shares = WHOLE,
     trusted_proxies: Sequence[str] = (),
     around: Callable[[Asgi], Asgi] | None = None,
     choose: Callable[[Headers], bool] | None = None,
+    clients: Clients | None = None,
 ) -> Server:
     """Starts to serve the API, and what is mounted on it, as `http.server.serve` does. Raises OSError.
 
@@ -29,7 +42,20 @@ async def serve(
         api,
         host,
         port,
-        max_connections=max_connections,
+        shares=shares,
         trusted_proxies=trusted_proxies,
         short_cut=FastSends(api, choose),
+        clients=clients,
     )
+
+
+async def serve_health(api: Api, host: str, port: int) -> Server:
+    """Starts to serve /health and /metrics alone, to HEALTH_CONNECTIONS at once. Raises OSError."""
+
+    async def only_health(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].rstrip("/") not in _HEALTH:
+            scope["path"] = NOWHERE
+        scope["extensions"] = {HEALTH: {}}
+        await api(scope, receive, send)
+
+    return await serve_http(only_health, api, host, port, shares=Shares(HEALTH_CONNECTIONS))

@@ -5,6 +5,7 @@ from typing import Any
 
 from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
+from heliograph.domain.sender_state import SenderState
 
 
 @dataclass(slots=True)
@@ -46,13 +47,26 @@ class Account:
     """Answer to HELP; empty: none."""
     smart: str = "off"
     """`off` or `on`: whether typographic signs are replaced where that takes fewer segments."""
+    request_rate: float = 0.0
+    """Requests a second that the account may make, at each node; 0 is no limit."""
+    request_burst: int = 0
+    """Requests that may come at once after a pause; 0 is a second's worth."""
+    daily_messages: int = 0
+    """Messages a day of its time zone; 0 is no limit."""
+    daily_spend: int = 0
+    """Micro-credits that it may be charged for messages a day; 0 is no limit."""
+    max_waiting: int = 0
+    """Messages that may be scheduled or wait in the queue at once; 0 is no limit."""
+    prefixes: tuple[str, ...] = ()
+    """Prefixes of the numbers that it may send to; none means all."""
 
 
 #: What `account set` may change, and nothing else.
 ACCOUNT_FIELDS = (
     "password_hash", "signing_secret", "timezone", "plan", "credit_limit", "suspended", "list_interval", "rate",
     "callback_url", "callback_format", "content_decoding", "networks", "senders", "inbound_url",
-    "inbound_reply", "opt_out", "stop_text", "help_text", "smart",
+    "inbound_reply", "opt_out", "stop_text", "help_text", "smart", "request_rate", "request_burst", "daily_messages",
+    "daily_spend", "max_waiting", "prefixes",
 )  # fmt: skip
 
 
@@ -65,6 +79,9 @@ class ApiKey:
     digest: bytes
     created: int
     revoked: int | None = None
+    expires: int | None = None
+    used: int | None = None
+    """Time of a use, at most an hour before the last one; None if it was never used."""
 
 
 @dataclass(slots=True)
@@ -138,6 +155,17 @@ class MessageTemplate:
     """Values by the names or numbers that the option `tlvs` of connectors gives them."""
 
 
+@dataclass(slots=True)
+class RegisteredSender:
+    """A sender ID in an account's registry, in its state since `since` (ms). `note` is for people."""
+
+    account: int
+    sender: str
+    state: SenderState
+    since: int
+    note: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class NumberOwner:
     """An account with numbers, as the reception of its messages needs it."""
@@ -153,8 +181,8 @@ class NumberOwner:
 
 @dataclass(slots=True)
 class Tables:
-    """Everything about connectors, routes, prices, numbers and templates at one moment; `revision` grows with each
-    change of any. `owners` are the accounts with numbers, by id."""
+    """Everything about connectors, routes, prices, numbers, templates and senders at one moment; `revision` grows with
+    each change of any. `owners` are the accounts with numbers, by id."""
 
     revision: int
     connectors: list[Connector]
@@ -163,6 +191,8 @@ class Tables:
     numbers: list[InboundNumber] = field(default_factory=list)
     owners: dict[int, NumberOwner] = field(default_factory=dict)
     templates: list[MessageTemplate] = field(default_factory=list)
+    senders: list[RegisteredSender] = field(default_factory=list)
+    """The registries of all accounts, by account and sender."""
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

@@ -89,6 +89,8 @@ class ConnectorKind:
     """Settings by name, the COMMON ones among them, in the order in which they are shown."""
     identity: str
     """The setting that names us to the operator."""
+    destination: frozenset[str]
+    """Settings and options that say where secrets go, to whom, and how well they are kept on the way."""
     problems: Callable[[Mapping[str, Any]], list[str]]
     """Finds what is wrong with a connector's options, in sentences."""
     warnings: Callable[[Connector], list[str]]
@@ -106,6 +108,16 @@ class ConnectorKind:
 
     def options(self, connector: Connector) -> dict[str, Any]:
         return {name: value for name, value in connector.settings.items() if name not in self.settings}
+
+    def secrets(self, connector: Connector) -> list[str]:
+        """Returns the names of the secret settings that have a value."""
+        values = self.values(connector)
+        return [name for name, setting in self.settings.items() if setting.secret and values[name]]
+
+    def moved(self, was: Connector, now: Connector) -> list[str]:
+        """Returns what of `destination` differs, by name."""
+        before, after = ({**self.options(each), **self.values(each)} for each in (was, now))
+        return sorted(name for name in self.destination if before.get(name) != after.get(name))
 
     def changed(self, connector: Connector, values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes of `connector` with these values of settings, and with `options` instead of its own."""

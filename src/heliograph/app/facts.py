@@ -63,6 +63,12 @@ class Verdict(IntEnum):
     """The store could not write the request; nothing was charged."""
     SUPPRESSED = 6
     """All recipients opted out of the account's messages."""
+    DAILY_MESSAGES = 7
+    """More messages than the account may still send this day."""
+    DAILY_SPEND = 8
+    """More than the account may still be charged this day."""
+    WAITING = 9
+    """More messages would be scheduled or wait than the account may have."""
 
 
 @dataclass(slots=True)
@@ -74,7 +80,8 @@ class Accept:
     `key`, `tail`, `total`, `scheduled` and `messages` by those of the first request. Of several messages those to
     suppressed numbers become Failed and cost nothing, and `total` is that of the others.
 
-    `exempt`: suppressions do not hold, since it answers what the phone wrote.
+    `exempt`: suppressions and limits do not hold, since it answers what the phone wrote. `day_ends` is the end (ms) of
+    the account's day, where its limits need it.
     """
 
     account: int
@@ -88,6 +95,7 @@ class Accept:
     key: int = 0
     tail: int = 0
     exempt: bool = False
+    day_ends: int = 0
     verdict: Verdict = Verdict.UNAVAILABLE
 
 
@@ -246,7 +254,7 @@ class CallbackEnd(IntEnum):
     DELIVERED = 0
     GONE = 1
     """The receiver answered 410."""
-    GIVEN_UP = 2
+    FAILED = 2
     """The notice was not delivered within the time allowed; it is kept and can be replayed."""
 
 

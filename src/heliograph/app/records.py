@@ -11,6 +11,7 @@ from enum import StrEnum
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, InboundMessage, Message, PartReceipt, Submission, subject_key_of
 from heliograph.domain import ids
+from heliograph.domain.error import Reason
 from heliograph.domain.receipt import Delivery, err_of
 from heliograph.domain.status import MessageStatus, status_of
 
@@ -20,9 +21,15 @@ class Scope(StrEnum):
 
     READ_ACCOUNTS = "accounts:read"
     WRITE_ACCOUNTS = "accounts:write"
-    """Open, change and suspend accounts; make and revoke their keys and passwords."""
+    """Open, change and suspend accounts, but for what has a scope of its own below."""
+    WRITE_KEYS = "keys:write"
+    """Make and revoke API keys; replace passwords and signing secrets."""
     TOP_UP = "topups:write"
-    """Add credit, and take it back."""
+    """Add credit, and take it back; the opening credit of an account."""
+    WRITE_CREDIT = "credit:write"
+    """Set how far a balance may go below zero."""
+    WRITE_LIMITS = "limits:write"
+    """Set how fast an account may ask, from which networks, and with which senders."""
     READ_CONNECTORS = "connectors:read"
     OPERATE_CONNECTORS = "connectors:operate"
     """Pause, enable and test connectors."""
@@ -32,6 +39,7 @@ class Scope(StrEnum):
     WRITE_ROUTES = "routes:write"
     READ_PRICES = "prices:read"
     WRITE_PRICES = "prices:write"
+    """Set prices, and choose the plan that an account pays by."""
     READ_MESSAGES = "messages:read"
     WRITE_MESSAGES = "messages:write"
     """Cancel and reschedule messages, and suppress phones."""
@@ -92,6 +100,8 @@ class AdminSession:
     csrf: str = field(repr=False)
     created: int
     expires: int
+    used: int
+    """Time of the last use, within a minute."""
 
 
 @dataclass(slots=True)
@@ -104,6 +114,41 @@ class AdminToken:
     scopes: tuple[str, ...]
     created: int
     revoked: int | None = None
+    expires: int | None = None
+    used: int | None = None
+    """Time of a use, at most an hour before the last one; None if it was never used."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignInFailure:
+    """Failures to sign in of one name, as one node counted them within about a second.
+
+    `door` is the kind of door, `name` a keyed hash of who failed or of where (`app.sending.failure_register`).
+    """
+
+    door: str
+    name: bytes = field(repr=False)
+    node: int
+    at: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class SignInPlace:
+    """Somebody signed in by a kind of door from a place, both named by one keyed hash; `at` is when, within a day."""
+
+    door: str
+    name: bytes = field(repr=False)
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """A use of an account's API key, or of an admin token, whose `account` is 0."""
+
+    account: int
+    key: str
+    at: int
 
 
 @dataclass(slots=True)
@@ -121,6 +166,28 @@ class AuditEntry:
     """Address of the client, if there is one."""
     key: int = 0
     """Ascending number in the order of writing; given by the store."""
+
+
+@dataclass(slots=True)
+class AuditLink:
+    """An entry of the audit log as it is kept, with its hash; `details` are the text that was hashed."""
+
+    key: int
+    at: int
+    actor: str
+    action: str
+    target: str
+    details: str
+    address: str
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AuditHead:
+    """The end of the audit log: the key of its last entry, which is how many it has, and that one's hash."""
+
+    key: int
+    hash: bytes
 
 
 @dataclass(slots=True)
@@ -150,7 +217,7 @@ class Search:
     account: int | None = None
     number: str = ""
     """The destination, whole or its beginning."""
-    standing: MessageStatus | None = None
+    status: MessageStatus | None = None
     start: int | None = None
     end: int | None = None
     before: tuple[int, int] | None = None
@@ -168,7 +235,7 @@ class Search:
 
         Within an account the order is when they are sent, unless there is something rarer to find them by.
         """
-        rare = len(self.number) >= TELLING_DIGITS or self.standing in (MessageStatus.UNDELIVERED, MessageStatus.FAILED)
+        rare = len(self.number) >= TELLING_DIGITS or self.status in (MessageStatus.UNDELIVERED, MessageStatus.FAILED)
         return self.accepted_order or self.account is None or rare
 
 
@@ -184,6 +251,8 @@ class Hit:
     delivery: Delivery | None
     operator_code: str = ""
     """The operator's own code; empty where it gave none."""
+    submitted: bool = False
+    """Whether operators took all of its parts."""
 
     @property
     def err(self) -> str:
@@ -191,8 +260,8 @@ class Hit:
         return "" if self.delivery is None else err_of(self.operator_code, self.delivery)
 
     @property
-    def standing(self) -> MessageStatus:
-        return status_of(self.message.state, self.delivery)
+    def status(self) -> MessageStatus:
+        return status_of(self.message.state, self.delivery, submitted=self.submitted)
 
 
 @dataclass(slots=True)
@@ -265,6 +334,11 @@ class MessageRecord:
     connectors: dict[int, str] = field(default_factory=dict)
     """Names by id; one that was removed has none."""
 
+    @property
+    def submitted(self) -> bool:
+        """Whether operators took all of its parts."""
+        return sum(each.status == 0 for each in self.submissions) >= self.message.segments
+
 
 @dataclass(slots=True)
 class InboundQuery:
@@ -288,6 +362,55 @@ class InboundRecord:
     callback: CallbackView | None = None
     reply: tuple[int, int] | None = None
     refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRequest:
+    """A customer's request that was answered with an error. It has no secret, no text and no whole phone number."""
+
+    account: int
+    reason: Reason
+    at: int
+    status: int
+    """HTTP status of the answer."""
+    method: str
+    path: str
+    field: str
+    """Field of the request that was at fault; empty where none was."""
+    message: str
+    address: str
+    request_id: str
+
+
+@dataclass(slots=True)
+class RefusalCount:
+    """Number of requests of one account that were refused for one reason, in the hour that begins at `hour` (ms)."""
+
+    account: int
+    reason: Reason
+    hour: int
+    requests: int
+    latest: int
+    """Time of the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalQuery:
+    """Refused requests from `since` on, counted from the beginning of its hour; 0 and None match all."""
+
+    since: int = 0
+    account: int | None = None
+    reason: Reason | None = None
+
+
+@dataclass(slots=True)
+class RefusalTotal:
+    """Number of requests of one account that were refused for one reason, and the time of the last one."""
+
+    account: int
+    reason: Reason
+    requests: int
+    latest: int
 
 
 COUNTED = 100_000

@@ -19,6 +19,8 @@ class WebhookJob:
     """The header `heliograph-operator-code`: printable ASCII; empty for none."""
     wants_reply: bool = False
     """Whether the text of the answer is wanted."""
+    account: int = 0
+    """The account that it belongs to: connections and places in line are shared out by account."""
 
 
 @dataclass(slots=True)

@@ -275,14 +275,27 @@ def key() -> None:
     Several may be in use at once, so that they can be replaced in peace."""
 
 
-@key.command("create", epilog=examples("heliograph key create acme", "heliograph key revoke acme 1f0c9a2b7e"))
+@key.command(
+    "create",
+    epilog=examples(
+        "heliograph key create acme",
+        "heliograph key create acme --expires 90d",
+        "heliograph key revoke acme 1f0c9a2b7e",
+    ),
+)
 @click.argument("name")
+@click.option("--expires", default="", metavar="WHEN", help="When it ends: 90d from now, a date, or ISO 8601.")
 @click.pass_obj
-def create_key(invocation: Invocation, name: str) -> None:
+def create_key(invocation: Invocation, name: str, expires: str) -> None:
     """Makes one more API key and shows it."""
-    made = invocation.manage(lambda manage: manage.create_key(name))
+    made = invocation.manage(lambda manage: manage.create_key(name, expires))
     invocation.show(
-        {"username": name, "key_id": made.key_id, "api_key": made.api_key},
+        {
+            "username": name,
+            "key_id": made.key_id,
+            "api_key": made.api_key,
+            "expires": format_moment(made.expires) or None,
+        },
         lambda: click.echo(f"The new API key {made.key_id} of {name}: {made.api_key}\nIt is shown only now."),
     )
 
@@ -298,8 +311,17 @@ def list_keys(invocation: Invocation, name: str) -> None:
     invocation.show(
         {"username": name, "keys": [as_json(serialize.key(each)) for each in keys]},
         lambda: print_table(
-            ("KEY ID", "CREATED", "REVOKED"),
-            [(each.id, format_moment(each.created), format_moment(each.revoked) or "in use") for each in keys],
+            ("KEY ID", "CREATED", "EXPIRES", "LAST USED", "REVOKED"),
+            [
+                (
+                    each.id,
+                    format_moment(each.created),
+                    format_moment(each.expires) or "never",
+                    format_moment(each.used) or "never",
+                    format_moment(each.revoked) or "in use",
+                )
+                for each in keys
+            ],
             empty=f"There is no key yet: heliograph key create {name}",
         ),
     )

@@ -56,7 +56,7 @@ def list_users(invocation: Invocation) -> None:
 @click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
 @click.pass_obj
 def set_password(invocation: Invocation, name: str, ask: bool) -> None:
-    """Replaces somebody's password and signs them out everywhere."""
+    """Replaces a password and ends all sessions."""
     given = _ask() if ask else None
     password = invocation.users(lambda users: users.set_password(name, given))
     _show_password(invocation, f"{name} has a new password.", name, password, given is None)
@@ -67,7 +67,7 @@ def set_password(invocation: Invocation, name: str, ask: bool) -> None:
 @click.argument("role")
 @click.pass_obj
 def set_role(invocation: Invocation, name: str, role: str) -> None:
-    """Changes what somebody may do and signs them out everywhere."""
+    """Changes what somebody may do; ends all sessions."""
     invocation.users(lambda users: users.set_role(name, role))
     invocation.show({"name": name, "role": role}, lambda: click.echo(f"{name} is {role} now."))
 
@@ -76,7 +76,7 @@ def set_role(invocation: Invocation, name: str, role: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def remove(invocation: Invocation, name: str) -> None:
-    """Takes somebody's access away and signs them out everywhere."""
+    """Takes somebody's access away."""
     invocation.users(lambda users: users.remove(name))
     invocation.show({"name": name, "removed": True}, lambda: click.echo(f"{name} can no longer sign in."))
 
@@ -115,21 +115,22 @@ def log(invocation: Invocation, limit: int, actor: str, action: str, target: str
 
 @admin.group(cls=Group)
 def token() -> None:
-    """Tokens of the admin API at /admin/v1, each with its scopes."""
+    """Tokens of the admin API, each with scopes."""
 
 
 @token.command(
     "create",
     epilog=examples(
         "heliograph admin token create billing --scope accounts:read --scope topups:write",
-        "heliograph admin token create backup --all-scopes --json | jq -r .secret",
+        "heliograph admin token create backup --all-scopes --expires 365d --json | jq -r .secret",
     ),
 )
 @click.argument("name")
 @click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="What it may do. Repeatable.")
 @click.option("--all-scopes", is_flag=True, help="Everything that a token may do.")
+@click.option("--expires", default="", metavar="WHEN", help="When it ends: 90d from now, a date, or ISO 8601.")
 @click.pass_obj
-def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all_scopes: bool) -> None:
+def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all_scopes: bool, expires: str) -> None:
     """Makes a token and shows it. NAME is for people."""
     from heliograph.admin_api import serialize
     from heliograph.app.records import TOKEN_SCOPES
@@ -139,7 +140,7 @@ def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all
             "Say what the token may do: --scope, or --all-scopes.", f"There are {', '.join(TOKEN_SCOPES)}.",
             invocation.typed(f"admin token create {name} --scope accounts:read"),
         )  # fmt: skip
-    made = invocation.users(lambda users: users.create_token(name, TOKEN_SCOPES if all_scopes else scopes))
+    made = invocation.users(lambda users: users.create_token(name, TOKEN_SCOPES if all_scopes else scopes, expires))
     invocation.show(
         {**serialize.token(made.token), "secret": made.secret},
         lambda: click.echo(f"The token {made.token.id} ({name}): {made.secret}\nIt is shown only now."),
@@ -156,9 +157,10 @@ def list_tokens(invocation: Invocation) -> None:
     invocation.show(
         {"tokens": [serialize.token(each) for each in found]},
         lambda: print_table(
-            ("ID", "NAME", "SCOPES", "CREATED", "REVOKED"),
+            ("ID", "NAME", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "REVOKED"),
             [
                 (each.id, each.name, " ".join(each.scopes), format_moment(each.created),
+                 format_moment(each.expires) or "never", format_moment(each.used) or "never",
                  format_moment(each.revoked) or "in use")
                 for each in found
             ],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.pass_obj
 def backup(invocation: Invocation, file: Path) -> None:
-    """Copies the embedded store to FILE, also while it is in use.
+    """Copies the embedded store to FILE while it is used.
 
     The copy is of one moment. FILE must not be there yet. A PostgreSQL database is backed up with its own tools.
     """
@@ -53,7 +53,7 @@ def restored(invocation: Invocation) -> None:
 
     point, now = invocation.diagnose(work)
     ends = format_moment(point.latest)
-    counts = {"unsent": point.unsent, "scheduled": point.scheduled, "awaiting": point.awaiting, "owed": point.owed}
+    counts = {"unsent": point.unsent, "scheduled": point.scheduled, "awaiting": point.awaiting, "pending": point.owed}
     lines = _told(point, now) if point.latest is not None else ["The store has no messages."]
     invocation.show(
         {"ends": ends, **counts, "unknown": [line.removeprefix("- ") for line in lines[1:]]},
@@ -67,11 +67,11 @@ def _told(point: "RestorePoint", now: int) -> list[str]:
     text = f"""\
 The newest that the store knows of happened {format_moment(point.latest)}, {counted(minutes, "minute")} ago. \
 If a gateway went on after that, the store cannot know:
-- which messages were accepted since. They are neither charged nor sent here; their receipts will be orphans.
+- which messages were accepted since. They are neither charged nor sent here; their receipts will be unmatched.
 - whether what is to be sent was sent ({counted(point.unsent, "message")}). It will be, once more if it was.
 - whether what is scheduled was sent, moved or cancelled ({counted(point.scheduled, "message")}). It will be sent at \
 its time here.
 - what receipts came for what waits for one ({counted(point.awaiting, "message")}). Operators do not repeat them.
-- whether what is owed to customers was posted ({counted(point.owed, "receipt")}). It will be, with the same webhook-id.
+- whether pending callbacks were posted ({counted(point.owed, "receipt")}). It will be, with the same webhook-id.
 - which accounts, keys, prices, routes, connectors and credit were changed."""
     return text.splitlines()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from heliograph.admin_api.bind_states import FRESH_MS
+from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.receipts.habits import WORDS
 from heliograph.cli.command import format_moment
 from heliograph.composition.connectors import KINDS

@@ -1,4 +1,4 @@
-"""`heliograph callbacks`: receipts that are owed to customers or were given up."""
+"""`heliograph callbacks`: receipts for customers that are pending or failed."""
 
 import click
 
@@ -10,13 +10,13 @@ from heliograph.domain.display import counted
 def callbacks() -> None:
     """Receipts pushed to customers.
 
-    They are tried for a day (setting callbacks.retry_hours), then given up and kept."""
+    They are tried for a day (setting callbacks.retry_hours), then kept as failed."""
 
 
 @callbacks.command("status")
 @click.pass_obj
 def status(invocation: Invocation) -> None:
-    """Counts callbacks owed and given up; names failing hosts."""
+    """Counts pending and failed callbacks; names failing hosts."""
     from heliograph.app.admin.views import FailingHost, Views
 
     async def work(views: Views) -> tuple[tuple[int, int], list[FailingHost]]:
@@ -26,7 +26,7 @@ def status(invocation: Invocation) -> None:
     receivers = [
         {
             "receiver": host.host,
-            "owed": host.owed,
+            "pending": host.owed,
             "tries": host.attempts,
             "next": format_moment(host.due),
             "problem": host.problem,
@@ -38,14 +38,13 @@ def status(invocation: Invocation) -> None:
         waits = counted(owed, "receipt waits", "receipts wait") if owed else "No receipt waits"
         click.echo(f"{waits} to be pushed, or for another try.")
         if failed:
-            given_up = counted(failed, "receipt was", "receipts were")
-            click.echo(f"{given_up} given up; to push them again: heliograph callbacks replay --all")
+            click.echo(f"{counted(failed, 'receipt')} failed; to retry: heliograph callbacks replay --all")
         if receivers:
             click.echo("\nReceivers that fail:\n")
             rows = [tuple(row.values()) for row in receivers]
-            print_table(("RECEIVER", "OWED", "TRIES", "NEXT", "PROBLEM"), rows, empty="")
+            print_table(("RECEIVER", "PENDING", "TRIES", "NEXT", "PROBLEM"), rows, empty="")
 
-    invocation.show({"owed": owed, "failed": failed, "receivers": receivers}, people)
+    invocation.show({"pending": owed, "failed": failed, "receivers": receivers}, people)
 
 
 @callbacks.command(
@@ -61,7 +60,7 @@ def status(invocation: Invocation) -> None:
 @click.option("--all", "everything", is_flag=True, help="Everybody's.")
 @click.pass_obj
 def replay(invocation: Invocation, name: str | None, message: str | None, everything: bool) -> None:
-    """Pushes receipts again that were given up.
+    """Retries failed receipts.
 
     So are those whose receiver said 410."""
     from heliograph.app.admin.views import Views

@@ -14,9 +14,12 @@ from heliograph.domain.display import harmless
 if TYPE_CHECKING:
     from msgspec import Struct
 
+    from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.refusals import ViewRefusals
+    from heliograph.app.admin.senders import ManageSenders
     from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.users import ManageUsers
@@ -80,13 +83,25 @@ class Invocation:
         """Runs one piece of administration of phones that opted out. Raises Failure."""
         return self._run(lambda tools: work(tools.suppressions))
 
+    def senders(self, work: "Callable[[ManageSenders], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of administration of sender registries. Raises Failure."""
+        return self._run(lambda tools: work(tools.senders))
+
     def templates(self, work: "Callable[[ManageTemplates], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of templates. Raises Failure."""
         return self._run(lambda tools: work(tools.templates))
 
+    def refusals(self, work: "Callable[[ViewRefusals], Awaitable[Answer]]") -> Answer:
+        """Runs one look at refused requests. Raises Failure."""
+        return self._run(lambda tools: work(tools.refusals))
+
     def diagnose(self, work: "Callable[[Diagnose], Awaitable[Answer]]") -> Answer:
         """Runs one check of the store. Raises Failure."""
         return self._run(lambda tools: work(tools.diagnose))
+
+    def audit_proof(self, work: "Callable[[AuditProof], Awaitable[Answer]]") -> Answer:
+        """Runs one proof of the audit log. Raises Failure."""
+        return self._run(lambda tools: work(tools.audit_proof))
 
     def views(self, work: "Callable[[Views], Awaitable[Answer]]") -> Answer:
         """Runs one piece of work on messages and callbacks. Raises Failure."""
@@ -221,6 +236,9 @@ _COMMON_NAMES = frozenset({"--data", "--config", "--database-url", "--json", "--
 
 
 class _WithCommonOptions(click.Command):
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return ["-h", "--help"]
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
         # before --help, which click puts last

@@ -92,11 +92,10 @@ def add(
         texts["password"] = click.prompt("Password", hide_input=True, err=True)
     if disabled:
         texts["enabled"] = "false"
-    change = invocation.manage(lambda manage: manage.add_connector(name, texts, parse_pairs(options)))
-    _show_change(
-        invocation, change, f'The connector {name} is there. Route numbers to it: heliograph route add --prefix "" '
-        f"--connector {name}",
-    )  # fmt: skip
+    dialect = parse_pairs(options)
+    done = f'The connector {name} is there. Route numbers to it: heliograph route add --prefix "" --connector {name}'
+    change = invocation.manage(lambda manage: manage.add_connector(name, texts, dialect))
+    _show_change(invocation, change, done)
 
 
 @connector.command("list")
@@ -188,7 +187,8 @@ def set_fields(
     dialect = {**{key: text for key, text in pairs.items() if key not in known}, **parse_pairs(options)}
     if not texts and not dialect:
         raise Failure("Nothing to change was named.", command=f"heliograph connector set {name} window=50")
-    change = invocation.manage(lambda manage: manage.set_connector(name, texts, dialect))
+    # Whoever runs this reads the password in the store as it is: to ask for it again would keep nobody out.
+    change = invocation.manage(lambda manage: manage.set_connector(name, texts, dialect, knows_secrets=True))
     _show_change(invocation, change, f"The connector {name} is changed.")
 
 
@@ -218,7 +218,7 @@ def test(context: click.Context, name: str) -> None:
 
     invocation = context.find_object(Invocation) or Invocation()
     found = invocation.manage(lambda manage: manage.connector(name))
-    report = asyncio.run(ADAPTERS[found.kind].probe(found))
+    report = asyncio.run(ADAPTERS[found.kind].probe(found, invocation.settings()))
     steps: list[dict[str, Any]] = [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in report.steps]
     passed = all(step["ok"] for step in steps)
 

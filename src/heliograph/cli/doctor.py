@@ -14,8 +14,8 @@ from heliograph.domain.display import counted, harmless
 def doctor(context: click.Context, binds: bool) -> None:
     """Checks everything that a gateway needs.
 
-    Settings, store, books, clock, connectors, callbacks, and the port to listen on; and what waits for too long, or was
-    given up: messages, receipts, callbacks. With what to do about each.
+    Settings, store, books, clock, connectors, callbacks, and the port to listen on; and what waits for too long, or has
+    failed: messages, receipts, callbacks. With what to do about each.
 
     Exit code 0 if nothing is wrong, 1 if something is. It changes nothing.
     """

@@ -16,6 +16,7 @@ from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
+    from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.manage import Manage
     from heliograph.app.configuration import Connector
@@ -40,7 +41,7 @@ async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
         findings.append(
             Finding("store", "note", "there is none yet", "The first command makes it: heliograph account create")
         )
-    findings.append(await asyncio.to_thread(_listener, settings))
+    findings.append(await asyncio.to_thread(_listener, invocation, settings))
     return findings
 
 
@@ -77,9 +78,9 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
             yield Finding("store", "ok", "it can be written, and its schema is current")
             for hazard in hazards:
                 yield Finding("store", "fail", hazard, "Have it set in the server's own configuration")
-            async for finding in _books(manage, diagnose):
+            async for finding in _books(manage, diagnose, tools.audit_proof):
                 yield finding
-            async for finding in _connectors(manage, binds):
+            async for finding in _connectors(manage, settings, binds):
                 yield finding
             for finding in leftovers(await manage.connectors(), await diagnose.leftovers(UNKNOWN_MS), diagnose.now):
                 yield finding
@@ -92,13 +93,18 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
         yield Finding("store", "fail", str(error), advice)
 
 
-async def _books(manage: "Manage", diagnose: "Diagnose") -> AsyncIterator[Finding]:
+async def _books(manage: "Manage", diagnose: "Diagnose", proof: "AuditProof") -> AsyncIterator[Finding]:
     problems = await diagnose.book_faults()
     if problems:
         advice = "heliograph audit lists all; restore a backup or ask for help before you go on"
         yield Finding("books", "fail", f"{counted(len(problems), 'fault')}, the first: {problems[0]}", advice)
     else:
         yield Finding("books", "ok", "every balance, charge and refund is right")
+    changed = await proof.faults()
+    if changed:
+        yield Finding("audit log", "fail", changed[0], "Find out who can write to the store; heliograph audit --log")
+    else:
+        yield Finding("audit log", "ok", "no entry was changed or removed")
     accounts = [account for account, _ in await manage.accounts()]
     ahead = await diagnose.newest_entry(accounts) - diagnose.now
     if ahead > _CLOCK_SLACK_MS:
@@ -110,7 +116,7 @@ async def _books(manage: "Manage", diagnose: "Diagnose") -> AsyncIterator[Findin
         yield Finding("accounts", "note", "there is none", "heliograph account create NAME --credit N")
 
 
-async def _connectors(manage: "Manage", binds: bool) -> AsyncIterator[Finding]:
+async def _connectors(manage: "Manage", settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
     connectors = await manage.connectors()
     if not connectors:
         yield Finding("connectors", "note", "there is none", "heliograph connector add NAME --host H --port P ...")
@@ -130,10 +136,10 @@ async def _connectors(manage: "Manage", binds: bool) -> AsyncIterator[Finding]:
             yield Finding(f"connector {connector.name}", "note", "no route leads to it", command)
         for warning in await manage.template_warnings(connector):
             yield Finding(f"connector {connector.name}", "fail", warning, "heliograph template list")
-        yield await _reach(connector, binds)
+        yield await _reach(connector, settings, binds)
 
 
-async def _reach(connector: "Connector", binds: bool) -> Finding:
+async def _reach(connector: "Connector", settings: "Settings", binds: bool) -> Finding:
 
     check = f"connector {connector.name}"
     host, port = KINDS[connector.kind].address(connector)
@@ -150,7 +156,7 @@ async def _reach(connector: "Connector", binds: bool) -> Finding:
     writer.close()
     if not binds:
         return Finding(check, "ok", f"{where} takes connections (not bound)")
-    report = await ADAPTERS[connector.kind].probe(connector)
+    report = await ADAPTERS[connector.kind].probe(connector, settings)
     failed = [(name, detail) for name, ok, detail in report.steps if not ok]
     if failed:
         name, detail = failed[0]
@@ -202,18 +208,40 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _listener(settings: "Settings") -> Finding:
-    import http.client
-
+def _listener(invocation: Invocation, settings: "Settings") -> Finding:
     from heliograph.config import parse_address
 
+    running = _running(invocation)
+    if running:
+        return _readiness(running.removeprefix("http://"))
     host, port = parse_address(settings.http.listen)
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         with socket.create_server(infos[0][4][:2], family=infos[0][0], reuse_port=False):
             return Finding("listen", "ok", f"{settings.http.listen} is free; heliograph serve can take it")
     except OSError as error:
-        problem = str(error)
+        return _readiness(settings.http.listen, str(error))
+
+
+def _running(invocation: Invocation) -> str:
+    """Returns the URL of the gateway that runs on the data directory, by whatever address it listens on; empty where
+    none is known to run there."""
+    from heliograph.cli.control import ask_once
+
+    try:
+        return str(ask_once(invocation, {"ask": "address"}).get("url", ""))
+    except (Failure, OSError, ValueError):
+        return ""
+
+
+def _readiness(address: str, problem: str = "it does not answer") -> Finding:
+    """Asks whoever listens on the address whether it is a gateway that is ready; `problem` is told where it speaks no
+    HTTP."""
+    import http.client
+
+    from heliograph.config import parse_address
+
+    host, port = parse_address(address)
     near = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - to look at, not to listen on
     try:
         connection = http.client.HTTPConnection(near, port, timeout=_CONNECT_S)
@@ -221,9 +249,7 @@ def _listener(settings: "Settings") -> Finding:
         status = connection.getresponse().status
         connection.close()
     except (OSError, http.client.HTTPException):
-        return Finding("listen", "fail", f"{settings.http.listen}: {problem}", "Stop what holds it, or set http.listen")
+        return Finding("listen", "fail", f"{address}: {problem}", "Stop what holds it, or set http.listen")
     if status == 200:
-        return Finding("listen", "ok", f"a gateway runs on {settings.http.listen} and is ready")
-    return Finding(
-        "listen", "fail", f"{settings.http.listen} answers {status}", "See its log; the port may be another program's"
-    )
+        return Finding("listen", "ok", f"a gateway runs on {address} and is ready")
+    return Finding("listen", "fail", f"{address} answers {status}", "See its log; the port may be another program's")

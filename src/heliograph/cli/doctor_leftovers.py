@@ -1,9 +1,9 @@
-"""Findings of `heliograph doctor` about work that waits for too long, or was given up, with advice on each."""
+"""Findings of `heliograph doctor` about work that waits for too long, or has failed, with advice on each."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from heliograph.admin_api.bind_states import FRESH_MS
+from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.cli.doctor_finding import Finding
 from heliograph.domain.display import counted, duration
 
@@ -31,7 +31,7 @@ def leftovers(connectors: "Iterable[Connector]", left: "Leftovers", now: int) ->
         *_orphans(left.backlog.orphans),
         *_callbacks(left.backlog.owed, left.backlog.ended),
     ]
-    return found or [Finding("backlog", "ok", "nothing waits for long, and nothing was given up")]
+    return found or [Finding("backlog", "ok", "nothing waits for long, and nothing has failed")]
 
 
 def _late(
@@ -81,7 +81,7 @@ def _unknown(count: int) -> Iterator[Finding]:
             "unknown outcome",
             "note",
             f"of {counted(count, 'message')} of the last {UNKNOWN_DAYS} days nobody knows whether it arrived",
-            "No answer or no receipt came: ask the operator. heliograph message find --state undelivered lists them",
+            "No answer or no receipt came: ask the operator. heliograph message find --status undelivered lists them",
         )
 
 
@@ -91,22 +91,22 @@ def _orphans(count: int) -> Iterator[Finding]:
             "receipts",
             "note",
             f"{counted(count, 'receipt')} of the last {UNKNOWN_DAYS} days matched no message",
-            "heliograph receipts orphans: are their ids like those of heliograph tail? Nobody may have asked for them",
+            "heliograph receipts unmatched: are their ids as in heliograph tail? Nobody may have asked for them",
         )
 
 
 def _callbacks(owed: int, ended: int) -> Iterator[Finding]:
     if owed:
         yield Finding(
-            "callbacks owed",
+            "callbacks pending",
             "note",
             f"{counted(owed, 'callback waits', 'callbacks wait')} for another try",
             "heliograph callbacks status names the receivers that fail, and how",
         )
     if ended:
         yield Finding(
-            "callbacks given up",
+            "callbacks failed",
             "note",
-            f"{counted(ended, 'callback was', 'callbacks were')} given up, or refused for good by the receiver",
+            f"{counted(ended, 'callback')} failed, or refused for good by the receiver",
             "When the receiver works again: heliograph callbacks replay --account NAME, or --all",
         )

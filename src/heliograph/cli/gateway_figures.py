@@ -36,14 +36,14 @@ _RATES: dict[str, tuple[str, dict[str, str]]] = {
 
 _GAUGES = {
     "store_up": "heliograph_store_up",
-    "waiting": "heliograph_queue_messages",
+    "waiting_in_store": "heliograph_queue_messages",
     "oldest_s": "heliograph_queue_oldest_seconds",
     "scheduled": "heliograph_scheduled_messages",
     "receipts_awaited": "heliograph_receipts_awaited",
-    "orphan_receipts": "heliograph_orphan_receipts",
+    "unmatched_receipts": "heliograph_unmatched_receipts",
     "callbacks_in_the_air": "heliograph_callbacks_in_the_air",
-    "callbacks_owed": "heliograph_callbacks_owed",
-    "callbacks_ended": "heliograph_callbacks_ended",
+    "callbacks_pending": "heliograph_callbacks_pending",
+    "callbacks_failed": "heliograph_callbacks_failed",
     "balance": "heliograph_balance_credits",
     "memory_bytes": "process_resident_memory_bytes",
 }
@@ -104,7 +104,8 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def picture(before: MetricsSample, after: MetricsSample) -> dict[str, Any]:
-    """Rates are a second; latencies are seconds, of what happened between the looks, None where nothing did."""
+    """Rates are a second; latencies are seconds, of what happened between the looks, None where nothing did. What waits
+    is the sum of the connectors' queues in memory and of the due rows in the store, which no connector's queue has."""
     span = max(after.at - before.at, 1e-3)
 
     def rate(name: str, wanted: Mapping[str, str]) -> float:
@@ -112,13 +113,16 @@ def picture(before: MetricsSample, after: MetricsSample) -> dict[str, Any]:
         return round(max(0.0, after.total(name, wanted) - before.total(name, wanted)) / span, 2)
 
     cpu = rate("process_cpu_seconds_total", {})
+    now = {word: after.value(name, {}) for word, name in _GAUGES.items()}
+    in_memory = after.total(_CONNECTOR["queue"], {})
+    now |= {"waiting_in_memory": in_memory, "waiting": in_memory + (now["waiting_in_store"] or 0.0)}
     return {
         "version": next(iter(after.label_values("heliograph_build_info", "version")), ""),
         "span_s": round(span, 3),
         "cpu": cpu,
         "rates": {word: rate(name, wanted) for word, (name, wanted) in _RATES.items()},
         "latency": {stage: _quantiles(before, after, name) for stage, name in STAGES.items()},
-        "now": {word: after.value(name, {}) for word, name in _GAUGES.items()},
+        "now": now,
         "connectors": [
             _connector(after, name) | {
                 "submitted": rate("heliograph_parts_total", {"connector": name, "outcome": "accepted"}),

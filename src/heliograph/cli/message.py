@@ -1,6 +1,6 @@
 """`heliograph message`: messages of any account, found and looked at, moved and cancelled."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.views import MessageView, Views
     from heliograph.app.records import SearchPage
 
-_COLUMNS = ("to", "standing", "err", "account", "connector", "id")
+_COLUMNS = ("to", "status", "err", "account", "connector", "id")
 
 
 @click.group(cls=Group)
@@ -36,25 +36,25 @@ def message() -> None:
     epilog=examples(
         "heliograph message find 4917                          # a number, or its beginning",
         "heliograph message find order-1042                    # a reference",
-        "heliograph message find --account acme --state undelivered --limit 20",
+        "heliograph message find --account acme --status undelivered --limit 20",
     ),
 )
 @click.argument("text", default="")
 @click.option("--account", "name", metavar="NAME", help="Only this account's.")
-@click.option("--state", type=click.Choice([each.value for each in MessageStatus]), help="Only those that are so far.")
+@click.option("--status", type=click.Choice([each.value for each in MessageStatus]), help="Only those that are so far.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="Messages at most.")
 @click.pass_obj
-def find(invocation: Invocation, text: str, name: str | None, state: str | None, limit: int) -> None:
+def find(invocation: Invocation, text: str, name: str | None, status: str | None, limit: int) -> None:
     """Messages by id, number or reference, the newest first.
 
-    A search for messages under way looks at 100,000 at most, and so does one for the first few digits of a number
-    within an account.
+    A search for pending or submitted messages looks at 100,000 at most, and so does one for the first few digits of
+    a number within an account.
     """
 
     async def work(views: "Views") -> "tuple[SearchPage, dict[int, str], dict[int, str]]":
         from heliograph.app.records import Search
 
-        search = Search(limit=limit, standing=None if state is None else MessageStatus(state))
+        search = Search(limit=limit, status=None if status is None else MessageStatus(status))
         accounts = await views.account_names()
         if name is not None:
             number = next((number for number, known in accounts.items() if known == name), None)
@@ -63,25 +63,27 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
             search.account = number
         return await views.find(text, search), accounts, await views.connector_names()
 
-    found, accounts, connectors = invocation.views(work)
     from heliograph.admin_api import serialize
 
+    found, accounts, connectors = invocation.views(work)
     rows = [as_json(serialize.message(hit, accounts, connectors)) for hit in found.hits]
-    reached = format_moment(found.reached)
+    reached = serialize.maybe_moment(found.reached)
 
     def people() -> None:
         print_table(
-            ("TIME", "TO", "STATE", "ERR", "ACCOUNT", "CONNECTOR", "ID"),
+            ("TIME", "TO", "STATUS", "ERR", "ACCOUNT", "CONNECTOR", "ID"),
             [
-                (format_moment(hit.message.time), *(row[column] for column in _COLUMNS))
-                for hit, row in zip(found.hits, rows, strict=True)
+                (_second(row["time"]), *((row | {"status": _status(row)})[column] for column in _COLUMNS))
+                for row in rows
             ],
             empty="Nothing was found.",
         )
         if reached is not None:
-            click.echo(f"Looked back to {reached}; give more of the number, or an account, to look further.", err=True)
+            click.echo(
+                f"Looked back to {_second(reached)}; give more of the number, or an account, to look further.", err=True
+            )
 
-    invocation.show({"messages": rows, "reached": serialize.maybe_moment(found.reached)}, people)
+    invocation.show({"messages": rows, "reached": reached}, people)
 
 
 @message.command("show")
@@ -94,20 +96,26 @@ def show(invocation: Invocation, message_id: str) -> None:
     async def work(views: "Views") -> "MessageView":
         return await views.look(key, tail)
 
-    view = invocation.views(work)
     from heliograph.admin_api import serialize
+    from heliograph.app.admin.history import Event
     from heliograph.app.admin.timeline import condense
+    from heliograph.domain.calendar import parse_utc
 
-    result = as_json(serialize.message_in_full(view))
+    result = as_json(serialize.message_in_full(invocation.views(work)))
 
     def people() -> None:
         print_fields((name, value) for name, value in result.items() if name not in ("explanation", "history", "now"))
         tell(f"\n{result['explanation']}")
         click.echo()
-        lines = condense(view.events)
+        lines = condense(
+            [
+                Event(parse_utc(each["time"]), each["event"], each["segment"], each["detail"])
+                for each in result["history"]
+            ]
+        )
         rows = [(format_moment(event.at), event.event, event.segment, event.detail) for event in lines]
         print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), rows, empty="")
-        tell("\nA message to this number now:\n  " + "\n  ".join(view.decision.reasons))
+        tell("\nA message to this number now:\n  " + "\n  ".join(result["now"]["reasons"]))
 
     invocation.show(result, people)
 
@@ -140,6 +148,18 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
     invocation.show(
         {"id": message_id, "time": format_utc(at)}, lambda: click.echo(f"It is sent at {format_moment(at)}.")
     )
+
+
+def _status(row: dict[str, Any]) -> str:
+    """The status for people: what stays as it is says so."""
+    status: str = row["status"]
+    if status == MessageStatus.SUBMITTED.value and not row["wants_receipt"]:
+        return "submitted, no receipt asked for"
+    return status
+
+
+def _second(moment: str) -> str:
+    return moment[:19] + "Z"
 
 
 def _parse(invocation: Invocation, text: str) -> tuple[int, int]:

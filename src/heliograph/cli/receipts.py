@@ -10,10 +10,10 @@ def receipts() -> None:
     """Receipts from operators."""
 
 
-@receipts.command("orphans")
+@receipts.command("unmatched")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Receipts at most.")
 @click.pass_obj
-def orphans(invocation: Invocation, limit: int) -> None:
+def unmatched(invocation: Invocation, limit: int) -> None:
     """Receipts that match no message, the newest first.
 
     A wrong notation of ids shows itself here."""

@@ -28,6 +28,7 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
         "heliograph send --user acme --key hk_... --to 447700900123 --from ACME --content 'Hello'",
         "heliograph send --to 447700900123,447700900124 --from ACME --content 'Hi' --at '2030-01-31 09:00:00'",
         "heliograph send --file contacts.csv --from ACME --content 'Dear {name}, your code is {code}'",
+        "heliograph send --to 447700900123 --from ACME --type binary --udh 0605040B8423F0 --coding 0xF5 --content 0106",
         "",
         "# with HELIOGRAPH_USER and HELIOGRAPH_API_KEY set, --user and --key can be left out",
         "# contacts.csv: a header row with `to`, maybe from, content, time, dlr-url, and columns for the text",
@@ -39,6 +40,18 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
 @click.option("--at", metavar="TIME", help="When to send: YYYY-MM-DD HH:MM:SS in the account's time zone, or ISO 8601.")
 @click.option("--type", "kind", metavar="TYPE", help="text, unicode, flash or binary [text].")
 @click.option("--dlr-url", metavar="URL", help="Where the receipt goes.")
+@click.option("--validity", metavar="TIME", help="How long it is tried: seconds from 60 on, or a time as --at.")
+@click.option("--priority", metavar="0-3", help="SMPP's priority_flag; the operator says what it is worth.")
+@click.option("--udh", metavar="HEX", help="A user data header of your own, its length octet first.")
+@click.option("--coding", metavar="NUMBER", help="The data_coding of a binary message, 0 to 255 or 0x00 to 0xFF.")
+@click.option(
+    "--tlv",
+    "tlvs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An optional parameter, by number or by the connector's name for it; repeatable.",
+)
+@click.option("--progress", is_flag=True, help="With --dlr-url: ENROUTE and ACCEPTD are posted, too.")
 @click.option(
     "--reference", metavar="TEXT", help="Your name for it: sent again with the same one, it is not sent twice."
 )
@@ -74,6 +87,8 @@ def send(
     user: str | None,
     key: str | None,
     url: str | None,
+    tlvs: tuple[str, ...],
+    progress: bool,
     **given: str | None,
 ) -> None:
     """Sends messages as a customer, over HTTP.
@@ -85,6 +100,7 @@ def send(
     invocation = context.find_object(Invocation) or Invocation()
     names = {"sender": "from", "at": "time", "kind": "type", "dlr_url": "dlr-url"}
     fields = {names.get(name, name): value for name, value in given.items() if value is not None}
+    fields |= _tlv_fields(tlvs) | ({"progress": "yes"} if progress else {})
     user = user or os.environ.get("HELIOGRAPH_USER")
     key = key or os.environ.get("HELIOGRAPH_API_KEY")
     if not user or not key:
@@ -93,7 +109,7 @@ def send(
             "Give --user and --key, or set HELIOGRAPH_USER and HELIOGRAPH_API_KEY.",
             invocation.typed("account create NAME --credit 100"),
         )
-    address = url or os.environ.get("HELIOGRAPH_URL") or _own_url(invocation)
+    address = url or os.environ.get("HELIOGRAPH_URL") or own_url(invocation)
     try:
         Client(address, user, key)
     except BadUrl as error:
@@ -114,7 +130,19 @@ def send(
         context.exit(1)
 
 
-def _own_url(invocation: Invocation) -> str:
+def _tlv_fields(tlvs: tuple[str, ...]) -> dict[str, str]:
+    """Returns the fields of a form that these optional parameters are."""
+    fields: dict[str, str] = {}
+    for each in tlvs:
+        name, given, value = each.partition("=")
+        if not name.strip() or not given:
+            raise Failure(f"--tlv {each}: a name or number, = and a value belong there, such as 0x1400=1101.")
+        if fields.setdefault(f"tlv_{name.strip()}", value) != value:
+            raise Failure(f"--tlv {name.strip()} is given twice.")
+    return fields
+
+
+def own_url(invocation: Invocation) -> str:
     """The gateway that these settings would start."""
     from heliograph.config import parse_address
 

@@ -75,7 +75,7 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
     except (Unavailable, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             raise Failure(
-                f"{settings.http.listen} is in use: another program listens there.",
+                f"{error.filename or settings.http.listen} is in use: another program listens there.",
                 "Stop it, or listen elsewhere with --listen or the setting http.listen.",
                 "heliograph serve --listen HOST:PORT",
             ) from error

@@ -28,7 +28,7 @@ _tlv = click.option(
     ),
 )
 def template() -> None:
-    """Texts that a registry of operators has, such as India's DLT.
+    """Texts that a registry, such as India's DLT, has.
 
     Over a connector with the option templates=required each text must fit a template of its account and sender.
     Variables are written {#var#}, {#numeric#}, {#alphanumeric#}, {#url#}, {#email#} or {#cbn#}.

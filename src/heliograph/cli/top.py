@@ -19,7 +19,7 @@ _PATIENCE_S = 10.0
 _MIB = 2**20
 
 _SILENT_S = 10.0
-"""An operator that owes an answer and has given none for so long is told of."""
+"""An operator with submitted parts that has answered nothing for so long is told of."""
 
 _LANES = (
     "CONNECTOR", "BINDS", "WINDOW", "PARTS/S", "LIMIT/S", "REFUSED/S", "THROTTLED/S", "QUEUE", "DEFERRED", "PAUSED",
@@ -208,11 +208,12 @@ def _connectors(connectors: list[dict[str, Any]]) -> "RenderableType":
 def _waiting(now: dict[str, Any]) -> str:
     oldest = now["oldest_s"]
     return (
-        f"queue {_plain(now['waiting'])} (oldest {f'{oldest:,.0f} s' if oldest else '-'})   "
+        f"queue {_plain(now['waiting'])} in total ({_plain(now['waiting_in_memory'])} in memory, "
+        f"{_plain(now['waiting_in_store'])} in the store; oldest {f'{oldest:,.0f} s' if oldest else '-'})   "
         f"scheduled {_plain(now['scheduled'])}   receipts awaited {_plain(now['receipts_awaited'])}   "
-        f"orphans {_plain(now['orphan_receipts'])}\n"
-        f"callbacks in the air {_plain(now['callbacks_in_the_air'])}   owed {_plain(now['callbacks_owed'])}   "
-        f"given up {_plain(now['callbacks_ended'])}"
+        f"unmatched receipts {_plain(now['unmatched_receipts'])}\n"
+        f"callbacks in the air {_plain(now['callbacks_in_the_air'])}   pending {_plain(now['callbacks_pending'])}   "
+        f"failed {_plain(now['callbacks_failed'])}"
     )
 
 

@@ -1,14 +1,18 @@
 """The part of the composition root for administration: the admin API and the console."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heliograph import admin_api, console
 from heliograph.admin_api.request import AdminServices, ProbeResult
+from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
-from heliograph.app.admin.sign_in import Hash, SignIn, Verify
+from heliograph.app.admin.refusals import ViewRefusals
+from heliograph.app.admin.senders import ManageSenders
+from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.users import ManageUsers
@@ -18,10 +22,15 @@ from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.failure_register import FailureRegister
+from heliograph.app.sending.password_queue import Verify
+from heliograph.app.sending.rehash import Hash, Rehash
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
+from heliograph.composition.commands import audit_secret
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.composition.dev import NAMES
+from heliograph.config import Settings
 from heliograph.domain.receipt import Delivery
 from heliograph.http.on_demand import OnDemand
 from heliograph.runtime.engine import Engine
@@ -39,11 +48,13 @@ if TYPE_CHECKING:
 class AdminParts:
     """The parts of the gateway that the admin API and the console use. `simulated` is a development run's operator."""
 
+    settings: Settings
     store: Store
     secrets: Secrets
     clock: Clock
     journal: Journal
     verify: Verify
+    register: FailureRegister
     hash_password: Hash
     directory: Directory
     composer: Composer
@@ -62,12 +73,30 @@ class AdminApps:
         self._parts = parts
         store, clock = parts.store, parts.clock
         self._services = AdminServices(
-            sign_in=SignIn(store, parts.secrets, clock, parts.verify),
-            manage=Manage(store, parts.secrets, clock, KINDS, hash_password=parts.hash_password),
+            sign_in=SignIn(
+                store,
+                parts.secrets,
+                clock,
+                parts.verify,
+                parts.register,
+                asyncio.sleep,
+                Rehash(parts.secrets, parts.hash_password, store.sign_ins),
+                int(parts.settings.console.idle_minutes * 60_000),
+            ),
+            manage=Manage(
+                store,
+                parts.secrets,
+                clock,
+                KINDS,
+                hash_password=parts.hash_password,
+                callback_urls=parts.composer.callback_urls,
+            ),
             inbound=ManageInbound(store, clock),
             suppressions=ManageSuppressions(store, clock),
             templates=ManageTemplates(store, clock),
+            senders=ManageSenders(store, clock),
             conversations=Conversations(store),
+            refusals=ViewRefusals(store, clock),
             views=Views(
                 store,
                 parts.directory,
@@ -77,8 +106,9 @@ class AdminApps:
                 names=NAMES,
                 status_name=CommandStatus.name_of,
             ),
+            audit_proof=AuditProof(store, clock, lambda: audit_secret(parts.settings)),
             journal=parts.journal,
-            probe=_probe,
+            probe=self._probe,
             carrier_states=parts.engine.carrier_states,
         )
         self._pulse = RecentActivity(lambda: counts(parts.counters), ("accepted", "submitted", "delivered", "failed"))
@@ -96,6 +126,10 @@ class AdminApps:
         await self._pulse.stop()
         if self._console is not None:
             await self._console.stop()
+
+    async def _probe(self, connector: Connector) -> ProbeResult:
+        report = await ADAPTERS[connector.kind].probe(connector, self._parts.settings)
+        return ProbeResult(report.ok, report.steps)
 
     def _make_api(self) -> "AdminApi":
         from heliograph.admin_api.app import AdminApi
@@ -124,11 +158,6 @@ class AdminApps:
         )
         self._console.compile()
         return self._console
-
-
-async def _probe(connector: Connector) -> ProbeResult:
-    report = await ADAPTERS[connector.kind].probe(connector)
-    return ProbeResult(report.ok, report.steps)
 
 
 def counts(counters: MessageCounters) -> dict[str, int]:

@@ -10,20 +10,24 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heliograph.app.ports import Store, Unavailable
+from heliograph.app.ports import Secrets, Store, Unavailable
 from heliograph.composition.connectors import KINDS, policy_of
 from heliograph.config import Settings
 from heliograph.runtime.disk import make_folder
 
 if TYPE_CHECKING:
     from heliograph.api.fields import Terms
+    from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.refusals import ViewRefusals
+    from heliograph.app.admin.senders import ManageSenders
     from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
+    from heliograph.app.sending.callback_url import CallbackUrls
 
 STORE_FILE = "heliograph.db"
 
@@ -63,6 +67,14 @@ def back_up(settings: Settings, target: Path) -> None:
     copy(settings.data / STORE_FILE, target)
 
 
+def make_secrets(settings: Settings) -> "Secrets":
+    """Makes secrets, and hashes passwords as the settings say."""
+    from heliograph.adapters.system.secrets import Argon2Secrets
+
+    passwords = settings.passwords
+    return Argon2Secrets(passwords.memory_mib, passwords.passes, passwords.lanes)
+
+
 class Tools:
     """The use cases of administration on an open store, in the name of the user at the terminal. They work while a
     gateway runs on the store and while none does."""
@@ -76,17 +88,18 @@ class Tools:
 
     @property
     def manage(self) -> "Manage":
-        from heliograph.adapters.system.secrets import Argon2Secrets
         from heliograph.app.admin.manage import Manage
 
-        return Manage(self._store, Argon2Secrets(), self._clock, KINDS, _terminal_user())
+        urls = callback_urls(self._settings)
+        return Manage(
+            self._store, make_secrets(self._settings), self._clock, KINDS, _terminal_user(), callback_urls=urls
+        )
 
     @property
     def users(self) -> "ManageUsers":
-        from heliograph.adapters.system.secrets import Argon2Secrets
         from heliograph.app.admin.users import ManageUsers
 
-        return ManageUsers(self._store, Argon2Secrets(), self._clock, _terminal_user())
+        return ManageUsers(self._store, make_secrets(self._settings), self._clock, _terminal_user())
 
     @property
     def inbound(self) -> "ManageInbound":
@@ -107,10 +120,28 @@ class Tools:
         return ManageTemplates(self._store, self._clock, _terminal_user())
 
     @property
+    def senders(self) -> "ManageSenders":
+        from heliograph.app.admin.senders import ManageSenders
+
+        return ManageSenders(self._store, self._clock, _terminal_user())
+
+    @property
+    def refusals(self) -> "ViewRefusals":
+        from heliograph.app.admin.refusals import ViewRefusals
+
+        return ViewRefusals(self._store, self._clock)
+
+    @property
     def diagnose(self) -> "Diagnose":
         from heliograph.app.admin.diagnose import Diagnose
 
         return Diagnose(self._store, self._clock)
+
+    @property
+    def audit_proof(self) -> "AuditProof":
+        from heliograph.app.admin.audit_proof import AuditProof
+
+        return AuditProof(self._store, self._clock, lambda: audit_secret(self._settings))
 
     async def views(self) -> "Views":
         from heliograph.adapters.webhook.guard import AddressGuard
@@ -123,8 +154,8 @@ class Tools:
 
         store, settings = self._store, self._settings
         directory = Directory(store.network, store.accounts, policy=policy_of)
-        guard = AddressGuard(settings.callbacks.allowed_networks)
-        composer = Composer(directory, guard.forbidden_host, terms(settings).rules)
+        guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
+        composer = Composer(directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
         fallbacks = development.NAMES if await development.was_last(self.manage) else None
         rescheduling, named = Rescheduling(store.customers, composer), CommandStatus.name_of
         views = Views(
@@ -149,6 +180,31 @@ def _terminal_user() -> str:
         return f"cli:{getpass.getuser()}"
     except (KeyError, OSError):  # a user without a name, as in containers
         return f"cli:{os.getuid()}"
+
+
+def audit_secret(settings: Settings) -> bytes | None:
+    """Returns what heads of the audit log are signed with, None for no signatures. Raises Invalid."""
+    from heliograph.app.admin.fields import Invalid
+    from heliograph.domain.audit_chain import LEAST_KEY_OCTETS
+
+    if not settings.audit.key_file:
+        return None
+    try:
+        secret = Path(settings.audit.key_file).read_bytes().strip()
+    except OSError as problem:
+        raise Invalid("audit.key_file", f"the file cannot be read: {problem.strerror}") from None
+    if len(secret) < LEAST_KEY_OCTETS:
+        raise Invalid("audit.key_file", f"the secret in it has {len(secret)} octets; {LEAST_KEY_OCTETS} are the least")
+    return secret
+
+
+def callback_urls(settings: Settings) -> "CallbackUrls":
+    """Returns what knows to which URLs nothing is posted."""
+    from heliograph.adapters.webhook.guard import AddressGuard
+    from heliograph.app.sending.callback_url import CallbackUrls
+
+    guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
+    return CallbackUrls(guard.forbidden_host, guard.forbidden_port)
 
 
 def refused_address(settings: Settings, host: str) -> str | None:

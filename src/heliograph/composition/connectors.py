@@ -9,6 +9,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import ConnectorKind, LanePolicy
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
 from heliograph.config import Settings
+from heliograph.domain.host import AllowedHosts
 
 
 class Probed(Protocol):
@@ -27,7 +28,7 @@ class ConnectorAdapter:
     kind: ConnectorKind
     carrier: Callable[[Connector, CarrierEvents, Clock, Journal, Settings], Carrier]
     """Makes a carrier and starts it."""
-    probe: Callable[[Connector], Coroutine[Any, Any, Probed]]
+    probe: Callable[[Connector, Settings], Coroutine[Any, Any, Probed]]
     """Binds, sends an enquiry, unbinds. Never raises for faults of the operator."""
 
 
@@ -45,15 +46,16 @@ def _smpp_carrier(
         reconnect_first_s=smpp.reconnect_first_s,
         reconnect_most_s=smpp.reconnect_most_s,
     )
-    carrier = SmppCarrier(connector, events, clock=clock, journal=journal, timings=timings)
+    allowed = AllowedHosts(smpp.allowed_hosts)
+    carrier = SmppCarrier(connector, events, clock=clock, journal=journal, timings=timings, allowed=allowed)
     carrier.start()
     return carrier
 
 
-async def _smpp_probe(connector: Connector) -> Probed:
+async def _smpp_probe(connector: Connector, settings: Settings) -> Probed:
     from heliograph.adapters.smpp.probe import probe
 
-    return await probe(connector)
+    return await probe(connector, allowed=AllowedHosts(settings.smpp.allowed_hosts))
 
 
 ADAPTERS: Final[Mapping[str, ConnectorAdapter]] = {

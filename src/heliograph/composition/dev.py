@@ -15,7 +15,8 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from heliograph.app.admin.inbound import ManageInbound
-from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, digest_key
+from heliograph.app.admin.keys import digest_key
+from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Clock, Journal, Secrets, Store

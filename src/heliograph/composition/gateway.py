@@ -18,20 +18,26 @@ from heliograph.app.configuration import Connector
 from heliograph.app.ports import Carrier, CarrierEvents, WebhookSender
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.failure_register import FailureRegister
+from heliograph.app.sending.rehash import Rehash
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
-from heliograph.composition.commands import open_store, terms
+from heliograph.composition.commands import STORE_FILE, make_secrets, open_store, terms
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
+from heliograph.composition.listening import Listening
 from heliograph.composition.watching import Watching
-from heliograph.config import Settings, parse_address
+from heliograph.config import Settings
 from heliograph.config.opt_out import load_opt_out_words
-from heliograph.runtime.disk import make_folder
+from heliograph.domain.limits import LOGIN_WINDOW_S
+from heliograph.runtime.disk import keep_from_others, make_folder
 from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
+from heliograph.runtime.failure_writer import FailureWriter
 from heliograph.runtime.long_polls import LongPolls
+from heliograph.runtime.refusal_writer import RefusalWriter
 
 if TYPE_CHECKING:
     from heliograph.api.app import Api
@@ -121,34 +127,42 @@ class Gateway:
         self._settings = settings
         self._dev = dev
         self._simulated: SimulatedOperator | None = None
-        self.url = ""
+        self._node = secrets.randbits(48)
+        self._listening: Listening | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of the API; empty before it listens."""
+        return "" if self._listening is None else self._listening.url
 
     async def start(self) -> None:
         """Returns when requests are served."""
         from heliograph.adapters.system.clock import SystemClock
         from heliograph.adapters.system.journal import LogJournal
-        from heliograph.adapters.system.secrets import Argon2Secrets
         from heliograph.adapters.system.verifier import PasswordVerifier
         from heliograph.adapters.webhook.guard import AddressGuard
 
         settings = self._settings
         self._clock = SystemClock()
         self._journal = LogJournal(sensitive=settings.log.sensitive)
-        self._secrets = Argon2Secrets()
+        self._secrets = make_secrets(settings)
         self._verifier = PasswordVerifier(self._secrets)
+        self._keep_from_others()
+        self._listening = listening = Listening(settings)
         self._store = store = await open_store(settings)
         for hazard in await store.upkeep.hazards():
             self._journal.say("error", "store.hazard", problem=hazard)
         await development.prepare(store, self._secrets, self._clock, self._journal, dev=self._dev)
         if self._dev:
             self._simulated = await SimulatedOperator.start()
+        await self._remember_failures()
         self._directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None, policy_of)
         self._watching = Watching(settings, self._clock, self._journal)
         self._long_polls = LongPolls(store.pulls)
         self.engine = self._make_engine(self._watching.sender(await self._make_sender()))
         await self.engine.start()
-        guard = AddressGuard(self._allowed_networks())
-        composer = Composer(self._directory, guard.forbidden_host, terms(settings).rules)
+        guard = AddressGuard(self._allowed_networks(), settings.callbacks.allowed_ports)
+        composer = Composer(self._directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
         sending = Sending(composer, store.customers, self._watching.intake(self.engine.gatherer), self._clock)
         self.engine.replies.sending = sending
         api = self._make_api(composer, sending)
@@ -157,8 +171,12 @@ class Gateway:
             self._admin.start(api)
         if self._dev:
             api.mount(development.BOARD_PATH, development.ReceiptBoard())
-        await self._watching.start(self.engine, store, api)
-        await self._listen(api)
+        await self._watching.start(self.engine, store, api, listening.local_answers())
+        self._refusal_writer = RefusalWriter(
+            self._watching.refusals, store.refused_requests, self._clock, self._journal
+        )
+        self._refusal_writer.start()
+        await listening.open(api, self._watching)
         self._journal.say("info", "ready", url=self.url)
 
     async def stop(self) -> None:
@@ -168,13 +186,17 @@ class Gateway:
         overdue = asyncio.get_running_loop().call_later(drain + OVERDUE_S, self._give_up)
         if hasattr(self, "_long_polls"):
             await self._long_polls.close()
-        if hasattr(self, "_http"):
-            await self._http.stop(drain * HTTP_GRACE_SHARE)
+        if self._listening is not None:
+            await self._listening.stop(drain * HTTP_GRACE_SHARE)
         if hasattr(self, "_admin"):
             await self._admin.stop()
         if hasattr(self, "engine"):
             await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
             await self._watching.stop()
+        if hasattr(self, "_refusal_writer"):
+            await self._refusal_writer.stop()
+        if hasattr(self, "_failure_writer"):
+            await self._failure_writer.stop()
         if self._simulated is not None:
             await self._simulated.stop()
         self._verifier.close()
@@ -188,6 +210,39 @@ class Gateway:
             self._journal.say("critical", "stop.overdue", task=task.get_name(), where=whereabouts(task))
         sys.stderr.flush()
         os._exit(1)
+
+    def _keep_from_others(self) -> None:
+        """Closes the data directory and the store to those who are neither its owner nor of its group, and says so."""
+        data = self._settings.data
+        for path in (data, *(data / f"{STORE_FILE}{end}" for end in ("", "-wal", "-shm"))):
+            found = keep_from_others(path)
+            if found is not None:
+                before, after = found
+                done = "closed to them now" if before != after else "cannot be closed to them: chmod o-rwx"
+                self._journal.say(
+                    "warning",
+                    "data.open_to_others",
+                    path=str(path),
+                    mode=f"{before:o}",
+                    problem=f"others may read; {done}",
+                )
+
+    async def _remember_failures(self) -> None:
+        """Makes what remembers failures to sign in, and reads what earlier runs and other nodes know of them."""
+        from heliograph.app.admin.sign_in import WINDOW_S
+
+        store, clock = self._store, self._clock
+        key = await store.sign_ins.key(self._secrets.octets(32))
+        self._customer_failures = FailureRegister("customers", LOGIN_WINDOW_S, key, clock.now)
+        self._console_failures = FailureRegister("console", WINDOW_S, key, clock.now)
+        self._failure_writer = FailureWriter(
+            [self._customer_failures, self._console_failures],
+            store.sign_ins,
+            clock,
+            self._node,
+            shared=store.leases is not None,
+        )
+        await self._failure_writer.start()
 
     # --- parts
 
@@ -218,13 +273,14 @@ class Gateway:
                 settings.callbacks.retry_hours,
                 messages.inbound_parts_minutes / 60,
             ),
-            node=secrets.randbits(48),
+            node=self._node,
             fallbacks=() if self._simulated is None else (self._simulated.connector,),
             roles=NodeRoles("dispatch" in roles, "notify" in roles, "upkeep" in roles, settings.node.most_binds),
         )
 
     def _make_api(self, composer: Composer, sending: Sending) -> "Api":
         from heliograph.api.app import Api, Services
+        from heliograph.api.decode import Bounds
         from heliograph.api.reference import PAGE_PATH, PATHS, Reference
         from heliograph.app.inbound.pull import Pulling
         from heliograph.app.inbound.suppression_list import SuppressionList
@@ -236,7 +292,13 @@ class Gateway:
         customers = "api" in self._settings.node.roles
         api = Api(
             Services(
-                authenticator=Authenticator(self._directory, self._secrets, self._verifier),
+                authenticator=Authenticator(
+                    self._directory,
+                    self._secrets,
+                    self._verifier,
+                    self._customer_failures,
+                    Rehash(self._secrets, self._verifier.hash, store.sign_ins),
+                ),
                 sending=sending,
                 rescheduling=Rescheduling(store.customers, composer),
                 browse=Browse(store.customers, in_force.list_interval_s),
@@ -246,8 +308,10 @@ class Gateway:
                 clock=self._clock,
                 journal=self._journal,
                 probe=store.upkeep.probe,
+                refusals=self._watching.refusals,
                 request_prefix=secrets.token_hex(4),
                 max_body=in_force.max_body,
+                bounds=Bounds(in_force.rules.max_destinations, in_force.rules.max_segments),
                 customers=customers,
             )
         )
@@ -261,11 +325,13 @@ class Gateway:
     def _make_admin(self, composer: Composer, sending: Sending) -> AdminApps:
         return AdminApps(
             AdminParts(
+                settings=self._settings,
                 store=self._store,
                 secrets=self._secrets,
                 clock=self._clock,
                 journal=self._journal,
                 verify=self._verifier,
+                register=self._console_failures,
                 hash_password=self._verifier.hash,
                 directory=self._directory,
                 composer=composer,
@@ -275,17 +341,6 @@ class Gateway:
                 simulated=self._simulated,
             )
         )
-
-    async def _listen(self, api: "Api") -> None:
-        from heliograph.api.serve import serve as serve_http
-
-        host, port = parse_address(self._settings.http.listen)
-        proxies = self._settings.http.trusted_proxies
-        self._http = await serve_http(
-            api, host, port, trusted_proxies=proxies, around=self._watching.around, choose=self._watching.choose
-        )
-        shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{self._http.port}"
 
     def _allowed_networks(self) -> tuple[str, ...]:
         allowed = self._settings.callbacks.allowed_networks
@@ -297,7 +352,11 @@ class Gateway:
         from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 
         callbacks = self._settings.callbacks
-        settings = WebhookSettings(self._allowed_networks(), limits=WebhookLimits(try_seconds=callbacks.timeout_s))
+        settings = WebhookSettings(
+            self._allowed_networks(),
+            limits=WebhookLimits(try_seconds=callbacks.timeout_s),
+            ports=callbacks.allowed_ports,
+        )
         beside = callbacks.process == "beside" or (callbacks.process == "auto" and len(os.sched_getaffinity(0)) > 1)
         if not beside or "notify" not in self._settings.node.roles:
             return LocalSender(settings)

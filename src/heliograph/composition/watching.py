@@ -1,11 +1,12 @@
 """The part of the composition root for watching: metrics, the control socket for local commands, events, traces."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.events import EventFeed
+from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Clock, Intake, Store, Watcher, WebhookSender
 from heliograph.config import Settings
 from heliograph.http.asgi import Asgi, Headers
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from heliograph.adapters.tracing import TraceWatcher
     from heliograph.api.app import Api
     from heliograph.http.reply import Reply
+
+
+LocalAnswers = Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
+"""Answers to commands on the same machine, each of one line, by what is asked."""
 
 
 class Unusable(OSError):
@@ -31,6 +36,7 @@ class Watching:
         self._journal = journal
         self._counters = MessageCounters()
         self._feed = EventFeed()
+        self.refusals = Refusals()
         self._traces = _open_traces(settings, clock)
 
     @property
@@ -39,7 +45,8 @@ class Watching:
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
-        return (self._counters, self._feed, *([] if self._traces is None else [self._traces]))
+        traces = [] if self._traces is None else [self._traces]
+        return (self._counters, self._feed, *traces)
 
     def sender(self, sender: WebhookSender) -> WebhookSender:
         """The sender as the engine is to use it."""
@@ -59,15 +66,27 @@ class Watching:
         """Choice by headers of the requests that go through `around`; None without traces."""
         return None if self._traces is None else self._traces.choice
 
-    async def start(self, engine: Engine, store: Store, api: "Api") -> None:
-        """Mounts /metrics, opens the control socket."""
+    async def start(self, engine: Engine, store: Store, api: "Api", local: LocalAnswers) -> None:
+        """Mounts /metrics; opens the control socket, which gives the `local` answers, too."""
         from heliograph.adapters.control import ControlServer, EventStreams, LogLevelControl
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
-        collector = Collector(self._counters, engine, store, self._clock, api.responses, self._settings.data)
+        collector = Collector(
+            self._counters,
+            engine,
+            store,
+            self._clock,
+            api.responses,
+            self._settings.data,
+            self.refusals,
+            api.turned_away.counts,
+        )
         collector.start()
         self._stop_collector = collector.stop
-        api.mount(page.PATH, MetricsPage(collector.samples, self._settings.metrics.allowed_networks))
+        api.mount(
+            page.PATH,
+            MetricsPage(collector.samples, self._settings.metrics.allowed_networks, only_on=self._metrics_on()),
+        )
 
         def connector_name(number: int) -> str:
             return next((each.name for each, _ in engine.carrier_states() if each.id == number), str(number))
@@ -78,12 +97,23 @@ class Watching:
         event_streams = EventStreams(self._feed, store, connector_name)
         log_level = LogLevelControl(self._journal, self._feed, connector_name, partial(_overhear, api))
         self._control = ControlServer(
-            self._settings.data, {"metrics": metrics, "events": event_streams.listen, "log-level": log_level.answer}
+            self._settings.data,
+            {
+                "metrics": metrics,
+                "events": event_streams.listen,
+                "log-level": log_level.answer,
+                **{name: partial(_answer, ask) for name, ask in local.items()},
+            },
         )
         try:
             await self._control.open()
         except OSError as problem:
             self._journal.say("warning", "door.closed", problem=problem)
+
+    def _metrics_on(self) -> str | None:
+        from heliograph.api.serve import HEALTH
+
+        return HEALTH if self._settings.http.health_listen else None
 
     async def stop(self) -> None:
         """Harmless if it was never started."""
@@ -107,6 +137,10 @@ def _open_traces(settings: Settings, clock: Clock) -> "TraceWatcher | None":
             f"traces.endpoint is set, and {missing} is not installed: pip install 'heliograph[otel]'"
         ) from error
     return open_traces(traces.endpoint, traces.sample_ratio, clock)
+
+
+async def _answer(ask: Callable[[], Awaitable[dict[str, Any]]], _: Mapping[str, Any], say: Any) -> None:
+    await say(await ask())
 
 
 def _overhear(api: "Api", tell: Callable[[bytes, int, bytes], None] | None) -> None:

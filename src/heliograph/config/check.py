@@ -3,6 +3,9 @@
 import ipaddress
 import re
 
+from heliograph.app import text_values
+from heliograph.domain.port_set import PortSet
+
 ROLES = ("api", "dispatch", "notify", "upkeep")
 
 
@@ -28,12 +31,34 @@ def address_problem(text: str) -> str | None:
     return None
 
 
+def optional_address_problem(text: str) -> str | None:
+    return address_problem(text) if text else None
+
+
 def networks_problem(networks: tuple[str, ...]) -> str | None:
     for network in networks:
         try:
             ipaddress.ip_network(network)
         except ValueError:
             return f"{network!r} is not a network; write it as 10.20.0.0/16 or fd00::/8, without host bits"
+    return None
+
+
+def ports_problem(ports: tuple[str, ...]) -> str | None:
+    try:
+        PortSet(ports)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def hosts_problem(hosts: tuple[str, ...]) -> str | None:
+    for host in hosts:
+        numeric = not host.strip("0123456789./:")
+        try:
+            ipaddress.ip_network(host) if numeric or ":" in host else text_values.host(host)
+        except ValueError:
+            return f"{host!r} is no name, address or network; write smsc.example.net, 192.0.2.9 or 10.20.0.0/16"
     return None
 
 

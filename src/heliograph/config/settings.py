@@ -2,50 +2,27 @@
 range: parsing, error messages, `docs/settings.md` and the example file are all drawn from them.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from heliograph.config.check import (
     ROLES,
     address_problem,
     database_problem,
     endpoint_problem,
+    hosts_problem,
     networks_problem,
+    optional_address_problem,
+    ports_problem,
     roles_problem,
 )
+from heliograph.config.data_settings import AuditSettings
+from heliograph.config.declare import setting as _setting
 from heliograph.domain import limits
+from heliograph.domain.port_set import USUAL_PORTS
 
 DEFAULT_DATA = Path("heliograph-data")
-
-
-def _setting(
-    default: object,
-    doc: str,
-    *,
-    unit: str = "",
-    least: float | None = None,
-    most: float | None = None,
-    check: Callable[[Any], str | None] | None = None,
-    variable: str = "",
-    secret: bool = False,
-) -> Any:
-    """A field of a section. `check` gives what is wrong with a value of the right type, or None.
-
-    `variable` is its variable's name after HELIOGRAPH_, where that is not made of the section and the name. A
-    `secret` is shown nowhere.
-    """
-    metadata = {
-        "doc": doc,
-        "unit": unit,
-        "least": least,
-        "most": most,
-        "check": check,
-        "own_variable": variable,
-        "secret": secret,
-    }
-    return field(default=default, metadata=metadata, repr=not secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +41,62 @@ class Http:
         unit="bytes",
         least=1024,
         most=2**26,
+    )
+    health_listen: str = _setting(
+        "",
+        "A second address for /health and /metrics, as HOST:PORT, with connections of its own: whoever takes all of "
+        "the others does not keep health checks out. /health stays where it is, too; /metrics is there alone then. "
+        "Empty is none.",
+        check=optional_address_problem,
+    )
+    connections: int = _setting(
+        4_096,
+        "The most connections that may be open; fewer where the system lets the process open fewer files. Beyond, the "
+        "slowest unfinished requests make room, then connections without a request, then those of the address that has "
+        "the most.",
+        unit="connections",
+        least=16,
+        most=1_000_000,
+    )
+    connections_per_address: int = _setting(
+        1_024,
+        "The most of them that one address may have (of IPv6, 64 bits of it); beyond, its own make room, else a new "
+        "one is answered 429. 0 is no limit. trusted_proxies have none.",
+        unit="connections",
+        least=0,
+        most=1_000_000,
+    )
+    unfinished_per_address: int = _setting(
+        128,
+        "The most requests of one address that may be begun and not whole for longer than a second; beyond, the "
+        "slowest are closed. 0 is no limit. Behind trusted_proxies they count for the client.",
+        unit="requests",
+        least=0,
+        most=1_000_000,
+    )
+    refused_work_per_address: float = _setting(
+        50.0,
+        "How much work on requests of one address that are refused (4xx) the gateway does; beyond, all of its "
+        "requests are answered 429 for a while. What is refused within half a millisecond, as nearly all is, does not "
+        "count. 0 is no limit. Behind trusted_proxies it counts for the client.",
+        unit="milliseconds a second",
+        least=0,
+        most=1_000,
+    )
+    requests_per_address: float = _setting(
+        0.0,
+        "The most requests a second of one address, a second's worth at once; beyond, they are answered 429. 0 is no "
+        "limit. An account has a rate of its own.",
+        unit="requests a second",
+        least=0,
+        most=1_000_000,
+    )
+    octets_per_address: float = _setting(
+        0.0,
+        "The most octets a second of one address's request bodies, likewise.",
+        unit="bytes a second",
+        least=0,
+        most=2.0**40,
     )
     trusted_proxies: tuple[str, ...] = _setting(
         (),
@@ -150,6 +183,12 @@ class CallbackSettings:
         "of that kind are refused, so that customers cannot reach into your network.",
         check=networks_problem,
     )
+    allowed_ports: tuple[str, ...] = _setting(
+        USUAL_PORTS,
+        "Ports that receipts may be posted to, each a number or a range: else customers could have the gateway speak "
+        "to whatever listens on others.",
+        check=ports_problem,
+    )
     process: Literal["auto", "inside", "beside"] = _setting(
         "auto",
         "Where receipts are posted from: inside the gateway's process, or from one beside it. auto is beside "
@@ -172,11 +211,7 @@ class Smpp:
         most=600,
     )
     enquire_interval_s: float = _setting(
-        30.0,
-        "How long a link may be silent before it is asked for life.",
-        unit="seconds",
-        least=0.5,
-        most=3600,
+        30.0, "How long a link may be silent before it is asked for life.", unit="seconds", least=0.5, most=3600
     )
     enquire_timeout_s: float = _setting(
         10.0,
@@ -193,6 +228,12 @@ class Smpp:
         most=60,
     )
     reconnect_most_s: float = _setting(30.0, "The longest such pause.", unit="seconds", least=0.1, most=3600)
+    allowed_hosts: tuple[str, ...] = _setting(
+        (),
+        "Names, addresses and networks that connectors may connect to; empty is all. What a name is resolved to must "
+        "lie in one of the networks, unless the name itself is listed.",
+        check=hosts_problem,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +261,7 @@ class Log:
         "text is for people, json is one object a line. auto is text on a terminal and json elsewhere.",
     )
     sensitive: bool = _setting(
-        False,
-        "Whether full numbers and texts may be logged, for tests on your own numbers. Secrets never are.",
+        False, "Whether full numbers and texts may be logged, for tests on your own numbers. Secrets never are."
     )
 
 
@@ -231,7 +271,8 @@ class MetricsSettings:
 
     allowed_networks: tuple[str, ...] = _setting(
         ("127.0.0.0/8", "::1/128"),
-        "Networks that may read /metrics. What comes through a proxy may not, whatever its address.",
+        "Networks that may read /metrics. What comes through a proxy may not, whatever its address. A proxy that "
+        "says nothing of itself cannot always be told: http.health_listen keeps /metrics away from it.",
         check=networks_problem,
     )
 
@@ -289,6 +330,41 @@ class Shutdown:
 
 
 @dataclass(frozen=True, slots=True)
+class PasswordSettings:
+    """Hashes of passwords (argon2id). One with other parameters is made anew when its password is next given."""
+
+    memory_mib: int = _setting(
+        limits.ARGON2_MEMORY_MIB,
+        "The memory that a check takes. One password is checked at a time.",
+        unit="MiB",
+        least=limits.ARGON2_MEMORY_MIB,
+        most=2_048,
+    )
+    passes: int = _setting(
+        limits.ARGON2_PASSES,
+        "How often a check goes over that memory.",
+        unit="passes",
+        least=limits.ARGON2_PASSES,
+        most=100,
+    )
+    lanes: int = _setting(limits.ARGON2_LANES, "The threads that a check may use.", unit="lanes", least=1, most=16)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    """The console at /console."""
+
+    idle_minutes: float = _setting(
+        60.0,
+        "How long somebody who is signed in may do nothing before the session ends. What a page fetches anew by itself "
+        "is not counted. A session ends twelve hours after it began in any case.",
+        unit="minutes",
+        least=1,
+        most=12 * 60,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings. `data` is the data directory, `file` what was read, or None."""
 
@@ -303,6 +379,9 @@ class Settings:
     metrics: MetricsSettings = MetricsSettings()
     traces: Traces = Traces()
     node: Node = Node()
+    passwords: PasswordSettings = PasswordSettings()
+    console: ConsoleSettings = ConsoleSettings()
+    audit: AuditSettings = field(default_factory=AuditSettings)
     shutdown: Shutdown = Shutdown()
 
     @property

@@ -1,5 +1,6 @@
 """The ASGI application of the console: authenticates and authorizes a request, and dispatches it to its page."""
 
+import asyncio
 import re
 import traceback
 from collections.abc import Callable, Mapping
@@ -34,6 +35,9 @@ from heliograph.http.body import BodyTooLarge, ClientGone, read_body
 
 MAX_FORM_OCTETS = 8 << 20
 """Octets of a form; a long list of recipients comes in one."""
+
+LONG_FORM_OCTETS = 64 << 10
+"""Octets of a form from which on it is read in a thread: decoding takes a third of a second for the largest."""
 
 MAX_SIGN_IN_OCTETS = 4 << 10
 
@@ -100,7 +104,7 @@ class RawRequest:
         except BodyTooLarge as problem:
             raise Fault(error.TOO_LARGE, str(problem)) from None
         try:
-            fields = parse_qs(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=2_000)
+            fields = _fields(body) if len(body) <= LONG_FORM_OCTETS else await asyncio.to_thread(_fields, body)
         except ValueError:
             raise Fault(error.MALFORMED, "The form cannot be read.") from None
         if any("\0" in text for texts in fields.values() for text in texts):
@@ -148,16 +152,23 @@ class Console:
         path = raw.path
         if "\0" in path or any("\0" in text for text in raw.query.values()):
             raise Fault(error.MALFORMED, NUL)
-        if path.startswith("/assets/"):
-            return self._asset(path.removeprefix("/assets/"))
         if raw.method not in ("GET", "POST"):
             raise Fault(error.METHOD, "The console knows GET and POST only.")
         if raw.method == "POST" and raw.from_elsewhere():
             raise Fault(error.FORBIDDEN, "This came from another site, and was not done.")
-        token = raw.cookies.get(SESSION_COOKIE, "")
+        if path.startswith("/assets/"):
+            return self._asset(path.removeprefix("/assets/"))
         if path == "/sign-in":
             return await self._sign_in(raw)
-        actor = await self._sessions.session(token, raw.address)
+        return await self._reply_to_user(raw)
+
+    async def _reply_to_user(self, raw: RawRequest) -> PageResponse:
+        """Answers who is signed in, and sends others to the page for that."""
+        path = raw.path
+        token = raw.cookies.get(SESSION_COOKIE, "")
+        # what a page fetches anew by itself shows nobody's presence
+        by_itself = raw.is_piece and raw.method == "GET"
+        actor = await self._sessions.session(token, raw.address, uses=not by_itself)
         if actor is None:
             if raw.is_piece or raw.method == "POST":
                 return self._plain(401, "You are signed out", "Sign in again to go on.", raw)
@@ -217,9 +228,7 @@ class Console:
         return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
     async def _sign_in(self, raw: RawRequest) -> PageResponse:
-        wanted = raw.query.get("next", "")
-        if not wanted.startswith("/") or wanted.startswith(("//", "/sign-in")):
-            wanted = ""
+        wanted = _wanted(raw)
         if raw.method == "GET":
             return self._sign_in_page(200, raw, wanted)
         form = await raw.form(MAX_SIGN_IN_OCTETS)
@@ -227,13 +236,8 @@ class Console:
         try:
             token = await self._sessions.sign_in(name, form.get("password", [""])[0], raw.address)
         except Fault as fault:
-            response = self._sign_in_page(fault.entry.http, raw, wanted, name, fault.message)
-            if fault.retry_after is not None:
-                response.headers.append((b"retry-after", b"%d" % fault.retry_after))
-            return response
-        response = PageResponse(303, headers=[(b"location", link(wanted or "/").encode())])
-        response.cookie(SESSION_COOKIE, token, secure=raw.secure, seconds=SESSION_S)
-        return response
+            return _slowed(self._sign_in_page(fault.entry.http, raw, wanted, name, fault.message), fault)
+        return _signed_in(raw, wanted, token)
 
     def _sign_in_page(
         self, status: int, raw: RawRequest, wanted: str, name: str = "", problem: str = ""
@@ -282,6 +286,24 @@ class Console:
         return PageResponse(status, body)
 
 
+def _wanted(raw: RawRequest) -> str:
+    """Returns the page that the visitor wants after signing in; empty for the first one."""
+    wanted = raw.query.get("next", "")
+    return "" if not wanted.startswith("/") or wanted.startswith(("//", "/sign-in")) else wanted
+
+
+def _signed_in(raw: RawRequest, wanted: str, token: str) -> PageResponse:
+    response = PageResponse(303, headers=[(b"location", link(wanted or "/").encode())])
+    response.cookie(SESSION_COOKIE, token, secure=raw.secure, seconds=SESSION_S)
+    return response
+
+
+def _slowed(response: PageResponse, fault: Fault) -> PageResponse:
+    if fault.retry_after is not None:
+        response.headers.append((b"retry-after", b"%d" % fault.retry_after))
+    return response
+
+
 def _request(scope: Scope, receive: Receive) -> RawRequest:
     headers = dict(scope["headers"])
     client = scope.get("client")
@@ -297,6 +319,11 @@ def _request(scope: Scope, receive: Receive) -> RawRequest:
         scope.get("scheme") == "https",
         receive,
     )
+
+
+def _fields(body: bytes) -> dict[str, list[str]]:
+    """Decodes a form. Raises ValueError."""
+    return parse_qs(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=2_000)
 
 
 def _cookies(text: str) -> dict[str, str]:

@@ -37,6 +37,9 @@ _REFUSALS = {
     Verdict.TOO_LITTLE_CREDIT: "The credit is too low.",
     Verdict.SUSPENDED: "The account is suspended.",
     Verdict.SUPPRESSED: "The recipient opted out.",
+    Verdict.DAILY_MESSAGES: "The account has sent its messages of the day.",
+    Verdict.DAILY_SPEND: "The account has spent its credits of the day.",
+    Verdict.WAITING: "Too many messages of the account wait already.",
     Verdict.UNAVAILABLE: "The store could not write it; nothing was charged.",
 }
 
@@ -137,7 +140,7 @@ class EarlierList:
             message = hit.message
             ident = ids.to_hex(message.key, message.tail)
             price = format_credits(message.price)
-            yield _line(str(self._row(hit)), message.destination, hit.standing.value, ident, price)
+            yield _line(str(self._row(hit)), message.destination, hit.status.value, ident, price)
 
     @staticmethod
     def _row(hit: Hit) -> int:

@@ -1,7 +1,7 @@
 """Times as customers write and read them; inside, a time is whole milliseconds since the Unix epoch, UTC."""
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final
@@ -40,6 +40,13 @@ def zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # OSError: a directory of zones, such as `Europe`
         raise ValueError(problem) from None
+
+
+def day_of(at: int, zone: tzinfo) -> tuple[int, int]:
+    """Returns when the day of a time (ms) in a zone begins and when it ends, in ms."""
+    today = datetime.fromtimestamp(at / 1000, zone).date()
+    first, last = (datetime.combine(day, time.min, zone) for day in (today, today + timedelta(days=1)))
+    return int(first.timestamp()) * 1000, int(last.timestamp()) * 1000
 
 
 def parse_time(value: str | int | Decimal, zone: ZoneInfo) -> int:
@@ -85,6 +92,11 @@ def check_future(ms: int, now: int, horizon_days: int) -> None:
 def format_utc(ms: int) -> str:
     """ISO 8601 in UTC, with milliseconds."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_utc(text: str) -> int:
+    """Reads what `format_utc` wrote."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 def format_local(ms: int, zone: ZoneInfo) -> str:

@@ -1,6 +1,53 @@
 """The catalogue of the errors that customers see. API, documentation and command line are drawn from it."""
 
+from enum import StrEnum
 from typing import NamedTuple
+
+
+class Reason(StrEnum):
+    """Why a request was refused, for figures and lists: finer than the codes of answers, where causes differ in who can
+    do something about them."""
+
+    MALFORMED = "malformed"
+    MISSING = "missing"
+    INVALID = "invalid"
+    NO_ROUTE = "no_route"
+    """No route or no price covers a destination."""
+    CREDENTIALS = "credentials"
+    CREDIT = "credit"
+    SUSPENDED = "suspended"
+    ADDRESS = "address"
+    """The account may not be used from the client's address."""
+    SENDER = "sender"
+    """The account may not use the sender ID."""
+    SENDER_PENDING = "sender_pending"
+    """The sender ID is registered for the account, and not yet approved."""
+    SENDER_REFUSED = "sender_refused"
+    """The sender ID was refused in the account's registry."""
+    SUPPRESSED = "suppressed"
+    """The recipient opted out."""
+    FORBIDDEN = "forbidden"
+    """Not allowed, for none of the reasons above."""
+    NOT_FOUND = "not_found"
+    METHOD = "method"
+    CONFLICT = "conflict"
+    TOO_LARGE = "too_large"
+    MEDIA_TYPE = "media_type"
+    PREFIX = "prefix"
+    """The account may not send to the destination."""
+    RATE = "rate"
+    """Over the messages a second that the account may send."""
+    REQUESTS = "requests"
+    """Over the requests a second that the account may make."""
+    DAILY_MESSAGES = "daily_messages"
+    """Over the messages that the account may send a day."""
+    DAILY_SPEND = "daily_spend"
+    """Over the credits that the account may spend a day."""
+    WAITING = "waiting"
+    """Over the messages that the account may have waiting."""
+    TOO_EARLY = "too_early"
+    UNAVAILABLE = "unavailable"
+    INTERNAL = "internal"
 
 
 class Entry(NamedTuple):
@@ -11,55 +58,85 @@ class Entry(NamedTuple):
     """One line that is true of every fault of the entry."""
     when: str
     """The causes, for the documentation."""
+    reason: Reason
+    """Reason of a fault that names no finer one."""
     retry: bool = False
     """The same request may succeed later; its answer carries `Retry-After`."""
 
 
-MALFORMED = Entry("01", 400, "The request cannot be read", "The body is malformed or wrongly encoded.")
+MALFORMED = Entry(
+    "01", 400, "The request cannot be read", "The body is malformed or wrongly encoded.", Reason.MALFORMED
+)
 MISSING = Entry(
     "02",
     400,
     "A required field is missing",
     "A required field is missing; on v2 also `dlr-url` when `dlr` asks for a receipt.",
+    Reason.MISSING,
 )
-INVALID = Entry("03", 400, "A field is invalid", "A field is invalid, or not accepted here (`time` on v2).")
+INVALID = Entry(
+    "03", 400, "A field is invalid", "A field is invalid, or not accepted here (`time` on v2).", Reason.INVALID
+)
 UNAUTHENTICATED = Entry(
     "04",
     401,
     "The credentials are missing or wrong",
     "Missing or wrong credentials, or the secret of the other API version.",
+    Reason.CREDENTIALS,
 )
-NO_CREDIT = Entry("05", 402, "The credit is too low", "Too little credit; nothing was sent or charged.")
+NO_CREDIT = Entry(
+    "05",
+    402,
+    "The credit is too low",
+    "Too little credit, or more than the account may spend a day; nothing was sent or charged.",
+    Reason.CREDIT,
+)
 FORBIDDEN = Entry(
     "06",
     403,
     "Not allowed",
-    "The account is suspended, the client address or the sender ID is not allowed, or the recipient opted out.",
+    "The account is suspended, the client address, the sender ID or the destination is not allowed, or the recipient "
+    "opted out.",
+    Reason.FORBIDDEN,
 )
 NOT_FOUND = Entry(
     "07",
     404,
     "Not found",
     "No such path, or nothing of that name in this account (another account's message looks the same).",
+    Reason.NOT_FOUND,
 )
-METHOD = Entry("08", 405, "The method is not allowed here", "Another method than those in `Allow`.")
+METHOD = Entry("08", 405, "The method is not allowed here", "Another method than those in `Allow`.", Reason.METHOD)
 CONFLICT = Entry(
     "09",
     409,
     "Not in a state for it",
     "The message is already sent, cancelled or due; or the reference was used for another request.",
+    Reason.CONFLICT,
 )
-TOO_LARGE = Entry("10", 413, "The body is too large", "The body is over the limit.")
-MEDIA_TYPE = Entry("11", 415, "The media type is not supported", "A body that is neither JSON nor form encoded.")
-TOO_EARLY = Entry("12", 429, "Too early", "Too early, over the account's rate, or too many that wait.", retry=True)
+TOO_LARGE = Entry("10", 413, "The body is too large", "The body is over the limit.", Reason.TOO_LARGE)
+MEDIA_TYPE = Entry(
+    "11", 415, "The media type is not supported", "A body that is neither JSON nor form encoded.", Reason.MEDIA_TYPE
+)
+TOO_EARLY = Entry(
+    "12",
+    429,
+    "Too early",
+    "Too early, over a limit of the account (requests or messages a second, messages a day), or too many that wait.",
+    Reason.TOO_EARLY,
+    retry=True,
+)
 UNAVAILABLE = Entry(
     "13",
     503,
     "Not available for the moment",
     "The store is unavailable or the queue is full; nothing was charged.",
+    Reason.UNAVAILABLE,
     retry=True,
 )
-INTERNAL = Entry("99", 500, "A fault of the gateway", "A fault of ours; the request id finds it in the log.")
+INTERNAL = Entry(
+    "99", 500, "A fault of the gateway", "A fault of ours; the request id finds it in the log.", Reason.INTERNAL
+)
 
 CATALOGUE: tuple[Entry, ...] = (
     MALFORMED,
@@ -83,16 +160,25 @@ class Fault(Exception):
     """One fault, as it will be answered.
 
     `message` says what is wrong and what to do; `field` names the request field at fault; `retry_after` is in
-    whole seconds, on every fault of an entry with `retry` (1 where nothing better is known).
+    whole seconds, on every fault of an entry with `retry` (1 where nothing better is known); `reason` is the entry's
+    where none is given.
     """
 
-    __slots__ = ("entry", "field", "message", "retry_after")
+    __slots__ = ("entry", "field", "message", "reason", "retry_after")
 
-    def __init__(self, entry: Entry, message: str, field: str | None = None, retry_after: int | None = None) -> None:
+    def __init__(
+        self,
+        entry: Entry,
+        message: str,
+        field: str | None = None,
+        retry_after: int | None = None,
+        reason: Reason | None = None,
+    ) -> None:
         super().__init__(entry, message, field, retry_after)
         self.entry = entry
         self.message = message
         self.field = field
+        self.reason = entry.reason if reason is None else reason
         self.retry_after = 1 if entry.retry and retry_after is None else retry_after
 
     def __str__(self) -> str:
@@ -111,5 +197,5 @@ def missing(field: str) -> Fault:
     return Fault(MISSING, f"The field {field} is missing; it is required here.", field)
 
 
-def invalid(field: str, message: str) -> Fault:
-    return Fault(INVALID, message, field)
+def invalid(field: str, message: str, reason: Reason | None = None) -> Fault:
+    return Fault(INVALID, message, field, None, reason)

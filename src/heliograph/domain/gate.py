@@ -6,17 +6,18 @@ for each message of a request, and `judge` with the rules `at_claim` when a mess
 accept and claim days may pass (a scheduled message, one that an operator put off), hence the second question.
 
 A rule is a function of the message, the counters and the time, so that whatever limits sending is one more rule: quiet
-hours, limits of spending. Order matters: the first answer that is not PASS stands. Two limits are not rules: credit and
-suppressions are the store's to judge, in its transaction.
+hours. Order matters: the first answer that is not PASS stands. Credit, suppressions and what an account may send
+and spend a day (`domain.allowance`) are no rules: the store judges them, in its transaction.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Final, Protocol
 
-from heliograph.domain.error import FORBIDDEN, TOO_EARLY, Entry, Fault
+from heliograph.domain.error import FORBIDDEN, TOO_EARLY, Entry, Fault, Reason
 from heliograph.domain.host import Network, is_within
+from heliograph.domain.sender_state import SenderState, problem_of
 
 
 class Judged(Protocol):
@@ -57,12 +58,23 @@ class Refuse:
     field: str | None = None
     retry_after: int | None = None
     """Seconds, where the same request may pass later."""
+    reason: Reason | None = None
 
     def fault(self) -> Fault:
-        return Fault(self.code, self.why, self.field, self.retry_after)
+        return Fault(self.code, self.why, self.field, self.retry_after, self.reason)
 
 
 PASS: Final = Pass()
+
+MOST_SHOWN: Final = 20
+"""Numbers that one sentence names."""
+
+_SENDER_REASONS: Final = {
+    SenderState.PENDING: Reason.SENDER_PENDING,
+    SenderState.REFUSED: Reason.SENDER_REFUSED,
+}
+
+SUSPENDED: Final = "The account is suspended; ask the operator of the gateway."
 
 Judgement = Pass | Hold | Refuse
 
@@ -78,8 +90,18 @@ class Policy:
     """Networks that the account may be used from; empty: all."""
     senders: frozenset[str] = frozenset()
     """Senders that the account may use; empty: all."""
+    registry: Mapping[str, SenderState] | None = None
+    """States of the account's registered senders, of which only approved ones may be used; None: it has no registry."""
     rate: float = 0.0
     """Messages a second; 0: no limit."""
+    request_rate: float = 0.0
+    """Requests a second; 0: no limit."""
+    request_burst: int = 0
+    """Requests that may come at once; 0: a second's worth."""
+    prefixes: tuple[str, ...] = ()
+    """Prefixes of the destinations that the account may send to; empty: all."""
+    capped: bool = False
+    """Whether the store judges the account's requests by its `Allowance`."""
     at_accept: tuple[Rule, ...] = ()
     at_claim: tuple[Rule, ...] = ()
 
@@ -89,30 +111,62 @@ def compile_policy(
     suspended: bool = False,
     networks: tuple[Network, ...] = (),
     senders: frozenset[str] = frozenset(),
+    registry: Mapping[str, SenderState] | None = None,
     rate: float = 0.0,
+    request_rate: float = 0.0,
+    request_burst: int = 0,
+    prefixes: tuple[str, ...] = (),
+    capped: bool = False,
     at_claim: tuple[Rule, ...] = (),
 ) -> Policy | None:
     """Returns the policy of an account with these restrictions, None where it has none."""
-    if not (suspended or networks or senders or rate > 0 or at_claim):
+    is_open = not (suspended or networks or senders or registry or prefixes or capped)
+    if is_open and not (rate > 0 or request_rate > 0 or at_claim):
         return None
     limits: tuple[Rule, ...] = (within_rate(rate),) if rate > 0 else ()
-    return Policy(suspended, networks, senders, rate, limits, at_claim)
+    return Policy(
+        suspended, networks, senders, registry, rate, request_rate, request_burst, prefixes, capped, limits, at_claim
+    )
 
 
 def admit(policy: Policy, address: str) -> Judgement:
     """Judges whether the account may be used at all, and from this address."""
     if policy.suspended:
-        return Refuse(FORBIDDEN, "The account is suspended; ask the operator of the gateway.")
+        return Refuse(FORBIDDEN, SUSPENDED, reason=Reason.SUSPENDED)
     if policy.networks and not is_within(address, policy.networks):
-        return Refuse(FORBIDDEN, "The account may not be used from this address; ask the operator of the gateway.")
+        problem = "The account may not be used from this address; ask the operator of the gateway."
+        return Refuse(FORBIDDEN, problem, reason=Reason.ADDRESS)
     return PASS
 
 
 def judge_sender(policy: Policy, sender: str) -> Judgement:
     """Judges a sender by itself, since requests are checked field by field, and `from` comes early."""
     if policy.senders and sender not in policy.senders:
-        return Refuse(FORBIDDEN, "The account may not use this sender; ask the operator of the gateway.", "from")
+        problem = "The account may not use this sender; ask the operator of the gateway."
+        return Refuse(FORBIDDEN, problem, "from", reason=Reason.SENDER)
+    if policy.registry:
+        state = policy.registry.get(sender)
+        if state is not SenderState.APPROVED:
+            reason = Reason.SENDER if state is None else _SENDER_REASONS[state]
+            return Refuse(FORBIDDEN, problem_of(sender, state), "from", reason=reason)
     return PASS
+
+
+def judge_destinations(policy: Policy, destinations: Sequence[str]) -> Judgement:
+    """Judges where the messages of a request go: all of them may, or none does."""
+    if policy.prefixes:
+        barred = [number for number in destinations if not number.startswith(policy.prefixes)]
+        if barred:
+            shown = ", ".join(barred[:MOST_SHOWN]) + (", ..." if len(barred) > MOST_SHOWN else "")
+            problem = f"The account may not send to {shown}; leave it out, or ask the operator of the gateway."
+            return Refuse(FORBIDDEN, problem, "to", reason=Reason.PREFIX)
+    return PASS
+
+
+def over_requests(rate: float, wait_s: float) -> Fault:
+    """Returns what is told to a request beyond the requests a second of its account."""
+    problem = f"The account may make {rate:g} requests a second; make this one again a little later."
+    return Fault(TOO_EARLY, problem, None, max(1, ceil(wait_s)), Reason.REQUESTS)
 
 
 def judge(message: Judged, rules: tuple[Rule, ...], counters: Counters, now: int) -> Judgement:
@@ -130,7 +184,7 @@ def within_rate(rate: float) -> Rule:
 
     def rule(_: Judged, counters: Counters, __: int) -> Judgement:
         wait = counters.rate_wait_s
-        return Refuse(TOO_EARLY, problem, None, max(1, ceil(wait))) if wait > 0 else PASS
+        return Refuse(TOO_EARLY, problem, None, max(1, ceil(wait)), Reason.RATE) if wait > 0 else PASS
 
     return rule
 
@@ -140,6 +194,7 @@ SUPPRESSED: Final = Refuse(
     "The recipient opted out of the account's messages; leave this number out, or remove its suppression once the "
     "recipient agreed again.",
     "to",
+    reason=Reason.SUPPRESSED,
 )
 """The judgement on a message to a suppressed number. The store finds it, in the transaction that accepts or claims the
 message: only there can nobody opt out meanwhile, on any node."""

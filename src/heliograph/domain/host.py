@@ -1,6 +1,7 @@
-"""Hosts by their address, and the networks that they are in."""
+"""Hosts by their name and address, and the networks that they are in."""
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -22,3 +23,41 @@ def is_within(host: str, networks: tuple[Network, ...]) -> bool:
     """Whether the host's address is in one of the networks; what is no address is in none."""
     address = address_of(host)
     return address is not None and any(address in network for network in networks)
+
+
+class AllowedHosts:
+    """Hosts that may be connected to, by name, address or network; all of them where none is named."""
+
+    def __init__(self, entries: Iterable[str] = ()) -> None:
+        networks: list[Network] = []
+        names: list[str] = []
+        for entry in entries:
+            try:
+                networks.append(ip_network(entry))
+            except ValueError:
+                names.append(_plain(entry))
+        self._networks = tuple(networks)
+        self._names = frozenset(names)
+
+    @property
+    def limited(self) -> bool:
+        return bool(self._networks or self._names)
+
+    def allows(self, host: str, address: str) -> bool:
+        """Whether `address`, which `host` was resolved to, may be connected to. A name that is listed may have any."""
+        return not self.limited or _plain(host) in self._names or is_within(address, self._networks)
+
+
+def _plain(name: str) -> str:
+    return name.lower().removesuffix(".")
+
+
+def network(host: str) -> str:
+    """Returns the network whose addresses count as one client: of IPv6 the 64 bits that a subscriber is given, at
+    least. What is no address counts by itself."""
+    if ":" not in host:
+        return host
+    found = address_of(host)
+    if isinstance(found, IPv6Address):
+        return f"{IPv6Address(int(found) >> 64 << 64)}/64"
+    return host if found is None else str(found)

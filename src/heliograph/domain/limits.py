@@ -60,8 +60,16 @@ CALLBACK_RETRY_HOURS = 24
 LOGIN_FAILURES = 10
 """Failures of one user from one address within LOGIN_WINDOW_S from which further ones are slowed down."""
 
+LOGIN_FAILURES_AN_ADDRESS = 30
+"""Failures of all users from one address within LOGIN_WINDOW_S from which further ones are slowed down."""
+
 LOGIN_WINDOW_S = 60
 """Seconds in which failures to log in are counted together."""
 
 DRAIN_S = 30
 """Seconds that a graceful stop may take."""
+
+ARGON2_MEMORY_MIB = 19
+ARGON2_PASSES = 2
+ARGON2_LANES = 1
+"""OWASP's recommendation for argon2id on servers: about 15 ms of CPU."""

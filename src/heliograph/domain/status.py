@@ -11,8 +11,10 @@ class MessageStatus(StrEnum):
     """Status of a message, in one word."""
 
     SCHEDULED = "scheduled"
-    UNDER_WAY = "under-way"
-    """Accepted, and not in its final state yet; or nobody asked for its receipt."""
+    PENDING = "pending"
+    """Accepted, and not all of it taken by an operator: it waits for its connector, or for its turn."""
+    SUBMITTED = "submitted"
+    """Taken by an operator, and its receipt to come. Where nobody asked for the receipt it stays so."""
     DELIVERED = "delivered"
     UNDELIVERED = "undelivered"
     """Left the gateway, and ended in another final state than DELIVRD."""
@@ -21,8 +23,9 @@ class MessageStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-def status_of(state: int, delivery: Delivery | None) -> MessageStatus:
-    """Returns the status of a message in this state whose final state, if it has one, is `delivery`."""
+def status_of(state: int, delivery: Delivery | None, *, submitted: bool) -> MessageStatus:
+    """Returns the status of a message in this state whose final state, if it has one, is `delivery`; `submitted` says
+    whether operators took all of its parts."""
     match known := State(state):
         case State.SCHEDULED:
             return MessageStatus.SCHEDULED
@@ -32,13 +35,16 @@ def status_of(state: int, delivery: Delivery | None) -> MessageStatus:
             return MessageStatus.FAILED
         case State.SENT:
             if delivery is None:
-                return MessageStatus.UNDER_WAY
+                return MessageStatus.SUBMITTED if submitted else MessageStatus.PENDING
             return MessageStatus.DELIVERED if delivery is Delivery.DELIVRD else MessageStatus.UNDELIVERED
         case _:
             assert_never(known)
 
 
 STATE_OF: dict[MessageStatus, State] = {
-    status_of(state, delivery): state for state in State for delivery in (None, *Delivery)
+    status_of(state, delivery, submitted=submitted): state
+    for state in State
+    for delivery in (None, *Delivery)
+    for submitted in (False, True)
 }
 """States by the status of their messages."""

@@ -13,7 +13,11 @@ Headers = list[tuple[bytes, bytes]]
 """Names in lower case."""
 
 
-async def respond(scope: Scope, send: Send, status: int, headers: Headers, body: bytes) -> None:
+WORK = "heliograph.work"
+"""Key of the seconds that an application spent on a request which it refuses, in the event that begins its answer."""
+
+
+async def respond(scope: Scope, send: Send, status: int, headers: Headers, body: bytes, work: float = 0.0) -> None:
     """Sends the whole answer: to a HEAD without its body, though `headers` may tell its length."""
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers, WORK: work})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

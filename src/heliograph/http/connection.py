@@ -13,57 +13,42 @@ from typing import Final
 import httptools
 
 from heliograph.http import limits
-from heliograph.http.asgi import Headers, Scope
+from heliograph.http.asgi import Scope
+from heliograph.http.clients import TOO_MANY
 from heliograph.http.exchange import Exchange
 from heliograph.http.flow import Flow, Transport
-from heliograph.http.head import ImproperError, inspect, unheard_of_method
+from heliograph.http.head import body_parser, declared_length, inspect, new_parser, problem_of, unheard_of_method
+from heliograph.http.phases import ANSWER, BODY, HEAD, IDLE, LEAVING
 from heliograph.http.proxies import Address
-from heliograph.http.reply import Reply
+from heliograph.http.reply import Declined, Reply
 from heliograph.http.request_scope import Endpoints, request_scope
-from heliograph.http.response import Response
+from heliograph.http.seat import Seat
 from heliograph.http.server_state import ServerState
-from heliograph.http.short_cut import DirectRequest, PendingRequest
+from heliograph.http.short_cut import DirectRequest
 
-IDLE: Final = 0
-HEAD: Final = 1
-BODY: Final = 2
-ANSWER: Final = 3
-LEAVING: Final = 4
-"""Phases of a connection, by what it waits for: a request, its head, its body, our answer, the client's end after our
-last answer."""
+TOO_MUCH: Final = "This address has asked for too much, or too much of it had to be refused; come again a little later."
 
-_FRAMING = (b"content-length", b"transfer-encoding")
 _STAND_IN: Final = b"PUT"
 """Stands for a method that the parser does not know."""
 
 
-class Connection:
-    """One client's connection: since the loop's time `since` in its `phase`; `latest` is the request read last."""
+class Connection(Seat):
+    """One client's connection."""
 
     __slots__ = (
-        "_begun", "_direct", "_direct_body", "_head_octets", "_held", "_method", "_octets_without_body",
-        "_parser", "_reading", "_refusal", "_repeated_head", "_under_way", "_waiting", "ends", "flow", "headers",
-        "latest", "phase", "since", "state", "transport", "url",
+        "_begun", "_direct", "_direct_body", "_head_octets", "_held", "_left_octets", "_method", "_octets_without_body",
+        "_parser", "_reading", "_refusal", "_repeated_head", "_under_way", "url",
     )  # fmt: skip
 
-    transport: Transport
-    ends: Endpoints
-    flow: Flow
-
     def __init__(self, state: ServerState) -> None:
-        self.state = state
-        self.phase = IDLE
-        self.since = state.now
-        self.latest: PendingRequest | None = None
+        super().__init__(state)
         self.url = b""
-        self.headers: Headers = []
         self._under_way: Exchange | None = None
         self._reading: Exchange | None = None
         """The exchange whose body is to come."""
         self._direct: DirectRequest | None = None
         """The request of the short cut whose body is to come."""
         self._direct_body = b""
-        self._waiting: list[Exchange] = []
         self._parser: httptools.HttpRequestParser | None = None
         self._begun = 0
         """Number of requests of which the parser has seen something."""
@@ -77,6 +62,8 @@ class Connection:
         """Octets to parse when the requests before them have their turn."""
         self._refusal: Reply | None = None
         """Answer to what is not read any more, for when the requests before it have been answered."""
+        self._left_octets = 0
+        """Octets that were discarded since the last answer."""
 
     # --- from the event loop
 
@@ -85,23 +72,34 @@ class Connection:
         self.flow = Flow(transport)
         state = self.state
         self.ends = Endpoints(transport, state.proxies, state.scheme)
-        state.connections.add(self)
-        if len(state.connections) > state.max_connections and not state.make_room():
+        self.load = state.load_of(self.ends)
+        refused = state.clients.enter(self, state.loop.time(), state.now)
+        if refused == TOO_MANY:
+            self._refuse(state.replies.too_many("This address has too many connections open; close some.", 1))
+        elif refused:
             self._refuse(state.replies.overloaded("Too many connections are open; try again."))
+        elif self.load.wait(state.loop.time()) > 0.0:
+            self.hold_back()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        self.state.connections.discard(self)
+        self.state.clients.leave(self)
         if self._under_way is not None:
             self._under_way.disconnect()
-        self._waiting.clear()
+        self.waiting.clear()
         self.flow.resume_writing()
         # Breaks the reference cycles, so that reference counting frees all of them.
         self._parser = self.latest = self._reading = self._direct = None
 
     def data_received(self, data: bytes) -> None:
         if self.phase == LEAVING:
+            self._left_octets += len(data)
+            if self._left_octets > limits.LEAVE_OCTETS:
+                self.transport.abort()
             return
-        if self._held:
+        if self.is_held_back:
+            self._held += data
+            self.transport.pause_reading()  # some event loops begin to read whatever `connection_made` says
+        elif self._held:
             self._held += data  # it was on its way when reading was paused
         elif self._refusal is None:
             short_cut = self.state.short_cut
@@ -145,6 +143,8 @@ class Connection:
         if self._repeated_head:
             return
         self._begun += 1
+        if self.unfinished_of is not None:
+            self.state.clients.finish(self)
         self.url = b""
         self.headers = []
         self.phase = HEAD
@@ -171,6 +171,8 @@ class Connection:
         if self._takes_short_cut(parser, version):
             return
         inspect(version, self.url, self.headers)
+        if self.state.clients.owing or self.state.clients.counts:
+            self._check_share()
         method, self._method = self._method or parser.get_method().decode(), ""
         scope = request_scope(self.ends, method, version, self.url, self.headers)
         self._begin(scope, keep_alive=version != "1.0" and parser.should_keep_alive())
@@ -223,31 +225,12 @@ class Connection:
         else:
             latest.keep_alive = False
 
-    def overdue(self, now: float) -> bool:
-        """Whether the client has taken too long for what it is to do next."""
-        waited = now - self.since
-        if self.flow.writing_paused:
-            return waited > limits.WRITE_TIMEOUT_S
-        if self.phase == LEAVING:
-            return waited > limits.LEAVE_TIMEOUT_S
-        if self.phase == ANSWER or self.flow.reading_paused:
-            return False
-        if self.phase == IDLE:
-            return waited > limits.IDLE_TIMEOUT_S
-        if self.phase == HEAD and self.latest is not None and not self.latest.complete:
-            return False  # it is we who are slow
-        return waited > (limits.HEAD_TIMEOUT_S if self.phase == HEAD else limits.BODY_TIMEOUT_S)
-
-    def spare(self, now: float) -> bool:
-        """Whether the connection has been idle for so long that a new one may take its place."""
-        return self.phase == IDLE and not self.flow.writing_paused and now - self.since > limits.SPARE_TIMEOUT_S
-
-    def cut(self) -> None:
-        """Hangs up on a client that is overdue; one that takes nothing never takes what is left either."""
-        if self.flow.writing_paused:
-            self.transport.abort()
-        else:
-            self.transport.close()
+    def go_on(self) -> None:
+        """Reads on, if it was held back: its client may ask for something again."""
+        self.is_held_back = False
+        if not self._is_over():
+            self.since = self.state.now
+            self._go_on_reading()
 
     # --- reading
 
@@ -257,23 +240,26 @@ class Connection:
         for start in range(0, len(data), size):
             if self._is_over() or self._refusal is not None:
                 return
-            if self._waiting or self.flow.writing_paused:
+            if self.waiting or self.flow.writing_paused:
                 self._held = data[start:]
                 self.flow.pause_reading()
                 return
             self._feed(data if len(data) <= size else data[start : start + size])
+        if self.unfinished_of is not None or self.phase in (HEAD, BODY):
+            self.note_unfinished()
 
     def _feed(self, octets: bytes) -> None:
         rest = octets
         begun = self._begun if self.phase in (IDLE, ANSWER) else -1
         while rest:
             if self._parser is None:
-                self._parser = self._new_parser()
+                self._parser = new_parser(self)
             try:
                 self._parser.feed_data(rest)
             except httptools.HttpParserUpgrade as upgrade:
                 rest = rest[upgrade.args[0] :]
-                self._decline_upgrade()
+                self._repeated_head = True
+                self._parser = body_parser(self, self.headers)
             except httptools.HttpParserInvalidMethodError:
                 # Where the request begins is only known if it is the first of these octets.
                 method, end = unheard_of_method(octets) if self._begun == begun + 1 else ("", 0)
@@ -283,7 +269,8 @@ class Connection:
                 self._method = method
                 self._parser, rest, begun = None, _STAND_IN + octets[end:], -1
             except httptools.HttpParserError as error:
-                self._give_up(self._unreadable(error))
+                cause = error.__context__
+                self._give_up(cause.reply if isinstance(cause, Declined) else self._malformed(problem_of(error)))
                 return
             else:
                 break
@@ -296,30 +283,13 @@ class Connection:
             if self._octets_without_body > limits.MAX_HEAD_OCTETS:
                 self._give_up(self._malformed("The trailers or the extensions of a chunk are too large."))
 
-    def _new_parser(self) -> httptools.HttpRequestParser:
-        parser = httptools.HttpRequestParser(self)
-        # An answer after which the connection closes may be out before the rest of what a pipelining client has sent.
-        parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        return parser
-
-    def _decline_upgrade(self) -> None:
-        """Continues with HTTP/1.1 if a client offers HTTP/2 (as some do with every first request) or a web socket.
-
-        The parser takes an offer for the end of the request and its body for another protocol. So the body is given to
-        a new parser, which is told the framing once more.
-        """
-        framing = b"".join([b"%b: %b\r\n" % header for header in self.headers if header[0] in _FRAMING])
-        self._parser = parser = self._new_parser()
-        self._repeated_head = True
-        parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
-
     def _give_up(self, refusal: Reply) -> None:
         """Refuses what is not read to its end, once the whole requests before it have been answered: for all that their
         client knows, an error in the place of such an answer is that answer."""
         if self._is_over():
             return
-        if self.phase == BODY and self._waiting:
-            self._waiting.pop()  # it cannot be read to its end; at least one before it is under way
+        if self.phase == BODY and self.waiting:
+            self.waiting.pop()  # it cannot be read to its end; at least one before it is under way
         elif self._reading is not None and self._reading.begun:
             self.transport.close()  # an answer that has begun cannot become another one
             return
@@ -338,14 +308,14 @@ class Connection:
 
     def _go_on_reading(self) -> None:
         """Resumes reading; octets that were held back are parsed first."""
-        if self._held and not self._waiting:
+        if self._held and not (self.waiting or self.is_held_back):
             self.state.loop.call_soon(self._parse_held)
         self._read_on()
 
     def _read_on(self) -> None:
         """Resumes reading unless a request or held octets wait, a request was refused, or the client takes no
         answers."""
-        if not (self._waiting or self._held or self.flow.writing_paused) and self._refusal is None:
+        if not (self.waiting or self._held or self.is_held_back or self.flow.writing_paused) and self._refusal is None:
             self.flow.resume_reading()
 
     # --- requests and their turns
@@ -360,7 +330,7 @@ class Connection:
         self.since = self.state.now
         if busy:
             self.flow.pause_reading()
-            self._waiting.append(exchange)
+            self.waiting.append(exchange)
         else:
             self._start(exchange)
         return exchange
@@ -379,13 +349,15 @@ class Connection:
 
     def _go_on(self) -> None:
         self.since = self.state.now
-        if self._waiting:
-            self._start(self._waiting.pop(0))
+        if self.waiting:
+            self._start(self.waiting.pop(0))
         elif self._refusal is not None:
             self._refuse(self._refusal)
             return
         elif self.phase == ANSWER:
             self.phase = IDLE
+        if self.phase in (HEAD, BODY):
+            self.note_unfinished()
         self._go_on_reading()
 
     # --- the end
@@ -397,8 +369,10 @@ class Connection:
     def _leave(self) -> None:
         self.phase = LEAVING
         self.since = self.state.now
+        self.note_unfinished()
+        self.is_held_back = False
         self._held, self._parser, self._reading = b"", None, None
-        self._waiting.clear()
+        self.waiting.clear()
         if self._under_way is not None:
             self._under_way.disconnect()
         self.transport.write_eof()
@@ -435,6 +409,11 @@ class Connection:
         self._direct = None
         self.latest = direct
         self.phase = ANSWER
+        clients = self.state.clients
+        if (clients.owing or clients.counts) and (seconds := self.wait(direct.headers, len(body))):
+            reply = self.state.replies.too_many(TOO_MUCH, seconds)
+            self._finish(direct, self.state.refusal(reply, "POST", keep=direct.keep_alive))
+            return
         if direct.run(body):
             return
         direct.complete = True
@@ -449,10 +428,15 @@ class Connection:
 
     def answer(self, request: DirectRequest, status: int, rest: bytes) -> None:
         """Sends the answer to `request`; see `short_cut.Channel`."""
+        if request.work and 400 <= status < 500:
+            self.charge(request.headers, request.work)
+        self._finish(request, self.state.opening(status) + rest)
+
+    def _finish(self, request: DirectRequest, octets: bytes) -> None:
         request.complete = True
         if self.transport.is_closing():
             return
-        self.transport.write(self.state.opening(status) + rest)
+        self.transport.write(octets)
         if request.keep_alive:
             self._go_on()
         else:
@@ -463,22 +447,15 @@ class Connection:
     def _malformed(self, problem: str) -> Reply:
         return self.state.replies.malformed(problem)
 
-    def _unreadable(self, error: httptools.HttpParserError) -> Reply:
-        improper = error.__context__
-        told = str(improper) if isinstance(improper, ImproperError) else "The HTTP request cannot be read."
-        return self._malformed(told)
+    def _check_share(self) -> None:
+        """Raises Declined where the client of the request whose head was read has used up its share."""
+        seconds = self.wait(self.headers, declared_length(self.headers))
+        if seconds:
+            raise Declined(self.state.replies.too_many(TOO_MUCH, seconds))
 
     def _refuse(self, reply: Reply) -> None:
         """Answers before there is a request to answer, and closes."""
-        replies, parser = self.state.replies, self._parser
-        replies.note_response(reply.status)
+        parser = self._parser
         method = "" if parser is None or not self.url else parser.get_method().decode()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(reply.body)),
-            (b"x-request-id", replies.next_request_id()),
-            *reply.headers,
-        ]
-        response = Response(self.state.opening(reply.status), reply.status, headers, (method, "1.1"), keep=False)
-        self.transport.write(response.octets(reply.body, more=False))
+        self.transport.write(self.state.refusal(reply, method))
         self.hang_up()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from heliograph.http import limits
-from heliograph.http.asgi import Asgi, Event, Scope
+from heliograph.http.asgi import WORK, Asgi, Event, Headers, Scope
 from heliograph.http.flow import Flow, Transport
 from heliograph.http.response import Response
 from heliograph.http.server_state import ServerState
@@ -21,6 +21,9 @@ class ExchangeConnection(Protocol):
     flow: Flow
     state: ServerState
 
+    def charge(self, headers: Headers, work: float) -> None:
+        """Charges the client of a refused request for so many seconds of work."""
+
     def ended(self) -> None:
         """Gives the next request its turn: this one has its answer."""
 
@@ -31,13 +34,14 @@ class ExchangeConnection(Protocol):
 class Exchange(PendingRequest):
     """Speaks ASGI 3, `http`, with `spec_version` 2.3: sending to a client that has gone does nothing."""
 
-    __slots__ = ("_body", "_gone", "_line", "_more", "_news", "_response", "_waits_to_send", "scope")
+    __slots__ = ("_body", "_gone", "_line", "_more", "_news", "_octets", "_response", "_waits_to_send", "scope")
 
     def __init__(self, line: ExchangeConnection, scope: Scope, keep_alive: bool) -> None:
         super().__init__(keep_alive)
         self.scope = scope
         self._line = line
         self._body = bytearray()
+        self._octets = 0
         self._more = True
         self._news: asyncio.Event | None = None
         """Set when there is something to receive; made when somebody waits for it."""
@@ -57,6 +61,7 @@ class Exchange(PendingRequest):
         if self.complete:
             return
         self._body += body
+        self._octets += len(body)
         if len(self._body) > limits.BODY_AHEAD_OCTETS:
             self._line.flow.pause_reading()
         self._tell()
@@ -105,7 +110,11 @@ class Exchange(PendingRequest):
         kind: str = message["type"]
         response = self._response
         if response is None and kind == "http.response.start":
-            self._response = self._open(message["status"], message.get("headers", ()))
+            status: int = message["status"]
+            if 400 <= status < 500:
+                work: float = message.get(WORK, 0.0)
+                self._line.charge(self.scope["headers"], work + self._octets * limits.WORK_OF_OCTET_S)
+            self._response = self._open(status, message.get("headers", ()))
         elif response is not None and kind == "http.response.body" and not self.complete:
             self._write(response, message.get("body", b""), message.get("more_body", False))
         else:

@@ -11,17 +11,45 @@ around chunks, without anything of the body."""
 MAX_HEADERS = 200
 """Headers that may arrive without completing the head, about: each takes many times its octets."""
 
+MAX_TARGET_OCTETS = 8_192
+"""Octets of a path with its query."""
+
 SLICE_OCTETS = 4_096
 """Octets that are parsed at once: requests in them may wait for one another, what follows waits for all of them."""
 
 BODY_AHEAD_OCTETS = 65_536
 """Octets of a body that may have come before the application asks for them; then nothing is read until it does."""
 
+LEAVE_OCTETS = 16 * 1024 * 1024
+"""Octets that a client may still send after its last answer; they are discarded."""
+
+FREE_WORK_S = 0.0005
+"""Seconds of work on a refused request that its client is not charged for. Nearly all take less: they are no more of a
+burden than good ones."""
+
+WORK_OF_OCTET_S = 6e-9
+"""Seconds of work that each octet of a refused request counts as, for having been read and looked at."""
+
+WORK_OF_UNFINISHED_S = 0.001
+"""Seconds of work that a slow request counts as, when it was closed to make room."""
+
+BURST_S = 1.0
+"""Seconds of a client's share of requests and octets that it may use up at once."""
+
+WORK_BURST_S = 0.5
+"""The same of its share of work on refused requests."""
+
+MOST_WAIT_S = 10.0
+"""Seconds that a client has to wait at most, however much it had."""
+
 IDLE_TIMEOUT_S = 75.0
 """Seconds that a connection may be open without a request."""
 
 SPARE_TIMEOUT_S = 5.0
 """Seconds that a connection may be open without a request when there is no room for another."""
+
+UNFINISHED_SPARE_S = 1.0
+"""Seconds that a request may be unfinished when its connection has to make room."""
 
 HEAD_TIMEOUT_S = 10.0
 """Seconds from the first octet of a request to the end of its headers."""

@@ -17,6 +17,9 @@ EVERYWHERE: Final = "::"
 MOST_ACCEPTED: Final = 64
 """Connections accepted in one turn of the loop, so that those who are connected have theirs."""
 
+MOST_LOOKED_AT: Final = 256
+"""The same with those that are closed at once, which takes next to nothing."""
+
 PAUSE_S: Final = 0.5
 """Seconds until connections are accepted again, when the system had no room for one."""
 
@@ -61,13 +64,15 @@ class Listener:
         connect: Callable[[], Any],
         note_no_room: Callable[[OSError], None],
         tls: ssl.SSLContext | None = None,
+        is_unwelcome: Callable[[str], bool] | None = None,
     ) -> None:
         """`connect` makes the protocol of one accepted connection; `note_no_room` hears, once a minute at most, that
-        the system lets no more be accepted."""
+        the system lets no more be accepted. `is_unwelcome` says by its host whether a connection is closed at once."""
         self._loop = asyncio.get_running_loop()
         self._connect = connect
         self._note_no_room = note_no_room
         self._tls = tls
+        self._is_unwelcome = is_unwelcome
         self._listening = list(listening)
         self._entering: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
@@ -104,9 +109,10 @@ class Listener:
             self._loop.remove_reader(each)
 
     def _accept(self, listening: socket.socket) -> None:
-        for _ in range(MOST_ACCEPTED):
+        accepted = 0
+        for _ in range(MOST_LOOKED_AT):
             try:
-                connected, _address = listening.accept()
+                connected, address = listening.accept()
             except BlockingIOError:
                 return
             except OSError as problem:
@@ -114,9 +120,15 @@ class Listener:
                     self._hold_off(problem)
                     return
                 continue  # it is about a connection that has gone again
+            if self._is_unwelcome is not None and self._is_unwelcome(address[0]):
+                connected.close()
+                continue
             task = self._loop.create_task(self._hand_over(connected))
             self._entering.add(task)
             task.add_done_callback(self._entering.discard)
+            accepted += 1
+            if accepted == MOST_ACCEPTED:
+                return
 
     def _hold_off(self, problem: OSError) -> None:
         """Pauses until connections have been closed: a socket that listens stays ready, and the loop would spin."""

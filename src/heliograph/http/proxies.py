@@ -44,6 +44,15 @@ class Proxies:
         return client
 
 
+def is_loopback(host: str) -> bool:
+    return host.startswith("127.") or host == "::1"
+
+
+def last_named(forwarded: bytes) -> str:
+    """Returns the host that the last proxy says it has the request from."""
+    return _host_and_port(forwarded.rpartition(b",")[2].decode("latin-1").strip())[0][:LONGEST_HOST]
+
+
 def _host_and_port(entry: str) -> Address:
     """`192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`; what is none of these is a host as it stands."""
     if entry.startswith("["):

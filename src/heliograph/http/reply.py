@@ -14,6 +14,14 @@ class Reply:
     """Headers beyond content-type, content-length and x-request-id."""
 
 
+class Declined(Exception):
+    """A request is not to be answered by the application, but so."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self.reply = reply
+
+
 class Replies(Protocol):
     """Words, request ids and counts of the application that a server stands before.
 
@@ -27,6 +35,9 @@ class Replies(Protocol):
     def overloaded(self, problem: str) -> Reply:
         """Returns the reply (503) to a client that should come again later."""
 
+    def too_many(self, problem: str, seconds: int) -> Reply:
+        """Returns the reply (429) to a client that has too much at once, and may come again after so many seconds."""
+
     def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:
         """Reports an error of the application, and returns the reply (500) to its request."""
 
@@ -38,3 +49,6 @@ class Replies(Protocol):
 
     def note_no_room(self, problem: OSError) -> None:
         """Reports that the system lets no more connections be accepted."""
+
+    def note_turned_away(self, why: str, client: str) -> None:
+        """Counts, and may report, a connection that was refused or closed to make room; see `clients`."""

@@ -6,9 +6,10 @@ from urllib.parse import unquote
 
 import httptools
 
+from heliograph.domain.host import network
 from heliograph.http.asgi import Headers, Scope
 from heliograph.http.flow import Transport
-from heliograph.http.proxies import Address, Proxies
+from heliograph.http.proxies import Address, Proxies, is_loopback, last_named
 
 NOBODY: Final = ("", 0)
 """Address of a client that had gone when it was first asked for."""
@@ -46,6 +47,20 @@ class Endpoints:
         """Returns the client's address: by `forwarded`, its X-Forwarded-For, if a trusted proxy says so."""
         proxies = self._proxies
         return self.peer() if proxies is None else proxies.client(self.peer(), forwarded)
+
+    def client_name(self, headers: Headers | None = None) -> tuple[str, bool]:
+        """Returns what the client is counted as, and whether that is a trusted proxy, which stands for many. Without
+        `headers` it is the other end; with them, the client that a trusted proxy names in them, or any proxy on this
+        machine: who is counted with whom is all that is taken from it."""
+        peer, proxies = self.peer()[0], self._proxies
+        trusted = proxies is not None and proxies.trust(peer)
+        forwarded = None if headers is None else _forwarded_for(headers)
+        if forwarded is None or not (trusted or is_loopback(peer)):
+            return network(peer), trusted
+        if proxies is None or not trusted:
+            return network(last_named(forwarded)), False
+        host = proxies.client(self.peer(), forwarded)[0]
+        return network(host), proxies.trust(host)
 
     def scheme(self, headers: Headers) -> str:
         """Returns the scheme that the client used: by X-Forwarded-Proto, if a trusted proxy says so."""
@@ -86,8 +101,12 @@ def _address(told: object) -> Address:
     """Reads what a socket tells: an address of IPv6 has more than host and port, and may stand for one of IPv4."""
     if not isinstance(told, tuple):
         return NOBODY
-    host = str(told[0])
-    return host.removeprefix(_MAPPED) if "." in host else host, int(told[1])
+    return unmapped(str(told[0])), int(told[1])
+
+
+def unmapped(host: str) -> str:
+    """Returns an address of IPv4 as such, where a socket for both families writes it as one of IPv6."""
+    return host.removeprefix(_MAPPED) if "." in host else host
 
 
 def _forwarded_for(headers: Headers) -> bytes | None:

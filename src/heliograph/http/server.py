@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from heliograph.http.asgi import Asgi
+from heliograph.http.clients import Clients, Shares
 from heliograph.http.connection import Connection
 from heliograph.http.listener import Listener, listen
 from heliograph.http.proxies import Proxies
@@ -13,8 +14,8 @@ from heliograph.http.reply import Replies
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import ShortCut
 
-MAX_CONNECTIONS = 4_096
-"""Open connections of one server; beyond, a new one is answered 503 and closed."""
+WHOLE = Shares()
+"""Shares of a server that one client may have all of."""
 
 DRAIN_STEP_S = 0.02
 """Seconds between two looks at what is left while the server stops."""
@@ -76,19 +77,29 @@ async def serve(
     host: str,
     port: int,
     *,
-    max_connections: int = MAX_CONNECTIONS,
+    shares: Shares = WHOLE,
     trusted_proxies: Sequence[str] = (),
     short_cut: ShortCut | None = None,
     tls: ssl.SSLContext | None = None,
+    clients: Clients | None = None,
 ) -> Server:
     """Starts to serve on the running loop; port 0 takes a free one, and the host `::` all addresses, those of IPv4 too.
     Raises OSError where it cannot listen there. A process may run several servers.
 
-    Of requests that come from `trusted_proxies` (addresses or networks) the client's address is the one that
-    X-Forwarded-For tells. A `short_cut` answers some requests without the application.
+    `shares` says how much of the server there is for all clients and for one. Of requests that come from
+    `trusted_proxies` (addresses or networks) the client's address is the one that X-Forwarded-For tells. A `short_cut`
+    answers some requests without the application. Servers of the same `clients` share what
+    there is for all and for one.
     """
     proxies = Proxies(trusted_proxies) if trusted_proxies else None
+    clients = clients or Clients(shares, replies.note_turned_away)
     scheme = "http" if tls is None else "https"
-    state = ServerState(application, replies, max_connections, proxies, scheme, short_cut)
-    connect = partial(Connection, state)
-    return Server(Listener(await listen(host, port), connect, replies.note_no_room, tls), state, short_cut)
+    state = ServerState(application, replies, clients, proxies, scheme, short_cut)
+    listener = Listener(
+        await listen(host, port),
+        partial(Connection, state),
+        replies.note_no_room,
+        tls,
+        state.is_unwelcome,
+    )
+    return Server(listener, state, short_cut)

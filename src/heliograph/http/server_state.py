@@ -3,18 +3,17 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from email.utils import formatdate
-from heapq import nsmallest
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from heliograph.http.asgi import Asgi
-from heliograph.http.flow import Transport
-from heliograph.http.proxies import Proxies
-from heliograph.http.reply import Replies
+from heliograph.domain.host import network
+from heliograph.http.asgi import Asgi, Headers
+from heliograph.http.clients import ClientLoad, Clients, Held
+from heliograph.http.proxies import Proxies, is_loopback
+from heliograph.http.reply import Replies, Reply
+from heliograph.http.request_scope import Endpoints, unmapped
+from heliograph.http.response import Response
 from heliograph.http.short_cut import ShortCut
-
-ROOM = 64
-"""Connections that are closed at once to make room for others: finding them takes a look at all."""
 
 
 class Loop(Protocol):
@@ -27,26 +26,6 @@ class Loop(Protocol):
     def create_task(self, coro: Coroutine[Any, Any, None], /) -> asyncio.Task[None]: ...
 
 
-class Held(Protocol):
-    """A connection as its server sees it."""
-
-    transport: Transport
-    since: float
-    """The loop's time when it began to wait for what it waits for."""
-
-    def spare(self, now: float) -> bool:
-        """Tells whether it has been without a request for so long that another may have its place."""
-
-    def overdue(self, now: float) -> bool:
-        """Tells whether the client has taken too long for what it is to do next."""
-
-    def cut(self) -> None:
-        """Hangs up on a client that is overdue."""
-
-    def shutdown(self) -> None:
-        """Closes as soon as what is under way has been answered."""
-
-
 class ServerState:
     """Connections, tasks and the clock of one server.
 
@@ -55,15 +34,15 @@ class ServerState:
     """
 
     __slots__ = (
-        "_full", "_openings", "application", "connections", "loop", "max_connections", "now", "proxies", "replies",
-        "scheme", "short_cut", "tasks",
+        "_openings", "application", "clients", "loop", "now", "proxies", "replies", "scheme",
+        "short_cut", "tasks",
     )  # fmt: skip
 
     def __init__(
         self,
         application: Asgi,
         replies: Replies,
-        max_connections: int,
+        clients: Clients,
         proxies: Proxies | None = None,
         scheme: str = "http",
         short_cut: ShortCut | None = None,
@@ -73,44 +52,54 @@ class ServerState:
         `short_cut` all requests go by ASGI."""
         self.application = application
         self.replies = replies
-        self.max_connections = max_connections
+        self.clients = clients
         self.proxies = proxies
         self.scheme = scheme
         self.short_cut = short_cut
         self.loop: Loop = asyncio.get_running_loop() if loop is None else loop
-        self.connections: set[Held] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self._openings: dict[int, bytes] = {}
-        self._full = False
-        """Whether no connection was spare when one was last looked for; cleared every second."""
         self.now = self.loop.time()
 
     def tick(self, due: float) -> None:
         """Begins another second; the next tick is at `due`. Renews the date header of replies."""
         self.now = due
-        self._full = False
         self._openings.clear()
+        self.clients.tick(self.loop.time())
 
-    def make_room(self) -> bool:
-        """Closes connections that have been without a request for the longest; False if none has been for long.
+    @property
+    def connections(self) -> set[Held]:
+        """Connections that are open."""
+        return self.clients.connections
 
-        Else whoever opens as many as there may be, and says nothing, would keep all others out.
-        """
-        if self._full:
-            return False
-        now = self.loop.time()
-        spare = [each for each in self.connections if each.spare(now)]
-        for each in nsmallest(ROOM, spare, key=lambda each: each.since):
-            self.connections.discard(each)
-            each.cut()
-        self._full = not spare
-        return bool(spare)
+    def is_unwelcome(self, host: str) -> bool:
+        """Whether a connection from this host would be refused for certain."""
+        return self.clients.is_unwelcome(network(unmapped(host)), self.loop.time(), self.now)
+
+    def load_of(self, ends: Endpoints, headers: Headers | None = None) -> ClientLoad:
+        """Returns what the client has that a connection is counted for; with `headers`, a request on it."""
+        name, is_proxy = ends.client_name(headers)
+        return self.clients.load(name, is_proxy=is_proxy, is_local=headers is None and is_loopback(ends.peer()[0]))
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Begins what the server waits for before it stops."""
         task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+
+    def refusal(self, reply: Reply, method: str, *, keep: bool = False) -> bytes:
+        """Returns the octets of a reply to what the application has not seen; counts it. `keep` says whether the
+        connection stays open."""
+        replies = self.replies
+        replies.note_response(reply.status)
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(reply.body)),
+            (b"x-request-id", replies.next_request_id()),
+            *reply.headers,
+        ]
+        response = Response(self.opening(reply.status), reply.status, headers, (method, "1.1"), keep=keep)
+        return response.octets(reply.body, more=False)
 
     def opening(self, status: int) -> bytes:
         """Returns the status line and the date header."""

@@ -32,12 +32,14 @@ class PendingRequest:
 class DirectRequest(PendingRequest):
     """A request that a short cut has taken."""
 
-    __slots__ = ("headers", "target")
+    __slots__ = ("headers", "target", "work")
 
     def __init__(self, target: bytes, headers: Headers) -> None:
         super().__init__(keep_alive=True)
         self.target = target
         self.headers = headers
+        self.work = 0.0
+        """Seconds that were spent on it, where it was refused."""
 
     def run(self, body: bytes) -> bool:
         """Runs the request with its whole body. Returns True if `Channel.answer` is called, at once or later; False,

@@ -1,8 +1,10 @@
 """Makes files and directories survive a loss of power under their names; a store does so for what it writes itself."""
 
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 
 def sync(path: Path) -> None:
@@ -12,6 +14,26 @@ def sync(path: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+OTHERS: Final = stat.S_IRWXO
+"""Rights of those who are neither the owner nor of the group."""
+
+
+def keep_from_others(path: Path) -> tuple[int, int] | None:
+    """Takes away what those who are neither the owner nor of the group may do with a directory or file.
+
+    Returns its mode before and after, which are the same where the file system or another owner does not let it be
+    changed; None if they could do nothing, or it is not there."""
+    try:
+        before = stat.S_IMODE(path.stat().st_mode)
+        if not before & OTHERS:
+            return None
+        with suppress(PermissionError, NotImplementedError):
+            path.chmod(before & ~OTHERS)
+        return before, stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return None
 
 
 def make_folder(path: Path) -> None:

@@ -105,16 +105,7 @@ class Engine:
         environment, marks = self._environment, recovery.marks
         # No key may be given below a mark, though the message that moved it was never stored and clocks go back.
         last_key = max(recovery.last_key, *(marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)))
-        self.gatherer = gatherer = GroupCommit(
-            environment.store.commits,
-            self._worker,
-            last_key,
-            environment.ids,
-            environment.clock,
-            environment.journal,
-            self._outage,
-            environment.watchers,
-        )
+        self.gatherer = gatherer = self._make_gatherer(last_key)
         self.matcher = ReceiptMatcher(
             gatherer,
             environment.clock,
@@ -124,9 +115,8 @@ class Engine:
             worker=self._worker if shared else None,
         )
         self.replies = PhoneReplies(gatherer, environment.directory, environment.journal, environment.clock)
-        webhooks = WebhookDeliverer(
-            environment.sender, self._accounts, _renderers(environment.encode_json), self.replies
-        )
+        renderers = _renderers(environment.encode_json)
+        webhooks = WebhookDeliverer(environment.sender, self._accounts, renderers, self.replies)
         self.notifier = Notifier(
             gatherer,
             environment.clock,
@@ -159,6 +149,19 @@ class Engine:
             self.notifier,
             self.reception,
             self._outage,
+        )
+
+    def _make_gatherer(self, last_key: int) -> GroupCommit:
+        environment = self._environment
+        return GroupCommit(
+            environment.store.commits,
+            self._worker,
+            last_key,
+            environment.ids,
+            environment.clock,
+            environment.journal,
+            self._outage,
+            environment.watchers,
         )
 
     def _make_reception(self, recovery: Recovery, *, shared: bool) -> Reception:
@@ -206,7 +209,7 @@ class Engine:
             "recovered",
             unsent=len(recovery.unsent),
             awaiting_receipts=len(recovery.outstanding),
-            callbacks_owed=len(recovery.owed),
+            callbacks_pending=len(recovery.owed),
         )
 
     async def stop(self, seconds: float) -> None:
@@ -305,6 +308,11 @@ class Engine:
         self._carriers.lapsed()
 
     # --- for people
+
+    @property
+    def node(self) -> int:
+        """The number of this run."""
+        return self._node
 
     def connector_names(self) -> dict[int, str]:
         """Names of all connectors that there are, whether or not this node has binds of them."""

@@ -48,6 +48,9 @@ BATCH = 2_000
 ORPHAN_DAYS = 7
 """Days that receipts which matched nothing are kept."""
 
+REFUSED_DAYS = 14
+"""Days that counts of refused requests, and the last of these requests, are kept."""
+
 ORPHANS = 1_000_000
 """Receipts that matched nothing and are kept, the latest ones: an operator may send more than the disk has room for."""
 
@@ -139,6 +142,9 @@ class Housekeeping:
             self._unfinished.discard("overdue")
         if self._due("forget", OVERDUE_ROUNDS):
             self._repeat("forget", await store.receipts.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, ORPHANS, BATCH))
+        if self._due("refusals", OVERDUE_ROUNDS):
+            refused = store.refused_requests
+            self._repeat("refusals", await refused.forget(now - REFUSED_DAYS * 24 * HOUR_MS, BATCH))
         if self._due("numbers", NUMBERS_ROUNDS):
             for _ in range(NUMBERS_BLOCKS):
                 if await store.upkeep.index_numbers(now, NUMBERS_BLOCK) == 0:

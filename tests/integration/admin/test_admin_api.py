@@ -122,6 +122,10 @@ async def test_a_connector_is_added_changed_paused_tested_and_removed(house: Adm
     assert "12 characters" in added.json["warnings"][0]
     changed = await house.ask(token, "PATCH", "/connectors/op2", {"window": 50, "rate": 12.5, "options": {"keep": ""}})
     assert (changed.json["window"], changed.json["rate"], changed.json["options"]) == (50, 12.5, {})
+    moved = await house.ask(token, "PATCH", "/connectors/op2", {"host": "evil.example"})
+    assert fault(moved) == (400, "03", "password")
+    moved = await house.ask(token, "PATCH", "/connectors/op2", {"host": "new.example", "password": "far too long"})
+    assert moved.json["host"] == "new.example"
     assert not (await house.ask(token, "POST", "/connectors/op2/pause")).json["enabled"]
     assert (await house.ask(token, "POST", "/connectors/op2/resume")).json["enabled"]
     probe = (await house.ask(token, "POST", "/connectors/op2/test")).json
@@ -298,7 +302,7 @@ async def test_messages_are_found_and_told_in_full(house: AdminHouse, token: str
     other = await sent(house, to="431701234567")
     found = (await house.ask(token, "GET", "/messages")).json
     assert [each["id"] for each in found["messages"]] == [other, message]
-    for query in ("number=4917", "reference=order-1", "account=acme&number=49", "standing=under-way&number=49"):
+    for query in ("number=4917", "reference=order-1", "account=acme&number=49", "status=pending&number=49"):
         found = (await house.ask(token, "GET", "/messages", query=query)).json
         assert [each["id"] for each in found["messages"]] == [message], query
     page = (await house.ask(token, "GET", "/messages", query="limit=1")).json
@@ -318,7 +322,7 @@ async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, tok
     assert full["time"] == "2027-02-02T10:00:00.000Z"
     assert (await house.ask(token, "POST", f"/messages/{message}/cancel")).status == 200
     assert fault(await house.ask(token, "POST", f"/messages/{message}/cancel"))[:2] == (409, "09")
-    assert (await house.ask(token, "GET", f"/messages/{message}")).json["standing"] == "cancelled"
+    assert (await house.ask(token, "GET", f"/messages/{message}")).json["status"] == "cancelled"
     assert await house.gateway.balance() == "1000"
 
 
@@ -338,13 +342,13 @@ async def test_callbacks_are_listed_dropped_and_replayed(house: AdminHouse, toke
     listed = (await house.ask(token, "GET", "/callbacks")).json
     assert [(each["message"], each["problem"]) for each in listed["callbacks"]] == [(message, "HTTP 500")]
     hosts = (await house.ask(token, "GET", "/callbacks/hosts")).json["hosts"]
-    assert [(host["host"], host["owed"]) for host in hosts] == [("customer.example", 1)]
+    assert [(host["host"], host["pending"]) for host in hosts] == [("customer.example", 1)]
     overview = (await house.ask(token, "GET", "/overview")).json
-    assert overview["callbacks_owed"] == 1
+    assert overview["callbacks_pending"] == 1
     assert overview["links"] == {"operator": "It is bound."}
     assert (await house.ask(token, "POST", "/callbacks/drop", {"host": "customer.example"})).json == {"count": 1}
     assert fault(await house.ask(token, "POST", "/callbacks/drop", {"host": "customer.example"}))[:2] == (404, "07")
-    ended = (await house.ask(token, "GET", "/callbacks", query="state=ended")).json["callbacks"]
+    ended = (await house.ask(token, "GET", "/callbacks", query="state=failed")).json["callbacks"]
     assert [each["message"] for each in ended] == [message]
     assert (await house.ask(token, "POST", f"/messages/{message}/replay-callback")).status == 200
     assert fault(await house.ask(token, "POST", f"/messages/{message}/replay-callback"))[:2] == (409, "09")
@@ -413,7 +417,7 @@ async def test_what_is_wrong_is_told(
         ("/messages", "start=yesterday", "start"),
         ("/messages", "start=2027-13-01T00:00:00Z", "start"),
         ("/messages", "cursor=1", "cursor"),
-        ("/messages", "standing=lost", "standing"),
+        ("/messages", "status=lost", "status"),
         ("/messages", "number=abc", "number"),
         ("/callbacks", "state=lost", "state"),
         ("/audit", "cursor=x", "cursor"),
@@ -493,3 +497,27 @@ def test_every_reference_of_the_document_leads_somewhere() -> None:
 
     known = {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
     assert set(references(found)) <= known
+
+
+async def test_registries_of_senders(house: AdminHouse, token: str) -> None:
+    path = "/accounts/acme/senders"
+    put = await house.ask(token, "PUT", path, {"senders": ["ACME", "News", "ACME"], "note": "asked"})
+    assert (put.status, put.json) == (200, {"new": 2, "changed": 0})
+    approved = await house.ask(token, "PUT", path, {"senders": ["ACME"], "state": "approved"})
+    assert approved.json == {"new": 0, "changed": 1}
+    for wrong, field in (({"senders": []}, "senders"), ({"senders": ["much too long for one"]}, "sender")):
+        assert fault(await house.ask(token, "PUT", path, wrong)) == (400, "03", field)
+    assert fault(await house.ask(token, "PUT", "/accounts/none/senders", {"senders": ["X"]}))[:2] == (404, "07")
+    found = (await house.ask(token, "GET", "/senders", query="account=acme")).json["senders"]
+    assert [(each["sender"], each["state"], each["note"]) for each in found] == [
+        ("ACME", "approved", ""),
+        ("News", "pending", "asked"),
+    ]
+    pending = (await house.ask(token, "GET", "/senders", query="state=pending")).json["senders"]
+    assert [each["sender"] for each in pending] == ["News"]
+    assert (await house.ask(token, "DELETE", f"{path}/News")).json == {"done": True}
+    assert fault(await house.ask(token, "DELETE", f"{path}/News"))[:2] == (404, "07")
+    audit = (await house.ask(token, "GET", "/audit", query="limit=1")).json["entries"]
+    assert [(each["action"], each["target"], each["details"]) for each in audit] == [
+        ("sender.remove", "acme", {"sender": "News"}),
+    ]

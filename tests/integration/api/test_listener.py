@@ -193,6 +193,9 @@ class Words:
     def overloaded(self, problem: str) -> Reply:
         return Reply(503, problem.encode())
 
+    def too_many(self, problem: str, seconds: int) -> Reply:
+        return Reply(429, problem.encode())
+
     def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:
         return Reply(500, repr(error).encode())
 
@@ -202,6 +205,8 @@ class Words:
     def note_response(self, status: int) -> None: ...
 
     def note_no_room(self, problem: OSError) -> None: ...
+
+    def note_turned_away(self, why: str, client: str) -> None: ...
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from heliograph.app.configuration import ApiKey
+from heliograph.app.records import KeyUse
 from heliograph.app.sending.authenticate import FAILURES_REFUSED, REMEMBERED_S
 from tests.support.gateway import API_KEY, PASSWORD, START, Gateway, basic
 
@@ -108,3 +109,53 @@ async def test_a_store_that_is_away_is_no_wrong_password(gateway: Gateway) -> No
     assert (await gateway.call("POST", BALANCE, auth=RIGHT)).fault == (503, "13", None)
     gateway.store.broken = False
     assert (await gateway.call("POST", BALANCE, auth=RIGHT)).status == 200
+
+
+async def test_a_hash_of_before_is_made_anew_when_its_password_is_given(gateway: Gateway) -> None:
+    found = await gateway.store.accounts.find("acme")
+    assert found is not None
+    hashed = found[0].password_hash
+    await gateway.change_account(password_hash=f"old {hashed}")
+    assert (await gateway.call("POST", BALANCE, auth=WRONG)).status == 401
+    revision = await gateway.store.network.revision()
+    assert (await gateway.call("POST", BALANCE, auth=RIGHT)).status == 200
+    found = await gateway.store.accounts.find("acme")
+    assert found is not None
+    assert found[0].password_hash == hashed
+    assert await gateway.store.network.revision() == revision
+    assert (await gateway.call("POST", BALANCE, auth=RIGHT)).status == 200
+
+
+async def add_key(gateway: Gateway, expires: int | None) -> str:
+    key = ApiKey("short", 1, hashlib.sha256(b"short").digest(), START, expires=expires)
+    await gateway.store.accounts.add_key(key)
+    await gateway.directory.refresh()
+    return "short"
+
+
+async def test_a_key_ends_when_it_expires_also_where_it_is_remembered(gateway: Gateway) -> None:
+    auth = basic("acme", await add_key(gateway, gateway.clock.now() + 60_000))
+    gateway.clock.ms += 59_999
+    assert (await gateway.call("POST", "/api/v1/account/balance", auth=auth)).status == 200
+    gateway.clock.ms += 1_001
+    assert (await gateway.call("POST", "/api/v1/account/balance", auth=auth)).fault == (401, "04", None)
+
+
+async def test_an_expired_key_is_no_key(gateway: Gateway) -> None:
+    auth = basic("acme", await add_key(gateway, gateway.clock.now()))
+    assert (await gateway.call("POST", "/api/v1/account/balance", auth=auth)).fault == (401, "04", None)
+
+
+async def test_the_use_of_a_key_is_noted_once_an_hour(gateway: Gateway) -> None:
+    auth, path = basic("acme", await add_key(gateway, None)), "/api/v1/account/balance"
+    register = gateway.authenticator._register
+    assert (await gateway.call("POST", path, auth=auth)).status == 200
+    (use,) = register.take().uses.items()
+    assert use == ((1, "short"), gateway.clock.now())
+    await gateway.store.sign_ins.add([], [], [KeyUse(1, "short", gateway.clock.now())])
+    gateway.clock.forward(3_599)
+    assert (await gateway.call("POST", path, auth=auth)).status == 200
+    assert register.take().uses == {}
+    gateway.clock.forward(301)
+    assert (await gateway.call("POST", path, auth=auth)).status == 200
+    assert list(register.take().uses) == [(1, "short")]

@@ -17,9 +17,9 @@ from heliograph.api import bodies
 from heliograph.api.fast_send.head import SHORT_BODY
 from heliograph.api.serve import serve
 from heliograph.app.facts import Facts
-from heliograph.http import connection, limits
+from heliograph.http import clients, limits, phases
 from heliograph.http import server as server_module
-from heliograph.http import server_state as state_module
+from heliograph.http.clients import Shares
 from heliograph.http.limits import MAX_HEAD_OCTETS
 from heliograph.http.server import DRAIN_STEP_S, Server
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
@@ -464,7 +464,7 @@ async def test_a_request_that_waits_for_the_store_is_not_hung_up_on(
 
 
 async def test_there_is_a_limit_to_connections(gateway: Gateway) -> None:
-    running = await serve(gateway.app, "127.0.0.1", 0, max_connections=2)
+    running = await serve(gateway.app, "127.0.0.1", 0, shares=Shares(2))
     async with client(running) as first, client(running) as second:
         await first.write(WHOLE)
         await second.write(WHOLE)
@@ -485,9 +485,9 @@ async def test_those_that_have_said_nothing_for_the_longest_make_room(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_module, "TICK_S", 0.01)
-    monkeypatch.setattr(state_module, "ROOM", 1)
+    monkeypatch.setattr(clients, "ROOM", 1)
     hold = hold_commits(gateway)
-    running = await serve(gateway.app, "127.0.0.1", 0, max_connections=3)
+    running = await serve(gateway.app, "127.0.0.1", 0, shares=Shares(3))
     async with client(running) as busy, client(running) as silent, client(running) as idle:
         await busy.write(WHOLE)
         await hold.arrived.wait()
@@ -546,7 +546,7 @@ async def test_a_stop_does_not_wait_for_the_rest_of_a_body(gateway: Gateway, hea
         await one.write(b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n%b%b\r\n1" % (AUTH, head))
         if b"Expect" in head:
             await one.skip(b"HTTP/1.1 100 Continue\r\n\r\n")
-        await eventually(lambda: [each.phase for each in connections(running)] == [connection.BODY])
+        await eventually(lambda: [each.phase for each in connections(running)] == [phases.BODY])
         await running.stop(PATIENCE_S)
         status, headers, body = await one.read()
         assert (status, headers["connection"], headers["retry-after"]) == (503, "close", "1")

@@ -76,6 +76,23 @@ async def test_a_lost_link_is_bound_again_within_a_second() -> None:
         assert rig.events.capacities == [10, 0, 10]
 
 
+async def test_the_time_since_nothing_can_be_submitted_is_that_of_the_last_bind_that_was_lost() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port), QUICK) as rig:
+        began = rig.carrier.state().down_since
+        assert began is not None
+        await wait_until(lambda: rig.carrier.capacity)
+        assert rig.carrier.state().down_since is None
+        smsc.hang_up = True
+        smsc.link.cut()
+        await wait_until(lambda: not rig.carrier.capacity)
+        lost = rig.carrier.state().down_since
+        assert lost is not None
+        assert lost >= began
+        tried = len(smsc.connected_at)
+        await wait_until(lambda: len(smsc.connected_at) > tried + 1)
+        assert rig.carrier.state().down_since == lost, "tries to bind do not begin it anew"
+
+
 @pytest.mark.slow
 async def test_pauses_grow_while_nothing_binds_and_start_anew_after_a_bind() -> None:
     timings = replace(QUICK, reconnect_first_s=0.1, reconnect_most_s=0.4)
@@ -584,3 +601,15 @@ async def test_a_port_without_tls_is_named() -> None:
         Rig(connector(port, tls=True, options=tls_options())) as rig,
     ):
         await wait_until(lambda: "a port without TLS?" in (rig.binds[0].last_error or ""))
+
+
+async def test_nothing_is_told_to_a_host_that_the_settings_do_not_allow() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port, host="localhost"), allowed=["192.0.2.0/24"]) as rig:
+        await wait_until(lambda: "smpp.allowed_hosts does not allow localhost" in (rig.binds[0].last_error or ""))
+        assert not smsc.links
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_host_that_the_settings_allow_is_bound(host: str) -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port, host=host), allowed=["127.0.0.0/8"]) as rig:
+        await wait_until(lambda: rig.carrier.capacity)

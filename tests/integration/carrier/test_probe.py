@@ -8,6 +8,7 @@ import pytest
 
 from heliograph.adapters.smpp.probe import probe
 from heliograph.app.configuration import Connector
+from heliograph.domain.host import AllowedHosts
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier_rig import connector
 from tests.support.smsc import Smsc, receipt, speaking, wait_until
@@ -82,6 +83,21 @@ async def test_a_name_that_nobody_has() -> None:
     name, detail = await failure(connector(2775, host="a..b"))
     assert name == "resolve"
     assert detail
+
+
+@pytest.mark.parametrize("entries", [("127.0.0.0/8", "::1"), ("LOCALHOST",)])
+async def test_a_host_that_the_settings_allow_is_tried(entries: tuple[str, ...]) -> None:
+    async with Smsc() as smsc:
+        report = await probe(connector(smsc.port, host="localhost"), allowed=AllowedHosts(entries))
+        assert report.ok, report.steps
+
+
+async def test_a_name_does_not_lead_past_the_allowed_hosts() -> None:
+    async with Smsc() as smsc:
+        report = await probe(connector(smsc.port, host="localhost"), allowed=AllowedHosts(["192.0.2.0/24"]))
+        assert names(report.steps) == ["resolve"]
+        assert "smpp.allowed_hosts does not allow localhost, which is " in report.steps[0][2]
+        assert not smsc.links
 
 
 async def test_a_bind_that_is_not_answered() -> None:

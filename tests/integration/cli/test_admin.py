@@ -1,11 +1,14 @@
 """`heliograph admin`: users, tokens, and the log of all that was changed."""
 
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from heliograph.app.records import TOKEN_SCOPES
-from tests.integration.cli.test_commands import Run, answer, run
-
-__all__ = ["run"]
+from tests.integration.cli.test_commands import Run, answer
 
 
 def test_a_user_is_made_changed_and_removed(run: Run) -> None:
@@ -92,4 +95,67 @@ def test_every_change_is_in_the_audit_log_and_no_secret_is(run: Run) -> None:
     top_up = entries[-2]["details"]
     assert top_up == {"amount": "5", "balance": "15", "note": "invoice 7"}
     assert "hidden" not in str(entries)
+    gone = entries[3]
+    assert gone["details"] == {
+        "host": "h", "port": "1", "system_id": "s", "bind": "transceiver", "binds": "1", "window": "5", "rate": "0",
+        "tls": "false", "enabled": "true",
+    }  # fmt: skip
     assert "invoice 7" in run("admin", "log", "--action", "account.top-up").stdout
+
+
+def test_who_and_what_was_removed_stays_in_the_audit_log(run: Run) -> None:
+    key = answer(run("account", "create", "acme", "--credit", "0", "--json"))["key_id"]
+    token = answer(run("admin", "token", "create", "billing", "--scope", "accounts:read", "--json"))["id"]
+    run("admin", "create", "ada", "--role", "operator")
+    run("admin", "set-role", "ada", "viewer")
+    for step in (("key", "revoke", "acme", key), ("admin", "token", "revoke", token), ("admin", "remove", "ada")):
+        assert run(*step).exit_code == 0
+    user, revoked, key_gone, role = answer(run("admin", "log", "--json"))["entries"][:4]
+    assert (role["details"], user["details"].pop("role")) == ({"role": "viewer", "was": "operator"}, "viewer")
+    assert revoked["details"] | {"created": ""} == {"name": "billing", "scopes": "accounts:read", "created": ""}
+    assert key_gone["details"] | {"created": ""} == {"key": key, "created": ""}
+    assert all(entry["details"]["created"].endswith("Z") for entry in (user, revoked, key_gone))
+
+
+def test_the_audit_log_is_proved_and_compared_with_a_head(run: Run, tmp_path: Path) -> None:
+    run("account", "create", "acme", "--credit", "1")
+    heads = tmp_path / "heads.jsonl"
+    told = [run("audit", "--head").stdout for _ in range(2)]
+    heads.write_text("".join(told))
+    assert answer(run("audit", "--head", "--json"))["entries"] == 1
+    run("account", "suspend", "acme")
+    assert run("audit", "--log", "--against", str(heads)).stdout == "The audit log is as it was written.\n"
+    assert run("audit", "--against", str(heads)).stdout == "The books and the audit log are right.\n"
+    heads.write_text("no head\n")
+    assert "line 1 is no head" in run("audit", "--against", str(heads)).stderr
+    assert "give it alone" in run("audit", "--head", "--log").stderr
+
+
+def test_a_tampered_audit_log_is_named(run: Run, tmp_path: Path) -> None:
+    for _ in range(2):
+        run("price", "set", "--prefix", "49", "--price", "0.05")
+    heads = tmp_path / "heads.jsonl"
+    heads.write_text(run("audit", "--head").stdout)
+    with closing(sqlite3.connect(tmp_path / "data" / "heliograph.db")) as db:
+        db.executescript("DROP TRIGGER deed_stays; UPDATE deed SET actor = 'cli:eve' WHERE key = 2")
+    result = run("audit", "--log", "--json")
+    assert result.exit_code == 1
+    (problem,) = json.loads(result.stdout)["problems"]
+    assert problem == "Entry 2 of the audit log is not as it was written: price.set by cli:eve."
+    assert run("audit").exit_code == 1
+    assert "Entry 2 of the audit log" in run("doctor").stdout
+
+
+def test_heads_are_signed_with_the_secret_of_the_settings(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, heads = tmp_path / "audit.key", tmp_path / "heads.jsonl"
+    heads.write_text(run("audit", "--head").stdout)
+    monkeypatch.setenv("HELIOGRAPH_AUDIT_KEY_FILE", str(secret))
+    assert "audit.key_file: the file cannot be read" in run("audit", "--head").stderr
+    secret.write_text("short\n")
+    assert "has 5 octets" in run("audit", "--head").stderr
+    secret.write_text("s" * 32 + "\n")
+    assert "was not signed" in run("audit", "--log", "--against", str(heads)).stdout
+    heads.write_text(run("audit", "--head").stdout)
+    assert run("audit", "--log", "--against", str(heads)).exit_code == 0

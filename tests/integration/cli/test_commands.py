@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.views import FailingHost, Views
@@ -18,18 +18,6 @@ from heliograph.cli.main import heliograph
 from heliograph.composition import dev
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command line on the test's data directory."""
-    monkeypatch.setenv("HELIOGRAPH_DATA", str(tmp_path / "data"))
-    monkeypatch.chdir(tmp_path)
-
-    def invoke(*arguments: str, **options: Any) -> Result:
-        return CliRunner().invoke(heliograph, list(arguments), prog_name="heliograph", **options)
-
-    return invoke
 
 
 def answer(result: Result) -> dict[str, Any]:
@@ -351,7 +339,9 @@ def test_the_doctor_finds_nothing_wrong_in_a_fresh_directory(run: Run, monkeypat
 def test_the_doctor_judges_receivers_as_the_sender_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
     # an address of the whole internet, for those who do not see the loopback inside it
-    run("account", "create", "acme", "--credit", "1", "--callback-url", "http://[64:ff9b::7f00:1]:9/dlr")
+    with monkeypatch.context() as before:
+        before.setenv("HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS", "127.0.0.0/8")
+        run("account", "create", "acme", "--credit", "1", "--callback-url", "http://[64:ff9b::7f00:1]:1025/dlr")
     result = run("doctor", "--no-binds", "--json")
     checks = {each["check"]: each for each in json.loads(result.stdout)["checks"]}
     assert checks["callbacks of acme"]["result"] == "fail"
@@ -360,7 +350,12 @@ def test_the_doctor_judges_receivers_as_the_sender_does(run: Run, monkeypatch: p
 
 def test_the_doctor_says_what_to_do(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
-    run("account", "create", "acme", "--credit", "1", "--callback-url", "http://127.0.0.1:9/dlr")
+    with monkeypatch.context() as before:
+        before.setenv("HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS", "127.0.0.0/8")
+        run("account", "create", "acme", "--credit", "1", "--callback-url", "http://127.0.0.1:1025/dlr")
+    refused = run("account", "set", "acme", "callback_url=http://127.0.0.1:1025/dlr")
+    assert refused.exit_code == 1
+    assert "must not lead to 127.0.0.1 (loopback)" in refused.stderr
     # nobody listens on a reserved port
     bind = ["--host", "127.0.0.1", "--port", "1", "--system-id", "a", "--password", "b"]
     run("connector", "add", "op1", *bind)
@@ -420,19 +415,19 @@ def test_nor_is_one_in_silence_whose_name_may_be_mistyped(run: Run, tmp_path: Pa
 
 
 def test_receivers_that_fail_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert answer(run("callbacks", "status", "--json")) == {"owed": 0, "failed": 0, "receivers": []}
+    assert answer(run("callbacks", "status", "--json")) == {"pending": 0, "failed": 0, "receivers": []}
 
     async def failing(_: Views) -> list[FailingHost]:
         return [FailingHost("hooks.example.net", 7, 4, "connection refused", 1_800_000_000_000, [])]
 
     monkeypatch.setattr(Views, "failing_hosts", failing)
     assert (
-        "hooks.example.net   7      4       2027-01-15T08:00:00Z   connection refused"
+        "hooks.example.net   7         4       2027-01-15T08:00:00Z   connection refused"
         in run("callbacks", "status").stdout
     )
     assert answer(run("callbacks", "status", "--json"))["receivers"] == [
         {
-            "receiver": "hooks.example.net", "owed": 7, "tries": 4, "next": "2027-01-15T08:00:00Z",
+            "receiver": "hooks.example.net", "pending": 7, "tries": 4, "next": "2027-01-15T08:00:00Z",
             "problem": "connection refused",
         }
     ]  # fmt: skip

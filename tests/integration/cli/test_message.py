@@ -10,10 +10,8 @@ from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.facts import Message
 from heliograph.composition.commands import STORE_FILE
 from heliograph.domain import ids
-from tests.integration.cli.test_commands import Run, answer, run
+from tests.integration.cli.test_commands import Run, answer
 from tests.support.store import HOUR, Given
-
-__all__ = ["run"]
 
 LATER = 100_000 * HOUR
 """Beyond the machine's clock, which the commands go by, from where the test's begins. Milliseconds."""
@@ -52,7 +50,7 @@ def test_messages_are_found(run: Run, messages: list[Message]) -> None:
     assert found("order-1") == [sent]
     assert found("+43 1234567") == [waits]
     assert found(sent) == [sent]
-    assert found("--account", "acme", "--state", "scheduled") == [waits]
+    assert found("--account", "acme", "--status", "scheduled") == [waits]
     assert found("--account", "other") == []
     assert "there is no account nobody" in run("message", "find", "--account", "nobody").stderr
     assert "Nothing was found." in run("message", "find", "order-2").stdout
@@ -62,7 +60,7 @@ def test_messages_are_found(run: Run, messages: list[Message]) -> None:
 def test_a_message_is_shown_moved_and_cancelled(run: Run, messages: list[Message]) -> None:
     waits = id_of(messages[1])
     shown = answer(run("message", "show", waits, "--json"))
-    assert (shown["standing"], shown["content"], shown["account"]) == ("scheduled", "Guten Tag", "acme")
+    assert (shown["status"], shown["content"], shown["account"]) == ("scheduled", "Guten Tag", "acme")
     assert [event["event"] for event in shown["history"]] == ["Accepted", "Charged", "Scheduled"]
     assert "No route covers the number" in run("message", "show", waits).stdout
     past = run("message", "reschedule", waits, "2001-01-01 00:00:00")

@@ -122,6 +122,36 @@ def test_one_message(send: Callable[..., Result], gateway: Gateway) -> None:
     assert gateway.authorizations == {"Basic YWNtZTpoa18x"}
 
 
+def test_a_message_with_wishes(send: Callable[..., Result], gateway: Gateway) -> None:
+    result = send(
+        "--to", "447700900123", "--from", "ACME", "--type", "binary", "--content", "0106", "--reference", "r-2",
+        "--validity", "600", "--priority", "2", "--udh", "0605040B8423F0", "--coding", "0xF5", "--progress",
+        "--tlv", "entity=1101", "--tlv", "0x1401=a=b",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    sent = {"to": "447700900123", "from": "ACME", "type": "binary", "content": "0106", "reference": "r-2"}
+    wishes = {"validity": "600", "priority": "2", "udh": "0605040B8423F0", "coding": "0xF5", "progress": "yes"}
+    assert gateway.requests == [sent | wishes | {"tlv_entity": "1101", "tlv_0x1401": "a=b"}]
+
+
+@pytest.mark.parametrize(
+    ("tlvs", "words"),
+    [
+        (("entity",), "--tlv entity: a name or number"),
+        (("=1",), "--tlv =1: a name or number"),
+        (("a=1", "a=2"), "--tlv a is given twice"),
+    ],
+)
+def test_tlvs_that_cannot_be_read(
+    send: Callable[..., Result], gateway: Gateway, tlvs: tuple[str, ...], words: str
+) -> None:
+    given = [word for each in tlvs for word in ("--tlv", each)]
+    result = send("--to", "447700900123", "--from", "ACME", "--content", "x", *given)
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert gateway.requests == []
+
+
 def test_a_refusal_is_a_failure(send: Callable[..., Result], gateway: Gateway) -> None:
     gateway.refuse = lambda _fields: (402, {})
     result = send("--to", "447700900123", "--from", "ACME", "--content", "x", "--json")

@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+from heliograph.app.admin.sign_in import IDLE_MS
 from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
-from heliograph.app.records import SCOPES_OF, AuditEntry, UserRole
+from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery
@@ -134,6 +135,17 @@ async def test_wrong_passwords_are_told_and_slowed_down(house: AdminHouse) -> No
     assert answered.header("retry-after") == "300"
 
 
+async def test_a_page_that_refreshes_itself_keeps_nobody_signed_in(house: AdminHouse, ada: Browser) -> None:
+    for _ in range(3):
+        house.gateway.clock.ms += IDLE_MS // 2
+        assert (await ada.get("/accounts")).status == 200
+    house.gateway.clock.ms += IDLE_MS // 2
+    assert (await ada.get("/connectors-live", x_piece="1")).status == 200
+    house.gateway.clock.ms += IDLE_MS // 2
+    assert (await ada.get("/connectors-live", x_piece="1")).status == 401
+    assert (await ada.get("/accounts")).status == 303
+
+
 async def test_signing_out_ends_the_session(house: AdminHouse, ada: Browser) -> None:
     cookie = ada.cookies[SESSION_COOKIE]
     assert (await ada.post("/sign-out")).status == 303
@@ -214,9 +226,10 @@ async def test_the_overview_says_what_needs_attention(house: AdminHouse, ada: Br
     await store.network.add_connector(smpp_connector(0, "second", "h", 1, "s", "p"))
     await owed(house)
     text = text_of(await ada.get("/"))
-    assert "second: It is being started." in text
+    assert "second is down: see why, and test it." in text
+    assert text.count("It is being started.") == 1, "the table says that"
     assert "operator up It is bound. 2 / 10 3" in text
-    assert "Callbacks owed 1" in text
+    assert "Callbacks pending 1" in text
     assert "Needs attention" in text_of(await ada.get("/live", x_piece="1"))
     house.services.healthy = lambda: False
     assert "The store does not take what is written" in text_of(await ada.get("/"))
@@ -228,10 +241,28 @@ async def test_an_operator_that_answers_nothing_needs_attention(
     monkeypatch.setattr(STATE, "silent", 1)
     monkeypatch.setattr(STATE, "summary", "It is bound, but the operator has answered nothing for 45 s.")
     text = text_of(await ada.get("/"))
-    assert "operator: It is bound, but the operator has answered nothing for 45 s." in text
+    assert "operator answers nothing: see why, and test it." in text
     assert "operator silent It is bound, but" in text
     assert "silent" in text_of(await ada.get("/connectors"))
     assert "silent" in text_of(await ada.get("/connectors/operator"))
+
+
+async def test_receivers_that_fail_and_accounts_without_credit_are_named(house: AdminHouse, ada: Browser) -> None:
+    store = house.gateway.store
+    await owed(house)
+    text = text_of(await ada.get("/"))
+    assert "customer.example" not in text, "one failed try is none of their business"
+    assert "no credit" not in text
+    key, now = house.gateway.intake.accepted[-1].key, house.gateway.clock.now()
+    await store.commits.record(Facts(callback_retries=[CallbackRetry(1, key, now + 5, 3, b"x", "HTTP 500", now)]))
+    balance = await store.customers.balance(1)
+    await store.accounts.add_credit(1, -balance, "", now)
+    page = await ada.get("/")
+    text = text_of(page)
+    assert "customer.example fails, and 1 callback or more wait for it: see why, or stop them." in text
+    assert "acme has no credit, so that its requests are refused: top it up." in text
+    assert "/accounts/acme" in page.text
+    assert "tab=hosts" in page.text
 
 
 async def test_messages_are_found(house: AdminHouse, ada: Browser) -> None:
@@ -298,13 +329,13 @@ async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, ada
 async def test_callbacks_are_given_up_and_replayed(house: AdminHouse, ada: Browser) -> None:
     message = await owed(house)
     assert "customer.example" in (await ada.get("/callbacks")).text
-    assert message[:12] in (await ada.get("/callbacks", "tab=owed")).text
+    assert message[:12] in (await ada.get("/callbacks", "tab=pending")).text
     page = await ada.follow(await ada.post("/callbacks/drop", {"host": "customer.example"}))
-    assert "1 callback to customer.example given up" in page.text
+    assert "1 callback to customer.example failed" in page.text
     assert (await ada.post("/callbacks/drop", {"host": "customer.example"})).status == 404
-    assert message[:12] in (await ada.get("/callbacks", "tab=ended")).text
+    assert message[:12] in (await ada.get("/callbacks", "tab=failed")).text
     page = await ada.follow(await ada.post(f"/messages/{message}/replay"))
-    assert "owed again" in page.text
+    assert "retried" in page.text
     assert (await ada.post(f"/messages/{message}/replay")).status == 409
     await ada.post("/callbacks/drop", {"host": "customer.example"})
     page = await ada.follow(await ada.post("/callbacks/replay", {"account": "acme"}))
@@ -390,7 +421,7 @@ async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: AdminH
     result = (await ada.get("/send/lists/4f1a/result")).text.splitlines()
     assert result[0] == "row,number,status,id,price"
     assert [line.split(",")[:3] for line in result[1:]] == [
-        ["1", "491701234567", "under-way"], ["3", "431234567890", "under-way"],
+        ["1", "491701234567", "pending"], ["3", "431234567890", "pending"],
     ]  # fmt: skip
     assert (await ada.get("/send/lists/0198c5f2")).status == 404
     assert (await ada.get("/send/lists/4f1a/live")).status == 404
@@ -485,6 +516,32 @@ async def test_settings_are_changed_all_or_none(house: AdminHouse, ada: Browser)
     assert "Nothing was changed" in (await ada.follow(await ada.post("/accounts/acme/settings", {"rate": "5"}))).text
 
 
+async def test_who_may_change_accounts_gives_no_credit_prices_limits_or_keys(
+    house: AdminHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    had = SCOPES_OF[UserRole.OPERATOR]
+    monkeypatch.setitem(SCOPES_OF, UserRole.OPERATOR, had | {Scope.WRITE_ACCOUNTS})
+    nils = await house.visitor("operator", "nils")
+    opened = {"name": "new", "timezone": "UTC", "plan": "default"}
+    for given in ({"credit": "1"}, {"price": "0.000001"}, {"price": "0"}, {"plan": "cheap"}):
+        refused = await nils.post("/accounts-new", opened | given)
+        assert (refused.status, "takes the role admin" in refused.text) == (403, True)
+    assert await house.gateway.store.accounts.find("new") is None
+    assert (await nils.post("/accounts-new", opened)).status == 200
+    settings = {"credit_limit": "5", "rate": "5", "networks": "192.0.2.1", "senders": "ACME", "list_interval": "1"}
+    for name, text in (settings | {"plan": "cheap"}).items():
+        refused = await nils.post("/accounts/acme/settings", {name: text, "timezone": "Europe/Berlin"})
+        assert (refused.status, "takes the role admin" in refused.text) == (403, True)
+    for path in ("keys", "password", "signing-secret", "revoke-key"):
+        assert (await nils.post(f"/accounts/acme/{path}", {"key": "k-acme"})).status == 403
+    page = await nils.get("/accounts/acme")
+    assert 'name="timezone"' in page.text
+    assert not [name for name in (*settings, "plan", "amount") if f'name="{name}"' in page.text]
+    assert not [path for path in ("keys", "password", "revoke-key") if f'/acme/{path}"' in page.text]
+    form = await nils.get("/accounts-new")
+    assert not [name for name in ("credit", "plan", "price") if f'name="{name}"' in form.text]
+
+
 async def test_keys_secrets_and_suspension(house: AdminHouse, ada: Browser) -> None:
     assert "hk_" in (await ada.post("/accounts/acme/keys")).text
     assert "of acme" in (await ada.post("/accounts/acme/password")).text
@@ -502,7 +559,7 @@ async def test_a_place_that_no_page_gave_is_that_of_the_first_page(house: AdminH
         ("/accounts/acme", {"before": key}),
         ("/audit", {"before": key}),
         ("/messages", {"more": f"{key}-{key}"}),
-        ("/callbacks", {"tab": "owed", "more": f"{key}-{key}"}),
+        ("/callbacks", {"tab": "pending", "more": f"{key}-{key}"}),
     ):
         assert (await ada.get(path, urlencode(query))).status == 200
     assert (await ada.get(f"/accounts/acme/entry/{key}")).status == 303
@@ -572,6 +629,9 @@ async def test_a_connector_is_added_changed_tested_paused_and_removed(house: Adm
     assert "Nothing was changed" in (await ada.follow(await ada.post("/connectors/second/settings", changed))).text
     wrong = await ada.post("/connectors/second/settings", changed | {"window": "5000"})
     assert 'value="5000"' in wrong.text
+    wrong = await ada.post("/connectors/second/settings", changed | {"host": "evil.example"})
+    assert "Password: give it again: with another host it would go" in wrong.text
+    assert (await house.gateway.store.network.tables()).connectors[1].settings["host"] == CONNECTOR["host"]
     tested = text_of(await ada.post("/connectors/second/test"))
     assert "connect ok in 3 ms" in tested
     assert "bind failed ESME_RINVPASWD" in tested

@@ -83,12 +83,12 @@ async def test_a_callback_that_was_given_up_is_replayed(house: AdminHouse, ada: 
     assert "on its way" in text_of(await ada.get(f"/inbound/{message}"))
     assert (await ada.post(f"/inbound/{message}/replay")).status == 409
     [record] = await house.admin.inbound.find(InboundQuery())
-    ended = CallbackDone(record.message.account, record.message.key, CallbackEnd.GIVEN_UP, 500, 3, 1)
+    ended = CallbackDone(record.message.account, record.message.key, CallbackEnd.FAILED, 500, 3, 1)
     await house.gateway.store.commits.record(Facts(callbacks=[ended]))
     page = await ada.get(f"/inbound/{message}")
-    assert "given up 3 tries, HTTP 500" in text_of(page)
+    assert "failed 3 tries, HTTP 500" in text_of(page)
     page = await ada.follow(await ada.post(f"/inbound/{message}/replay"))
-    assert "The callback is owed again." in text_of(page)
+    assert "The callback is retried." in text_of(page)
     entry = (await house.entries())[-1]
     assert (entry.action, entry.target, entry.details) == ("callback.replay", message, {"account": "acme"})
 

@@ -15,6 +15,7 @@ STORES = ("tests/contracts", "-k", "not test_the_books_after_anything")
 WHOLE = ("tests/e2e/test_main_job.py", "tests/integration/api", "tests/integration/carrier")
 PATCHED = (
     "tests/integration/api/test_server.py::test_an_answer_that_cannot_be_made_is_a_fault_of_ours_and_not_a_silence",
+    "tests/integration/api/test_server.py::test_those_that_have_said_nothing_for_the_longest_make_room",
     "tests/integration/carrier/test_receipts.py::test_more_receipts_than_can_wait_are_put_off",
 )
 """They patch a constant or a function, and those are compiled in."""

@@ -138,6 +138,7 @@ CALLED = [
     pytest.param("node", "client.mjs", marks=pytest.mark.peer),
     pytest.param("node", "receiver.mjs", marks=pytest.mark.peer),
     pytest.param("php", "client.php", marks=pytest.mark.peer),
+    pytest.param("php", "receiver.php", marks=pytest.mark.peer),
 ]
 
 

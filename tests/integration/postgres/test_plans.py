@@ -72,12 +72,12 @@ async def test_rows_are_found_by_an_index(pristine: str, query: str, index: str)
 
 
 @pytest.mark.parametrize("account", [None, 1])
-@pytest.mark.parametrize("standing", [None, *MessageStatus])
+@pytest.mark.parametrize("status", [None, *MessageStatus])
 async def test_searches_are_read_in_the_order_of_an_index(
-    pristine: str, standing: MessageStatus | None, account: int | None
+    pristine: str, status: MessageStatus | None, account: int | None
 ) -> None:
     for number in ("", "4917012345678"):
-        for rows, *_ in search._rows(Search(account=account, standing=standing, number=number), 7):
+        for rows, *_ in search._rows(Search(account=account, status=status, number=number), 7):
             text = await plan(pristine, STATEMENTS[f"page_{rows}"].text)
             assert "Seq Scan" not in text
             assert " Sort  (" not in text.replace("Incremental Sort", "")
@@ -181,6 +181,8 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(
         await store.customers.cancel(account.id, gone.key, gone.tail, START)
         await store.queue.claim(1, 10, START, NODE)
         await store.queue.claim_expired(10, START, NODE)
+        await store.notices.accounts(-1, 10)
+        await store.notices.claim(10, START, NODE, [account.id])
         await store.notices.claim(10, START, NODE)
         await store.queue.next_due()
         await store.customers.messages(account.id, ListQuery(pending=True))

@@ -72,7 +72,7 @@ DAMAGE = {
     "charge of no inbound message": ("UPDATE inbound SET position = position + 1", "an inbound message that does not"),
     "inbound message lost": ("DELETE FROM inbound", "was joined from parts, and does not exist"),
     "callback too early": (
-        "INSERT INTO callback_retry SELECT key, 0, 0, x'', '', 0, NULL FROM message WHERE state = 1",
+        "INSERT INTO callback_retry SELECT key, account, 0, 0, x'', '', 0, NULL FROM message WHERE state = 1",
         "although the message has not ended",
     ),
 }
@@ -121,6 +121,7 @@ def test_every_check_is_tried() -> None:
             continue  # of nodes, which a file has none of
         example = sentence.format_map(
             {"amount_credits": "1", "charged_credits": "0", "state": "7", "times": "2"}
+            | {"entries": "1", "found": "0"}
             | dict.fromkeys(("account", "balance_credits", "cost_credits", "id", "ledger_credits"), "")
             | dict.fromkeys(("name", "part", "price_credits"), "")
         )

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.adapters.system.clock import SystemClock
+from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.configuration import Account
 from heliograph.app.marks import attempted
 from tests.support.store import CREDIT, NODE, START, Given
@@ -48,6 +50,23 @@ async def main() -> None:
         if message.key % 3 == 0:
             await store.commits.record(Facts(submissions=[Submission(1, message.key, 0, 1, "id", 0, given.now)]))
             print("submitted", message.key, message.tail, flush=True)
+
+asyncio.run(main())
+"""
+
+
+NOTE = """
+import asyncio, sys
+from pathlib import Path
+from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.records import AuditEntry
+
+async def main() -> None:
+    store = await SqliteStore.open(Path(sys.argv[1]))
+    print("ready", flush=True)
+    for number in range(int(sys.argv[2])):
+        await store.audit_log.append(AuditEntry(number, "cli:" + sys.argv[3], "account.set", "acme", {}))
+    await store.close()
 
 asyncio.run(main())
 """
@@ -116,4 +135,15 @@ async def test_a_killed_process_loses_nothing_that_it_told(path: Path, count: in
     assert accepted.keys() - submitted - {max(accepted)} <= unsent.keys()
     assert all(unsent.values())
     assert recovery.marks[attempted(1)] == recovery.last_key >= max(accepted)
+    await store.close()
+
+
+async def test_processes_at_once_write_one_chain_of_the_audit_log(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await SqliteStore.open(path)
+    processes = [await start(NOTE, str(path), "25", str(number)) for number in range(3)]
+    codes = await asyncio.gather(*(process.wait() for process in processes))
+    assert codes == [0, 0, 0]
+    assert (await store.audit_log.head()).key == 75
+    assert await AuditProof(store, SystemClock()).faults() == []
     await store.close()

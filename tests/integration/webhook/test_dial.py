@@ -96,6 +96,18 @@ async def test_a_receiver_that_never_answers_the_handshake() -> None:
         await sender.close()
 
 
+async def test_a_port_that_is_not_allowed_is_not_connected_to() -> None:
+    async with Sink() as sink:
+        settings = WebhookSettings(TRUSTING.allowed, ports=("80", "443"))
+        sender = LocalSender(settings, loopback)
+        results = Results(sender)
+        sender.post([make_job(1, sink.url())])
+        port = sink.url().rpartition(":")[2].partition("/")[0]
+        assert await results.problem(1) == f"its address is refused: port {port} is none of 80, 443"
+        assert sink.open == 0
+        await sender.close()
+
+
 async def test_the_peer_is_checked_again_once_connected() -> None:
     dialer = Dialer(DISTRUSTING, AddressGuard(DISTRUSTING.allowed), Resolver(WebhookLimits(), loopback))
     dialer.confirm(("127.0.0.1", 80))
@@ -103,6 +115,15 @@ async def test_the_peer_is_checked_again_once_connected() -> None:
     for inside in ("127.0.0.2", "10.0.0.1", "::1", "::ffff:10.0.0.1"):
         with pytest.raises(AddressRefused):
             dialer.confirm((inside, 80))
+
+
+class Anywhere:
+    """A place that every address has room for."""
+
+    account = 1
+
+    def go_to(self, address: IPAddress) -> bool:
+        return True
 
 
 class Turncoat(AddressGuard):
@@ -120,7 +141,8 @@ class Turncoat(AddressGuard):
 async def test_every_connection_is_checked_before_anything_is_sent() -> None:
     async with Sink() as plain:
         dialer = Dialer(DISTRUSTING, Turncoat(), Resolver(WebhookLimits(), loopback))
+        address = OriginAddress(False, "hooks.example.test", plain.port)
         with pytest.raises(AddressRefused, match="changed"):
-            await dialer.dial(OriginAddress(False, "hooks.example.test", plain.port), asyncio.Protocol)
+            await dialer.dial(address, asyncio.Protocol, Anywhere())
         await plain.wait_until(lambda: plain.open == 0)
         assert not plain.requests

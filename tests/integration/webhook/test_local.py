@@ -10,7 +10,7 @@ from typing import cast
 import msgspec
 import pytest
 
-from heliograph.adapters.webhook.dial import Dialer
+from heliograph.adapters.webhook.dial import ConnectionPlace, Dialer
 from heliograph.adapters.webhook.guard import IPAddress
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.request import OriginAddress
@@ -210,7 +210,7 @@ async def test_who_finds_a_full_line_is_told_when_there_will_be_room(open_sender
         sender.post([make_job(key, sink.url()) for key in range(600)])
         first = await results.of(*range(550, 600))
         assert {(sent.busy, sent.room) for sent in first} == {(True, 0.0)}, "nobody knows yet how fast it is"
-        (origin,) = sender._origins.values()
+        (origin,) = sender._origins()
         await until(lambda: origin._rate > 0)
         sender.post([make_job(key, sink.url()) for key in range(1_000, 2_000)])
         told = [sent.room for sent in await results.of(*range(1_600, 2_000))]
@@ -227,7 +227,7 @@ async def test_slow_receivers_hold_up_nobody(sink: Sink, open_sender: Open) -> N
     for one in slow:
         await one.start()
     # Each of the slow ones would take all connections and all places in line for itself.
-    sender = open_sender(limited(connections=16, connections_per_origin=16, waiting=64, waiting_per_origin=64))
+    sender = open_sender(limited(connections=256, connections_per_origin=256, waiting=64, waiting_per_origin=64))
     results = Results(sender)
     sender.post([make_job(1_000 * n + k, one.url()) for n, one in enumerate(slow, 1) for k in range(200)])
     for one in slow:
@@ -237,7 +237,7 @@ async def test_slow_receivers_hold_up_nobody(sink: Sink, open_sender: Open) -> N
         sender.post([make_job(key, sink.url())])
         assert await results.code(key) == 200
     assert all(sent.busy for key, sent in results.by_key.items() if key >= 1_000)
-    assert sum(one.open for one in slow) <= 16
+    assert sum(one.open for one in slow) <= 26
     gate.set()
     await results.until(lambda: len(results.by_key) == 1_300)
     assert sum(sent.code == 200 for key, sent in results.by_key.items() if key >= 1_000) > 16
@@ -373,12 +373,14 @@ class Sparing:
         self._error = error
         self.asked = 0
 
-    async def dial(self, address: OriginAddress, factory: Callable[[], asyncio.Protocol]) -> None:
+    async def dial(
+        self, address: OriginAddress, factory: Callable[[], asyncio.Protocol], place: ConnectionPlace
+    ) -> None:
         self.asked += 1
         if self._left == 0:
             raise self._error
         self._left -= 1
-        await self._dialer.dial(address, factory)
+        await self._dialer.dial(address, factory, place)
 
 
 async def test_a_receiver_that_takes_few_connections_gets_all_through_those(sink: Sink, open_sender: Open) -> None:
@@ -518,7 +520,7 @@ async def test_receivers_unused_for_longest_are_forgotten(sink: Sink, open_sende
         sender.post([make_job(key, sink.url(host=f"h{key}.example.test"))])
         assert await results.code(key) == 200
         await sink.wait_until(lambda: sink.open == 0)
-    assert len(sender._origins) <= 3
+    assert len(sender._origins()) <= 3
 
 
 # --- the end

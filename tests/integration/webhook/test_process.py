@@ -239,5 +239,10 @@ def test_the_process_imports_nothing_of_the_engine() -> None:
     tells = "import sys, heliograph.adapters.webhook.process; print(*sys.modules)"
     said = subprocess.run([sys.executable, "-P", "-c", tells], check=True, capture_output=True, text=True).stdout
     ours = {name for name in said.split() if name.startswith(("heliograph.app.", "heliograph.domain."))}
-    assert ours == {"heliograph.app.webhook_job", "heliograph.domain.limits", "heliograph.domain.signature"}
+    assert ours == {
+        "heliograph.app.webhook_job",
+        "heliograph.domain.limits",
+        "heliograph.domain.port_set",
+        "heliograph.domain.signature",
+    }
     assert not {"heliograph.runtime", "heliograph.smpp", "sqlite3", "email", "json"} & set(said.split())

@@ -116,8 +116,7 @@ async def test_whoever_sends_a_known_head_from_elsewhere_is_not_admitted_by_it()
     await line.gateway.change_account(networks=("192.0.2.7/32",))
     await line.hear(GOOD)
     await line.settle()
-    other = line.another()
-    other.wire.peer = ("198.51.100.1", 50_000)
+    other = line.another("198.51.100.1")
     await other.hear(GOOD)
     await other.settle()
     statuses = [each.answers()[0][0] for each in (line, other)]
@@ -165,7 +164,7 @@ def plain(length: bytes | None = b"3") -> Head:
     """A send whose credentials were right."""
     send = Head(doors.V1, b"/api/v1/messages", [])
     send.length = length
-    view = AccountView(Account(1, "acme", "", b""), (), ZoneInfo("UTC"), None, Tariff(None, PriceTable(())))
+    view = AccountView(Account(1, "acme", "", b""), (), {}, ZoneInfo("UTC"), None, Tariff(None, PriceTable(())))
     send.proven = Proven("acme", b"", Principal(view, doors.V1), generation=0, until=0.0)
     return send
 

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from heliograph.api.fast_send.short_cut import FastSends
+from heliograph.http.clients import Clients, Shares
 from heliograph.http.connection import Connection
 from heliograph.http.limits import MAX_HEAD_OCTETS, SLICE_OCTETS
 from heliograph.http.server_state import ServerState
@@ -42,7 +43,8 @@ def usual(gateway: Gateway) -> ServerState:
 
 
 def server_state(gateway: Gateway, short_cut: ShortCut | None) -> ServerState:
-    return ServerState(gateway.app, gateway.app, 9, short_cut=short_cut)
+    clients = Clients(Shares(9), gateway.app.note_turned_away)
+    return ServerState(gateway.app, gateway.app, clients, short_cut=short_cut)
 
 
 class Wire(asyncio.Transport):
@@ -91,16 +93,17 @@ class Wire(asyncio.Transport):
 class Line:
     """A gateway, and one connection to it."""
 
-    def __init__(self, gateway: Gateway, state: ServerState) -> None:
+    def __init__(self, gateway: Gateway, state: ServerState, host: str = "192.0.2.7") -> None:
         self.gateway = gateway
         self.wire = Wire()
+        self.wire.peer = (host, 50_000)
         self.connection = Connection(state)
         self.connection.connection_made(self.wire)
         self.most_waiting = 0
 
-    def another(self) -> "Line":
+    def another(self, host: str = "192.0.2.7") -> "Line":
         """To the same server."""
-        return Line(self.gateway, self.connection.state)
+        return Line(self.gateway, self.connection.state, host)
 
     async def hear(self, octets: bytes) -> None:
         """As a loop would read them: not while reading is paused."""
@@ -108,7 +111,7 @@ class Line:
             await asyncio.sleep(0)
         if not self.wire.closing:
             self.connection.data_received(octets)
-            self.most_waiting = max(self.most_waiting, len(self.connection._waiting))
+            self.most_waiting = max(self.most_waiting, len(self.connection.waiting))
 
     async def settle(self) -> None:
         idle = 0
@@ -119,10 +122,11 @@ class Line:
 
     def answers(self) -> list[tuple[bytes, list[bytes], bytes]]:
         """Of each its status, its headers in the order of their names, and its body."""
-        rest, found = bytes(self.wire.written), []
+        # before they are taken apart: the answer to a HEAD has a length and no body, and takes some of the next one
+        rest, found = re.sub(rb"x-request-id: test-[0-9a-f]+|date: [^\r]+", b"ours", bytes(self.wire.written)), []
         while rest:
             head, _, rest = rest.partition(b"\r\n\r\n")
-            status, *headers = re.sub(rb"x-request-id: test-[0-9a-f]+|date: [^\r]+", b"ours", head).split(b"\r\n")
+            status, *headers = head.split(b"\r\n")
             length = next((int(each[16:]) for each in headers if each.startswith(b"content-length: ")), 0)
             found.append((status, sorted(headers), rest[:length]))
             rest = rest[length:]

@@ -10,8 +10,10 @@ from heliograph.app.sending import authenticate, password_queue
 from heliograph.app.sending.authenticate import Authenticator, ClientCredentials
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.error import Fault
-from tests.support.gateway import PlainSecrets, basic
+from heliograph.domain.limits import LOGIN_FAILURES_AN_ADDRESS, LOGIN_WINDOW_S
+from tests.support.gateway import HandClock, PlainSecrets, basic, failure_register
 from tests.support.memory_store import MemoryStore
+from tests.support.secrets import rehash
 
 
 async def open_authenticator(names: str = "a") -> tuple[Authenticator, PlainSecrets, asyncio.Event]:
@@ -28,7 +30,13 @@ async def open_authenticator(names: str = "a") -> tuple[Authenticator, PlainSecr
         await go.wait()
         return secrets.verify_password(hashed, password)
 
-    return Authenticator(directory, secrets, verify), secrets, go
+    return (
+        Authenticator(
+            directory, secrets, verify, failure_register(HandClock(), LOGIN_WINDOW_S), rehash(secrets, store)
+        ),
+        secrets,
+        go,
+    )
 
 
 def typed(secret: str) -> ClientCredentials:
@@ -66,13 +74,50 @@ async def test_what_is_known_holds_for_its_time_and_while_nothing_changes(monkey
     assert not authenticator.holds(proven, 0.0)
 
 
-async def test_it_watches_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(authenticate, "WATCHED", 3)
+async def refused(authenticator: Authenticator, name: str, address: str, secret: str = "wrong") -> str:
+    """The code of the refusal; '' where there was none."""
+    try:
+        await authenticator.check(V2, basic_credentials(basic(name, secret)), address, 0.0)
+    except Fault as fault:
+        return fault.entry.code
+    return ""
+
+
+async def test_many_names_from_one_address_are_slowed_down_and_then_refused() -> None:
+    authenticator, secrets, _ = await open_authenticator()
+    names = [f"nobody {number}" for number in range(300)]
+    codes = [await refused(authenticator, name, "192.0.2.1") for name in names]
+    assert codes == ["04"] * (LOGIN_FAILURES_AN_ADDRESS - 1) + ["12"] * (300 - LOGIN_FAILURES_AN_ADDRESS + 1)
+    assert secrets.verified == authenticate.FAILURES_REFUSED
+    assert await refused(authenticator, "a", "192.0.2.1", "right") == "12"
+    assert await refused(authenticator, "a", "192.0.2.2", "right") == ""
+
+
+async def test_the_addresses_of_one_subscriber_are_one() -> None:
     authenticator, _, _ = await open_authenticator()
-    for address in range(100):
-        with pytest.raises(Fault):
-            await authenticator.check(V2, typed("wrong"), str(address), 0.0)
-    assert len(authenticator._failures) == 3
+    codes = [await refused(authenticator, f"nobody {n}", f"2001:db8:0:7::{n:x}") for n in range(1, 300)]
+    assert codes.count("04") == LOGIN_FAILURES_AN_ADDRESS - 1
+    assert await refused(authenticator, "nobody", "2001:db8:0:8::1") == "04"
+
+
+async def test_who_signed_in_from_there_is_not_refused_for_what_others_do_there() -> None:
+    authenticator, _, _ = await open_authenticator("ab")
+    assert await refused(authenticator, "a", "192.0.2.1", "right") == ""
+    for number in range(300):
+        await refused(authenticator, f"nobody {number}", "192.0.2.1")
+    authenticator._proven.clear()  # what is remembered of the success itself
+    assert await refused(authenticator, "a", "192.0.2.1", "right") == ""
+    assert await refused(authenticator, "b", "192.0.2.1", "right") == "12"
+
+
+async def test_made_up_names_do_not_wipe_what_is_remembered_of_others() -> None:
+    authenticator, _, _ = await open_authenticator()
+    for _ in range(authenticate.FAILURES_REFUSED):
+        await refused(authenticator, "a", "192.0.2.1")
+    for number in range(20_800):
+        # an address has more names than it may fail with, so it needs many of these
+        await refused(authenticator, f"nobody {number}", f"198.51.{number // 100 % 256}.{number % 100}")
+    assert await refused(authenticator, "a", "192.0.2.1", "right") == "12"
 
 
 async def test_so_many_checks_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,18 @@ from typing import Any
 import pytest
 
 from heliograph.app.admin.explain import explain
+from heliograph.app.admin.obstacles import Obstacles
+from heliograph.app.configuration import Tables
 from heliograph.app.facts import NOT_SENT, Attempt, CallbackEnd, Message, Submission
+from heliograph.app.ports import ConnectorReport, ConnectorState
+from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
+from tests.support.connectors import smpp_connector
 
 NAMES = {1: "op1", 2: "op2"}
+NOW = 1_800_000_000_000
 
 
 def trace(state: State = State.SENT, **fields: Any) -> MessageRecord:
@@ -52,7 +58,7 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
             trace(submissions=[taken()], final=(Delivery.UNDELIV, "ABSENT", 1)),
             "Its own code for why is ABSENT: ask the operator what that means. The customer was told 001, since",
         ),
-        (trace(submissions=[taken()]), "The operator took it; its receipt has not come yet."),
+        (trace(submissions=[taken()]), "It was submitted: the operator took it, and its receipt has not come yet."),
         (trace(submissions=[taken()], wants_receipt=False), "Nobody asked for its receipt"),
         (trace(submissions=[taken()], segments=2), "It waits to be sent through op1"),
         (trace(queued=(2, 5, False)), "It waits to be sent through op2: look there for why"),
@@ -73,6 +79,68 @@ def test_each_end_and_each_stop_on_the_way_has_a_sentence(given: MessageRecord, 
 
 
 @pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (trace(), "It waits for the connector op1, which is down."),
+        (trace(queued=(2, 5, False)), "It waits to be sent through op2: look there"),
+        (
+            trace(submissions=[taken()], segments=3),
+            "1 of its 3 parts are submitted; the rest waits for the connector op1",
+        ),
+        (
+            trace(attempts=[Attempt(1, 7, 0, 1, 88, 5)]),
+            "said ESME_88, 0x58: not now. It waits for the connector op1, whi",
+        ),
+        (trace(submissions=[taken()]), "It was submitted: the operator took it, and its receipt has not come"),
+        (
+            trace(submissions=[taken()], wants_receipt=False),
+            "Nobody asked for its receipt, so no more will be known, and",
+        ),
+    ],
+)
+def test_what_waits_for_a_connector_that_is_down_is_told_from_what_was_submitted(
+    given: MessageRecord, told: str
+) -> None:
+    assert told in explain(given, NAMES, lambda status: f"ESME_{status}", {1: "which is down.", 2: ""}.__getitem__)
+
+
+def report(at: int = NOW, node: int = 1, connector: int = 1, **fields: Any) -> ConnectorReport:
+    return ConnectorReport(connector, node, ConnectorState(**fields), at)
+
+
+DOWN: dict[str, Any] = {"bound": 0, "summary": "It is not bound: refused.", "down_since": NOW - 3_660_000}
+
+
+@pytest.mark.parametrize(
+    ("reports", "told"),
+    [
+        ([], "which no running gateway has."),
+        ([report(NOW - FRESH_MS, **DOWN)], "which no running gateway has."),
+        ([report(connector=2, **DOWN)], "which no running gateway has."),
+        ([report(**DOWN)], "which has been down since 2027-01-15T06:59:00Z, for 1 h 1 min. It is not bound: refused."),
+        ([report(), report(node=2, bound=1)], ""),
+        (
+            [report(**DOWN), report(node=2, bound=0, down_since=NOW - 60_000)],
+            "down since 2027-01-15T07:59:00Z, for 1 min",
+        ),
+        ([report(bound=0, summary="It is old.")], "which is down. It is old."),
+    ],
+)
+def test_an_obstacle_is_what_the_nodes_say_of_late(reports: list[ConnectorReport], told: str) -> None:
+    tables = Tables(1, [smpp_connector(1, "op1", "h", 1, "a", "b")], [], [], [], {}, [])
+    found = Obstacles(tables, reports, NOW).of(1)
+    assert told in found if told else found == ""
+
+
+def test_a_paused_connector_is_an_obstacle_whatever_the_nodes_say() -> None:
+    paused = smpp_connector(1, "op1", "h", 1, "a", "b", enabled=False)
+    assert (
+        Obstacles(Tables(1, [paused], [], [], [], {}, []), [report(bound=1)], NOW).of(1)
+        == "which is paused: resume it."
+    )
+
+
+@pytest.mark.parametrize(
     ("fields", "told"),
     [
         ({"attempts": 0, "due": 9}, ""),
@@ -81,8 +149,8 @@ def test_each_end_and_each_stop_on_the_way_has_a_sentence(given: MessageRecord, 
             " The customer has not been told: 1 try in vain: refused. The callback is tried ag",
         ),
         (
-            {"attempts": 3, "end": CallbackEnd.GIVEN_UP},
-            " The customer was not told: the callback was given up after 3 t",
+            {"attempts": 3, "end": CallbackEnd.FAILED},
+            " The customer was not told: the callback failed after 3 t",
         ),
         ({"attempts": 1, "end": CallbackEnd.GONE}, " The customer's receiver did not want to be told: it answered 41"),
         ({"attempts": 1, "end": CallbackEnd.DELIVERED}, ""),

@@ -42,3 +42,21 @@ def test_another_rate_holds_at_once_and_what_has_gone_counts() -> None:
     steps = ((1.0, 0.0), (1.0, 0.02), (100.0, 0.03), (100.0, 0.05), (1.0, 0.06), (1.0, 0.07))
     went = [(rate, not go(rates, rate, at)) for rate, at in steps]
     assert went == [(1.0, True), (1.0, False), (100.0, False), (100.0, True), (1.0, True), (1.0, False)]
+
+
+def test_a_burst_may_come_at_once_and_the_rate_goes_on_behind_it() -> None:
+    rates = RateLimits()
+    for _ in range(20):
+        assert rates.wait(1, 2.0, 1, 0.0, 20) == 0
+        rates.count(1, 2.0, 1, 0.0)
+    assert 0 < rates.wait(1, 2.0, 1, 0.0, 20) <= 0.5
+    assert rates.wait(1, 2.0, 1, 0.5, 20) == 0
+
+
+def test_another_burst_holds_at_once() -> None:
+    rates = RateLimits()
+    assert rates.wait(1, 2.0, 1, 0.0, 20) == 0
+    for _ in range(3):
+        assert rates.wait(1, 2.0, 1, 0.0, 3) == 0
+        rates.count(1, 2.0, 1, 0.0)
+    assert rates.wait(1, 2.0, 1, 0.0, 3) > 0

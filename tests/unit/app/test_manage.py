@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.smpp.kind import KIND
+from heliograph.adapters.webhook.guard import AddressGuard
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, NoSuch, digest_key
+from heliograph.app.admin.keys import digest_key
+from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, NoSuch
 from heliograph.app.records import AuditQuery
+from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.domain.limits import MAX_BALANCE
 from heliograph.domain.money import MICRO
 from heliograph.domain.signature import format_secret
@@ -48,7 +51,9 @@ async def test_given_credentials_are_used(manage: Manage) -> None:
     assert (made.password, made.api_key) == ("pw", "key")
 
 
-async def test_a_price_of_its_own_is_a_plan_of_its_own(manage: Manage) -> None:
+async def test_a_price_of_its_own_is_a_plan_of_its_own() -> None:
+    store = MemoryStore()
+    manage = Manage(store, CountingSecrets(), StillClock(), kinds())
     made = await manage.create_account("acme", 0, price=35_000)
     assert made.account.plan == "acme"
     assert [(price.plan, price.prefix, price.price) for price in await manage.prices()] == [("acme", "", 35_000)]
@@ -149,6 +154,36 @@ async def test_account_fields_that_are_wrong(manage: Manage, field: str, text: s
     assert (await manage.account("acme")).account == before
 
 
+@pytest.mark.parametrize("field", ["callback_url", "inbound_url"])
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://127.0.0.1/x", "must not lead to 127.0.0.1 (loopback)"),
+        ("https://[::1]:8443/x", "must not lead to ::1 (loopback)"),
+        ("http://2130706433/", "must not lead to 2130706433 (loopback)"),
+        ("http://169.254.169.254/latest", "(cloud metadata)"),
+        ("https://LOCALHOST/", "(loopback)"),
+        ("https://example.com:22/", "port 22 is none of 80, 443, 1024-65535"),
+        ("http://ex*mple.com/", "no host or port that can be reached"),
+    ],
+)
+async def test_urls_that_the_sender_would_refuse_are_refused_when_they_are_set(
+    field: str, url: str, reason: str
+) -> None:
+    guard = AddressGuard()
+    urls = CallbackUrls(guard.forbidden_host, guard.forbidden_port)
+    manage = Manage(MemoryStore(), CountingSecrets(), StillClock(), kinds(), callback_urls=urls)
+    for made in (manage.create_account("acme", 0, {field: url}), manage.set_account("acme", {field: url})):
+        with pytest.raises(Invalid) as caught:
+            await made
+        assert caught.value.field == field
+        assert reason in str(caught.value)
+    good = {field: "https://example.com:8443/receipts"}
+    created = await manage.create_account("acme", 0, good)
+    assert getattr(created.account, field) == good[field]
+    assert getattr(await manage.acting_as("ada").set_account("acme", {field: ""}), field) == ""
+
+
 async def test_a_balance_does_not_rise_above_what_its_column_holds(manage: Manage) -> None:
     await manage.create_account("acme", MAX_BALANCE - 7)
     assert await manage.top_up("acme", 7) == MAX_BALANCE
@@ -224,6 +259,41 @@ async def test_a_connector_is_added_changed_and_removed(manage: Manage) -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "options", "told"),
+    [
+        ({"host": "evil.example"}, {}, "with another host it"),
+        ({"port": "9"}, {}, "with another port it"),
+        ({"tls": "false"}, {}, "with another tls it"),
+        ({"system_id": "other"}, {}, "with another system_id it"),
+        ({}, {"hosts": "evil.example:2775"}, "with another hosts it"),
+        ({}, {"tls_verify": ""}, "with another tls_verify it"),
+        ({}, {"ca_file": "/tmp/own.pem", "tls_server_name": "evil.example"}, "another ca_file and tls_server_name it"),
+    ],
+)
+async def test_a_password_goes_nowhere_else_unless_it_is_given_again(
+    manage: Manage, texts: dict[str, str], options: dict[str, str], told: str
+) -> None:
+    await manage.add_connector("op1", {**BIND, "tls": "true"}, {"tls_verify": "false"})
+    before = await manage.connector("op1")
+    with pytest.raises(Invalid, match=told) as caught:
+        await manage.set_connector("op1", {**texts, "window": "5"}, options)
+    assert caught.value.field == "password"
+    assert await manage.connector("op1") == before
+    assert (await manage.set_connector("op1", {**texts, "password": "other"}, options)).connector != before
+    assert (await manage.connector("op1")).settings["password"] == "other"
+
+
+async def test_what_does_not_move_a_password_does_not_ask_for_it(manage: Manage) -> None:
+    await manage.add_connector("op1", BIND, {"hosts": "b.example:2775"})
+    same = {name: BIND[name] for name in ("host", "port", "system_id")}
+    await manage.set_connector("op1", {**same, "window": "5", "enabled": "false"}, {"hosts": "b.example:2775"})
+    await manage.set_connector("op1", {"host": "c.example"}, knows_secrets=True)
+    await manage.set_connector("op1", {"password": ""})
+    await manage.set_connector("op1", {"host": "d.example"})
+    assert (await manage.connector("op1")).settings["host"] == "d.example"
+
+
+@pytest.mark.parametrize(
     ("text", "host"),
     [("[2001:db8::1]", "2001:db8::1"), ("2001:DB8::0:1", "2001:db8::1"), ("192.0.2.1", "192.0.2.1"), ("a.b", "a.b")],
 )
@@ -294,7 +364,8 @@ async def test_routes(manage: Manage) -> None:
         await manage.remove_route(high.id)
     await manage.remove_connector("op1")
     gone, route = await manage.audit_log(AuditQuery(limit=2))
-    assert (gone.action, gone.details) == ("connector.remove", {"routes": "(all), 44"})
+    assert (gone.action, gone.details["routes"]) == ("connector.remove", "(all) priority 0, 44 priority -5")
+    assert {name: gone.details.get(name, "") for name in (*BIND, "window")} == {**BIND, "window": "10", "password": ""}
     assert (route.action, route.details) == ("route.remove", {"prefix": "44", "connector": "op2", "priority": "5"})
     assert low.id not in [route.id for route in await manage.routes()]
 

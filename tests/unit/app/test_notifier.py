@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs
 from zoneinfo import ZoneInfo
@@ -46,8 +47,17 @@ class OwingStore(MemoryStore):
         super().__init__()
         self.owed = list(owed)
 
-    async def notices_claim(self, limit: int, now: int, node: int) -> list[Notice]:
-        claimed, self.owed = self.owed[:limit], self.owed[limit:]
+    async def notices_accounts(self, beyond: int, limit: int) -> list[tuple[int, int]]:
+        first: dict[int, int] = {}
+        for notice in self.owed:
+            first.setdefault(notice.account, notice.first)
+        return sorted(each for each in first.items() if each[0] > beyond)[:limit]
+
+    async def notices_claim(self, limit: int, now: int, node: int, accounts: Sequence[int] = ()) -> list[Notice]:
+        claimed = [
+            notice for account in accounts for notice in [each for each in self.owed if each.account == account][:limit]
+        ]
+        self.owed = [notice for notice in self.owed if notice not in claimed]
         return claimed
 
 
@@ -171,7 +181,7 @@ def test_when_time_is_up_it_is_given_up(desk: Desk) -> None:
     desk.notifier.resume([owed(desk.message(), attempts=7, body=b"id=1", first=START - HOUR_MS)], rowed=True)
     desk.sender.end(desk.sender.jobs[0].key, 500)
     (done,) = desk.commit().callbacks
-    assert (done.end, done.attempts, done.code) == (CallbackEnd.GIVEN_UP, 8, 500)
+    assert (done.end, done.attempts, done.code) == (CallbackEnd.FAILED, 8, 500)
 
 
 # --- receivers that are busy, senders that die
@@ -206,7 +216,7 @@ def test_a_receiver_that_stays_busy_is_given_up_only_when_it_was_tried(desk: Des
     for each in (tried, never):
         desk.sender.end(each.key, 0, busy=True)
     facts = desk.commit()
-    assert [(done.key, done.end) for done in facts.callbacks] == [(tried.key, CallbackEnd.GIVEN_UP)]
+    assert [(done.key, done.end) for done in facts.callbacks] == [(tried.key, CallbackEnd.FAILED)]
     assert [retry.key for retry in facts.callback_retries] == [never.key]
 
 
@@ -225,7 +235,7 @@ def test_when_the_sender_dies_all_in_the_air_is_owed_a_little_later(desk: Desk) 
 
 
 def test_what_memory_has_no_room_for_goes_to_the_rows(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notifier, "IN_THE_AIR", 2)
+    monkeypatch.setattr(notifier, "IN_THE_AIR", 6)
     several = [desk.message() for _ in range(3)]
     desk.owe(*several)
     facts = desk.commit()
@@ -309,12 +319,73 @@ async def test_what_is_claimed_is_not_left_lying_when_its_account_cannot_be_read
 
 
 async def test_no_more_is_claimed_than_there_is_room_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notifier, "IN_THE_AIR", 3)
+    monkeypatch.setattr(notifier, "IN_THE_AIR", 6)
     store = OwingStore(*(owed(desk.message()) for _ in range(5)))
     assert await desk.notifier.take_up(store.notices, 1)
-    assert (len(desk.sender.jobs), len(store.owed)) == (3, 2)
+    assert (len(desk.sender.jobs), len(store.owed)) == (2, 3)
     assert not await desk.notifier.take_up(store.notices, 1)
-    assert len(store.owed) == 2
+    assert len(store.owed) == 3
+
+
+# --- several accounts
+
+
+async def test_an_account_with_a_backlog_leaves_room_for_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifier, "IN_THE_AIR", 90)
+    desk.book.accounts[2] = desk.book.accounts[1]
+    desk.book.accounts[3] = desk.book.accounts[1]
+    backlog = [owed(desk.message()) for _ in range(200)]
+    store = OwingStore(*backlog)
+    while await desk.notifier.take_up(store.notices, 1):
+        pass
+    assert desk.notifier.in_the_air == 30, "half of what is left"
+    desk.owe(*[desk.message(account=2) for _ in range(50)])
+    assert len(desk.commit().callback_retries) == 30
+    assert desk.notifier.in_the_air == 50
+    late = owed(desk.message(account=3))
+    store.owed.append(late)
+    await desk.notifier.take_up(store.notices, 1)
+    assert desk.sender.jobs[-1].key == late.key
+    assert len(store.owed) == 170, "nothing more of the backlog"
+
+
+async def test_what_is_done_makes_room_for_more_of_its_account(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifier, "IN_THE_AIR", 6)
+    store = OwingStore(*(owed(desk.message()) for _ in range(5)))
+    while await desk.notifier.take_up(store.notices, 1):
+        pass
+    assert len(store.owed) == 3
+    for key, code in zip([job.key for job in desk.sender.jobs], (200, 500), strict=True):
+        desk.sender.end(key, code)
+    desk.sender.lose()
+    assert (desk.notifier.room, desk.notifier._held) == (6, {})
+    await desk.notifier.take_up(store.notices, 1)
+    assert desk.notifier.in_the_air == 2
+
+
+async def test_many_accounts_are_looked_at_in_turns(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifier, "ACCOUNTS_ASKED", 3)
+    for account in range(1, 8):
+        desk.book.accounts[account] = desk.book.accounts[1]
+    store = OwingStore(*(owed(desk.message(account=account)) for account in range(1, 8)))
+    assert await desk.notifier.take_up(store.notices, 1)
+    assert len(desk.sender.jobs) == 3
+    store.owed.append(owed(desk.message(account=1)))
+    assert await desk.notifier.take_up(store.notices, 1)
+    assert len(desk.sender.jobs) == 6
+    await desk.notifier.take_up(store.notices, 1)
+    assert len(desk.sender.jobs) == 7
+    await desk.notifier.take_up(store.notices, 1)
+    assert not store.owed
+
+
+async def test_what_a_start_finds_beyond_the_room_of_its_account_goes_to_the_rows(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifier, "IN_THE_AIR", 6)
+    desk.notifier.resume([owed(desk.message()) for _ in range(5)], rowed=False)
+    assert len(desk.sender.jobs) + len(desk.commit().callback_retries) == 5
+    assert desk.notifier.in_the_air == 2
 
 
 def test_a_new_callback_of_an_unknown_account_goes_to_the_rows(desk: Desk) -> None:

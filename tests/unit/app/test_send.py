@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -9,7 +10,8 @@ from heliograph.api.doors import V1
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
-from heliograph.domain.error import FORBIDDEN, Fault
+from heliograph.domain.calendar import day_of
+from heliograph.domain.error import FORBIDDEN, Fault, Reason
 from heliograph.domain.gate import PASS, Counters, Hold, Judged, Judgement, Policy, Refuse, Rule
 from tests.support.gateway import START, Gateway, open_gateway, read
 
@@ -45,7 +47,7 @@ async def test_a_quote_sends_and_counts_nothing() -> None:
     gateway = await open_gateway()
     await gateway.change_account(rate=1.0)
     who = await principal(gateway)
-    assert [gateway.sending.quote(who, request(who)).total for _ in range(3)] == [1_000_000] * 3
+    assert [(await gateway.sending.quote(who, request(who))).total for _ in range(3)] == [1_000_000] * 3
     await asyncio.sleep(0)
     assert gateway.intake.accepted == []
 
@@ -60,6 +62,23 @@ async def test_a_rate_is_kept_and_a_refused_request_is_not_counted() -> None:
             await sent(gateway, who, request(who))
         assert (fault.value.entry.code, fault.value.retry_after) == ("12", 1)
     assert len(gateway.intake.accepted) == 1
+
+
+async def test_limits_of_a_day_refuse_a_send_and_its_quote_alike() -> None:
+    gateway = await open_gateway()
+    await gateway.change_account(daily_messages=1, timezone="Europe/Berlin")
+    who = await principal(gateway)
+    assert (await gateway.sending.quote(who, request(who))).total == 1_000_000
+    first = await sent(gateway, who, request(who))
+    assert first.day_ends == day_of(START, ZoneInfo("Europe/Berlin"))[1]
+    assert (await sent(gateway, who, request(who))).verdict is Verdict.DAILY_MESSAGES
+    with pytest.raises(Fault) as fault:
+        await gateway.sending.quote(who, request(who))
+    assert (fault.value.entry.http, fault.value.reason) == (429, Reason.DAILY_MESSAGES)
+    assert fault.value.retry_after == (first.day_ends - START) // 1000
+    gateway.clock.forward((first.day_ends - START) / 1000)
+    assert (await gateway.sending.quote(who, request(who))).total == 1_000_000
+    assert (await sent(gateway, who, request(who))).verdict is Verdict.ACCEPTED
 
 
 async def test_what_was_accepted_is_replayed_though_it_would_be_refused_now() -> None:

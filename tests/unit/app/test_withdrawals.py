@@ -53,6 +53,12 @@ class Desk:
         self.dispatcher.committed()
         return facts
 
+    async def go_on(self, times: int) -> None:
+        """Commits nothing so many times, each when the pace allows another part."""
+        for _ in range(times):
+            self.clock.pass_ms(100)
+            await self.commit()
+
     async def state(self, message: Message) -> State:
         found = await self.store.customers.message(self.account, message.key, message.tail)
         assert found is not None
@@ -74,8 +80,7 @@ async def test_what_waits_for_the_phone_does_not_go(desk: Desk) -> None:
     desk.dispatcher.withdraw(desk.account, PHONE, later.key)
     desk.dispatcher.withdraw(desk.account + 1, OTHER, EVER)
     desk.carrier.capacity = 10
-    for _ in range(3):
-        await desk.commit()
+    await desk.go_on(3)
     assert desk.carrier.keys == [other.key, later.key]
     assert [await desk.state(each) for each in (meant, other, later)] == [State.CANCELLED, State.SENT, State.SENT]
     assert await desk.balance() == BALANCE - 2 * CREDIT
@@ -91,8 +96,7 @@ async def test_what_has_begun_to_leave_goes_on(desk: Desk) -> None:
     for part in (desk.carrier.parts[0],):
         desk.dispatcher.outcomes.on_outcome(desk.lane, part, Accepted("1"))
     desk.carrier.capacity = 10
-    for _ in range(3):
-        await desk.commit()
+    await desk.go_on(3)
     assert len(desk.carrier.parts) == 3
     assert await desk.balance() == BALANCE - 3 * CREDIT
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from heliograph.admin_api.bind_states import FRESH_MS, standing
+from heliograph.admin_api.bind_states import summed_up
 from heliograph.app.ports import ConnectorReport, ConnectorState
-from heliograph.app.ports.carrier_state import BindCounters, BindState
+from heliograph.app.ports.carrier_state import FRESH_MS, BindCounters, BindState
 from heliograph.cli.bind_states import view
 from tests.support.connectors import smpp_connector
 
@@ -57,11 +57,11 @@ def text(*states: ConnectorReport) -> str:
     ],
 )
 def test_a_connector_stands_so(states: list[ConnectorReport], word: str) -> None:
-    assert standing(CONNECTOR, states, NOW) == word
+    assert summed_up(CONNECTOR, states, NOW) == word
 
 
 def test_a_disabled_one_is_disabled_whatever_was_said() -> None:
-    assert standing(smpp_connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW) == "disabled"
+    assert summed_up(smpp_connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW) == "disabled"
 
 
 def test_a_bound_one_tells_window_rate_and_answers() -> None:

@@ -4,10 +4,12 @@ import json
 import unicodedata
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.cli.command import Failure, echo_json, print_fields, print_table, tell
+from heliograph.cli.main import heliograph
 from heliograph.cli.tail import shown
 from heliograph.domain.display import harmless
 
@@ -33,6 +35,14 @@ def test_no_happening_commands_the_terminal() -> None:
     assert "\x9b" not in line
     assert "\u202e" not in line
     assert line.count(WRITTEN_OUT) == 5
+
+
+@pytest.mark.parametrize("command", [[], ["connector"], ["connector", "add"], ["simulator"], ["serve"]])
+def test_help_is_there_by_its_short_name(command: list[str]) -> None:
+    short, long = (CliRunner().invoke(heliograph, [*command, name]) for name in ("-h", "--help"))
+    assert short.exit_code == 0
+    assert short.output == long.output
+    assert short.output.startswith("Usage:")
 
 
 @pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029", "\x0b"])

@@ -87,7 +87,7 @@ def test_what_was_put_off_lost_or_given_up_is_told_with_what_to_do() -> None:
                 queueings=[Queueing(account, put_off.key, 1, later, put_off.expires, attempted=False, held=False)],
                 finals=[end, *(Final(account, each.key, Delivery.DELIVRD, "000", START, owed=True) for each in called)],
                 early=[EarlyReceipt(1, "x", "44", Delivery.DELIVRD, "000", START) for _ in range(2)],
-                callbacks=[CallbackDone(account, called[0].key, CallbackEnd.GIVEN_UP, 500, 9, START)],
+                callbacks=[CallbackDone(account, called[0].key, CallbackEnd.FAILED, 500, 9, START)],
                 callback_retries=[CallbackRetry(account, called[1].key, later, 3, b"", "refused", START)],
             )
         )
@@ -96,8 +96,8 @@ def test_what_was_put_off_lost_or_given_up_is_told_with_what_to_do() -> None:
             "deferred by op1": "1 message waits for another try: not wanted yet, or not answered",
             "unknown outcome": "of 1 message of the last 7 days nobody knows whether it arrived",
             "receipts": "2 receipts of the last 7 days matched no message",
-            "callbacks owed": "1 callback waits for another try",
-            "callbacks given up": "1 callback was given up, or refused for good by the receiver",
+            "callbacks pending": "1 callback waits for another try",
+            "callbacks failed": "1 callback failed, or refused for good by the receiver",
         }
         assert all(each.result == "note" and "heliograph " in each.advice for each in found.values())
 

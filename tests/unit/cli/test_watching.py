@@ -111,6 +111,29 @@ def test_people_see_what_there_is(up: int) -> None:
     assert "takes nothing" not in printed
 
 
+def test_the_total_that_waits_is_that_of_the_connectors_and_of_the_store() -> None:
+    def page(in_store: int) -> str:
+        samples = [
+            Sample("heliograph_connector_binds", ("op1",), 1),
+            Sample("heliograph_connector_binds", ("op2",), 1),
+            Sample("heliograph_connector_queue", ("op1",), 1_890),
+            Sample("heliograph_connector_queue", ("op2",), 7),
+            Sample("heliograph_queue_messages", (), in_store),
+            Sample("heliograph_queue_oldest_seconds", (), 1_063),
+        ]
+        return render(samples).decode()
+
+    def looked(in_store: int) -> dict[str, Any]:
+        return picture(MetricsSample.read(page(in_store), 1.0), MetricsSample.read(page(in_store), 2.0))
+
+    found = looked(0)
+    assert found["now"]["waiting"] == sum(each["queue"] for each in found["connectors"]) == 1_897
+    assert looked(40)["now"]["waiting"] == 1_937
+    stream = StringIO()
+    Console(file=stream, width=200).print(view(looked(40)))
+    assert "queue 1,937 in total (1,897 in memory, 40 in the store; oldest 1,063 s)" in stream.getvalue()
+
+
 def test_people_are_told_of_an_operator_that_takes_nothing() -> None:
     def page(deferred: int) -> str:
         samples = [

@@ -62,6 +62,9 @@ def test_a_named_file_is_read_instead_and_must_be_there(tmp_path: Path) -> None:
         ("[log]\nsensitive = 'yes'\n", ["log.sensitive", "true or false"]),
         ("[callbacks]\nallowed_networks = '10.0.0.0/8'\n", ["callbacks.allowed_networks", "a list of texts"]),
         ("[callbacks]\nallowed_networks = ['10.0.0.1/8']\n", ["10.0.0.1/8", "host bits"]),
+        ("[smpp]\nallowed_hosts = ['10.0.0.1/8']\n", ["smpp.allowed_hosts", "'10.0.0.1/8' is no name"]),
+        ("[smpp]\nallowed_hosts = ['*.example.net']\n", ["smpp.allowed_hosts", "'*.example.net' is no name"]),
+        ("[smpp]\nallowed_hosts = ['192.0.2']\n", ["smpp.allowed_hosts", "'192.0.2' is no name"]),
         ("[http\n", ["not well-formed TOML"]),
     ],
 )
@@ -170,3 +173,8 @@ def test_every_setting_says_what_it_means_and_its_default_is_in_range(
     ]:
         with pytest.raises(SettingsError):
             changed(Settings(), entry.key, entry.type(beyond), "here")
+
+
+def test_hosts_of_connectors_are_names_addresses_and_networks(tmp_path: Path) -> None:
+    write(tmp_path, "[smpp]\nallowed_hosts = ['smsc.example.net', '192.0.2.9', '10.20.0.0/16', 'fd00::/8', 'host']\n")
+    assert len(load(tmp_path, environ={}).smpp.allowed_hosts) == 5

@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from heliograph.domain.error import FORBIDDEN, TOO_EARLY
+from heliograph.domain.error import FORBIDDEN, TOO_EARLY, Reason
 from heliograph.domain.gate import (
     PASS,
     Counters,
@@ -15,8 +15,10 @@ from heliograph.domain.gate import (
     admit,
     compile_policy,
     judge,
+    judge_destinations,
     judge_sender,
 )
+from heliograph.domain.sender_state import SenderState
 
 
 class Text:
@@ -54,6 +56,47 @@ def test_which_senders_may_be_used() -> None:
     assert isinstance(judgement, Refuse)
     assert (judgement.code, judgement.field) == (FORBIDDEN, "from")
     assert judge_sender(Policy(), "helio") is PASS
+
+
+@pytest.mark.parametrize(
+    ("sender", "reason", "word"),
+    [
+        ("ACME", None, ""),
+        ("News", Reason.SENDER_PENDING, "pending"),
+        ("PayPal", Reason.SENDER_REFUSED, "refused"),
+        ("Other", Reason.SENDER, "not registered"),
+        ("acme", Reason.SENDER, "not registered"),
+    ],
+)
+def test_of_registered_senders_only_approved_ones_pass(sender: str, reason: Reason | None, word: str) -> None:
+    registry = {"ACME": SenderState.APPROVED, "News": SenderState.PENDING, "PayPal": SenderState.REFUSED}
+    policy = compile_policy(registry=registry)
+    assert policy is not None
+    judgement = judge_sender(policy, sender)
+    if reason is None:
+        assert judgement is PASS
+    else:
+        assert isinstance(judgement, Refuse)
+        assert (judgement.code, judgement.field, judgement.reason) == (FORBIDDEN, "from", reason)
+        assert sender in judgement.why
+        assert word in judgement.why
+
+
+def test_an_empty_registry_is_none() -> None:
+    assert compile_policy(registry={}) is None
+    assert compile_policy(registry=None) is None
+
+
+def test_all_destinations_of_a_request_begin_as_the_account_may_send_to() -> None:
+    policy = compile_policy(prefixes=("49", "4366"))
+    assert policy is not None
+    assert judge_destinations(policy, ["491701234567", "436641234567"]) is PASS
+    judgement = judge_destinations(policy, ["491701234567", "436991234567", "33123"])
+    assert isinstance(judgement, Refuse)
+    assert (judgement.code, judgement.field, judgement.reason) == (FORBIDDEN, "to", Reason.PREFIX)
+    assert "436991234567, 33123;" in judgement.why
+    assert "491701234567" not in judgement.why
+    assert judge_destinations(Policy(), ["33123"]) is PASS
 
 
 @pytest.mark.parametrize(("wait", "told"), [(0.0, None), (0.2, 1), (2.1, 3)])

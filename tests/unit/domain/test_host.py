@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.domain.host import Address, address_of, is_within
+from heliograph.domain.host import Address, AllowedHosts, address_of, is_within, network
 
 NO_ADDRESSES = [
     "", " ", "localhost", "192.0.2", "192.0.2.256", "192.0.2.01", "192.0.2.1 ", "192.0.2.1:80", "192.0.2.1/32",
@@ -84,3 +84,40 @@ def test_any_text_is_an_address_or_none(text: str) -> None:
     address = address_of(text)
     assert address is None or address == address_of(str(address))
     assert is_within(text, (ip_network("0.0.0.0/0"), ip_network("::/0"))) is (address is not None)
+
+
+@pytest.mark.parametrize(
+    ("entries", "host", "address", "allowed"),
+    [
+        ((), "evil.example", "203.0.113.9", True),
+        (("192.0.2.0/24",), "a.example", "192.0.2.7", True),
+        (("192.0.2.0/24",), "a.example", "203.0.113.9", False),
+        (("192.0.2.0/24",), "a.example", "::ffff:192.0.2.7", True),
+        (("192.0.2.7", "2001:db8::/32"), "192.0.2.7", "192.0.2.7", True),
+        (("192.0.2.7", "2001:db8::/32"), "192.0.2.8", "192.0.2.8", False),
+        (("192.0.2.7", "2001:db8::/32"), "a.example", "2001:db8::9", True),
+        (("a.example",), "A.Example.", "203.0.113.9", True),
+        (("A.Example.",), "a.example", "203.0.113.9", True),
+        (("a.example",), "b.a.example", "203.0.113.9", False),
+        (("a.example",), "203.0.113.9", "203.0.113.9", False),
+    ],
+)
+def test_hosts_are_allowed_by_name_or_by_where_they_lead(
+    entries: tuple[str, ...], host: str, address: str, allowed: bool
+) -> None:
+    assert AllowedHosts(entries).allows(host, address) is allowed
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.1", "192.0.2.2", False),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("2001:db8::1", "2001:db8::ffff:1", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("fe80::1%eth0", "fe80::2%eth0", True),
+        ("", "x", False),
+    ],
+)
+def test_addresses_of_one_subscriber(one: str, other: str, same: bool) -> None:
+    assert (network(one) == network(other)) is same

@@ -9,7 +9,9 @@ import pytest
 from heliograph.http import limits
 from heliograph.http.asgi import Asgi, Event, Headers, Receive, Scope, Send, respond
 from heliograph.http.body import read_body
-from heliograph.http.connection import BODY, HEAD, IDLE, LEAVING, Connection
+from heliograph.http.clients import Clients, Shares
+from heliograph.http.connection import Connection
+from heliograph.http.phases import BODY, HEAD, IDLE, LEAVING
 from heliograph.http.reply import Reply
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import Channel, DirectRequest, ShortCut
@@ -61,7 +63,8 @@ class HandLoop:
 class Wire:
     """A transport that keeps what is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "192.0.2.7") -> None:
+        self.peer = (host, 50_000)
         self.written = b""
         self.closing = self.ended = self.paused = False
 
@@ -81,7 +84,7 @@ class Wire:
         return self.closing
 
     def get_extra_info(self, name: str) -> object:
-        return ("192.0.2.7", 50_000)
+        return self.peer
 
     def pause_reading(self) -> None:
         self.paused = True
@@ -96,12 +99,16 @@ class Words:
     def __init__(self) -> None:
         self.asked: list[tuple[int, str]] = []
         self.counted: list[int] = []
+        self.turned_away: list[tuple[str, str]] = []
 
     def malformed(self, problem: str) -> Reply:
         return self._reply(400, problem)
 
     def overloaded(self, problem: str) -> Reply:
         return self._reply(503, problem)
+
+    def too_many(self, problem: str, seconds: int) -> Reply:
+        return self._reply(429, problem)
 
     def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:
         return self._reply(500, f"{method} {error}")
@@ -115,6 +122,9 @@ class Words:
     def note_no_room(self, problem: OSError) -> None:
         """Nothing is accepted here."""
 
+    def note_turned_away(self, why: str, client: str) -> None:
+        self.turned_away.append((why, client))
+
     def _reply(self, status: int, problem: str) -> Reply:
         self.asked.append((status, problem))
         return Reply(status, b"page")
@@ -126,12 +136,16 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await respond(scope, send, 200, [(b"content-length", b"%d" % len(body))], body)
 
 
+NINE = Shares(9)
+
+
 class Line:
     """A connection between a loop and a wire."""
 
-    def __init__(self, application: Asgi = echo, short_cut: ShortCut | None = None, most: int = 9) -> None:
+    def __init__(self, application: Asgi = echo, short_cut: ShortCut | None = None, shares: Shares = NINE) -> None:
         self.loop, self.wire, self.words = HandLoop(), Wire(), Words()
-        self.state = ServerState(application, self.words, most, short_cut=short_cut, loop=self.loop)
+        clients = Clients(shares, self.words.note_turned_away)
+        self.state = ServerState(application, self.words, clients, short_cut=short_cut, loop=self.loop)
         self.connection = Connection(self.state)
         self.connection.connection_made(self.wire)
 
@@ -185,7 +199,7 @@ def test_what_the_application_raises_is_answered_in_the_words_of_the_application
 
 
 def test_one_connection_too_many_is_refused() -> None:
-    line = Line(most=0)
+    line = Line(shares=Shares(0))
     assert line.answers() == [(503, b"page")]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.runtime.disk import make_folder, sync
+from heliograph.runtime.disk import keep_from_others, make_folder, sync
 
 
 @pytest.fixture
@@ -48,3 +48,30 @@ def test_what_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_cannot_be_synced(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sync(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(("before", "after"), [(0o755, 0o750), (0o777, 0o770), (0o2775, 0o2770), (0o604, 0o600)])
+def test_what_others_may_read_is_closed_to_them(tmp_path: Path, before: int, after: int) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    folder.chmod(before)
+    assert keep_from_others(folder) == (before, after)
+    assert stat.S_IMODE(folder.stat().st_mode) == after
+    assert keep_from_others(folder) is None
+
+
+def test_what_is_closed_or_not_there_stays_so(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o700)
+    assert keep_from_others(tmp_path / "data") is None
+    assert keep_from_others(tmp_path / "nothing") is None
+
+
+def test_what_cannot_be_closed_is_told_with_its_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a volume of somebody else."""
+    tmp_path.chmod(0o755)
+
+    def refuse(path: Path, mode: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    assert keep_from_others(tmp_path) == (0o755, 0o755)

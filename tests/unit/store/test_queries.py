@@ -11,6 +11,10 @@ from heliograph.adapters.store.shared import sql
 from heliograph.adapters.store.shared.rows import (
     account_values,
     connector_values,
+    hours_values,
+    query_values,
+    refusal_values,
+    refused_values,
     report_values,
     set_values,
     template_values,
@@ -19,6 +23,8 @@ from heliograph.adapters.store.sqlite import driver as sqlite
 from heliograph.app.configuration import Account, MessageTemplate
 from heliograph.app.facts import PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
+from heliograph.app.records import RefusalCount, RefusalQuery, RefusedRequest
+from heliograph.domain.error import Reason
 from tests.support.connectors import smpp_connector
 
 STATEMENTS = {"sqlite": sqlite.STATEMENTS, "postgres": postgres.STATEMENTS}
@@ -28,6 +34,10 @@ SPREAD = {
     "connector_values": frozenset(connector_values(smpp_connector(0, "", "", 0, "", ""))),
     "set_values": frozenset(set_values(PartSet(0, "", "", 0, 0))),
     "report_values": frozenset(report_values(ConnectorReport(0, 0, ConnectorState(), 0))),
+    "query_values": frozenset(query_values(RefusalQuery())),
+    "hours_values": frozenset(hours_values(RefusalQuery())),
+    "refusal_values": frozenset(refusal_values(RefusalCount(0, Reason.RATE, 0, 0, 0))),
+    "refused_values": frozenset(refused_values(RefusedRequest(0, Reason.RATE, 0, 0, "", "", "", "", "", ""))),
     "template_values": frozenset(template_values(MessageTemplate(0, "", ""))),
 }
 """What a call with `**account_values(...)` names."""

@@ -90,7 +90,7 @@ def test_what_looks_like_a_parameter_and_is_none() -> None:
     [
         ("{State.SENT}", "1"),
         ("{Delivery.DELIVRD}", "2"),
-        ("{CallbackEnd.GIVEN_UP}", "2"),
+        ("{CallbackEnd.FAILED}", "2"),
         ("{NO_ANSWER}", "-1"),
         ("IN {before(Trigger.FAIL)}", "IN (1)"),
     ],

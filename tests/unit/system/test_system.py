@@ -136,3 +136,13 @@ def test_no_line_commands_the_terminal_it_is_read_on(form: str) -> None:
     for written_out in ("a\\u009b2Jb\\u0085c", "d\\u202ee\\u2066f", "g\\u0090h"):
         assert written_out in text
     assert not set(text) & set("\x85\x90\x9b\u202e\u2066")
+
+
+def test_hashes_of_other_parameters_are_outdated_and_stay_good() -> None:
+    first, stronger = Argon2Secrets(), Argon2Secrets(passes=3)
+    hashed = first.hash_password("Tür zu")
+    assert not first.is_outdated(hashed)
+    assert stronger.is_outdated(hashed)
+    assert stronger.verify_password(hashed, "Tür zu")
+    assert not stronger.is_outdated(stronger.hash_password("Tür zu"))
+    assert not first.is_outdated("no hash")

@@ -9,6 +9,7 @@ from typing import Any
 from heliograph.adapters.metrics import Collector, collect
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.observing.counters import MessageCounters
+from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Unavailable
 from tests.support.memory_reading import MemoryUpkeep
 from tests.support.memory_store import MemoryStore
@@ -46,7 +47,7 @@ def test_what_each_operator_put_off_is_shown_and_nothing_as_nothing(tmp_path: Pa
         message = await given.sent((await given.account()).id)
         later = Queueing(message.account, message.key, 2, START + SECOND, message.expires, attempted=False, held=False)
         await store.commits.record(Facts(queueings=[later]))
-        collector = Collector(MessageCounters(), engine(), store, clock, {}, tmp_path)
+        collector = Collector(MessageCounters(), engine(), store, clock, {}, tmp_path, Refusals(), {})
         await collector.refresh()
         return {
             sample.labels: float(str(sample.value))
@@ -63,7 +64,7 @@ SHOWN = ("heliograph_store_up", "heliograph_data_free_bytes")
 def test_a_store_that_cannot_be_read_is_not_up_though_no_commit_failed(tmp_path: Path) -> None:
     async def scenario() -> list[float]:
         store = AwayStore()
-        collector = Collector(MessageCounters(), engine(), store, VirtualClock(), {}, tmp_path)
+        collector = Collector(MessageCounters(), engine(), store, VirtualClock(), {}, tmp_path, Refusals(), {})
         seen = [(await values(collector))["heliograph_store_up"]]
         collector.start()
         await asyncio.sleep(1)
@@ -86,7 +87,7 @@ def test_a_store_that_does_not_answer_is_not_up(tmp_path: Path) -> None:
             await asyncio.sleep(3600)
 
     async def scenario() -> float:
-        collector = Collector(MessageCounters(), engine(), Hanging(), VirtualClock(), {}, tmp_path)
+        collector = Collector(MessageCounters(), engine(), Hanging(), VirtualClock(), {}, tmp_path, Refusals(), {})
         collector.start()
         await asyncio.sleep(collect.REFRESH_S + 1)
         found = await values(collector)
@@ -98,9 +99,11 @@ def test_a_store_that_does_not_answer_is_not_up(tmp_path: Path) -> None:
 
 def test_the_free_space_is_that_of_the_data_directory(tmp_path: Path) -> None:
     async def free(data: Path) -> float | None:
-        return (await values(Collector(MessageCounters(), engine(), MemoryStore(), VirtualClock(), {}, data))).get(
-            "heliograph_data_free_bytes"
-        )
+        return (
+            await values(
+                Collector(MessageCounters(), engine(), MemoryStore(), VirtualClock(), {}, data, Refusals(), {})
+            )
+        ).get("heliograph_data_free_bytes")
 
     assert (run(free(tmp_path)) or 0) > 0
     assert run(free(tmp_path / "gone")) is None

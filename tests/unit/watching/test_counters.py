@@ -125,7 +125,7 @@ def test_callbacks_and_their_retries() -> None:
         Facts(
             callbacks=[
                 CallbackDone(1, 1, CallbackEnd.DELIVERED, 200, 1, NOW, 90),
-                CallbackDone(1, 2, CallbackEnd.GIVEN_UP, 500, 9, NOW, 86_400_000),
+                CallbackDone(1, 2, CallbackEnd.FAILED, 500, 9, NOW, 86_400_000),
             ],
             callback_retries=[
                 CallbackRetry(1, 3, NOW, 1, b"x", "HTTP 500", NOW),
@@ -136,7 +136,7 @@ def test_callbacks_and_their_retries() -> None:
             early_matched=[(1, "y"), (1, "z")],
         )
     )
-    assert counters.callbacks == {CallbackEnd.DELIVERED: 1, CallbackEnd.GIVEN_UP: 1}
+    assert counters.callbacks == {CallbackEnd.DELIVERED: 1, CallbackEnd.FAILED: 1}
     assert filled(counters.callback_ms) == {100: 1}
     assert counters.callback_retries == 1
     assert (counters.early, counters.late_matches) == (1, 2)

@@ -94,8 +94,8 @@ def test_commands_in_alerts_are_commands() -> None:
 @pytest.mark.parametrize(
     "wanted",
     [
-        "binds_up", "queue_oldest", "callbacks_owed", "store_up", "commit_seconds", "throttled", "orphan_receipts",
-        "operator", "http_responses",
+        "binds_up", "queue_oldest", "callbacks_pending", "store_up", "commit_seconds", "throttled",
+        "unmatched_receipts", "operator", "http_responses",
     ],
 )  # fmt: skip
 def test_what_goes_wrong_has_an_alert(wanted: str) -> None:

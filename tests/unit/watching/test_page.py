@@ -1,6 +1,7 @@
 """Who may read /metrics, and in which format."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,10 @@ async def ask(
     path: str = "/metrics",
     method: str = "GET",
     headers: tuple[tuple[bytes, bytes], ...] = (),
+    only_on: str | None = None,
+    extensions: tuple[str, ...] = (),
 ) -> tuple[int, dict[bytes, bytes], bytes]:
-    page = MetricsPage(lambda: [Sample("heliograph_store_up", (), 1)], networks)
+    page = MetricsPage(lambda: [Sample("heliograph_store_up", (), 1)], networks, only_on=only_on)
     sent: list[Event] = []
 
     async def send(message: Event) -> None:
@@ -29,7 +32,8 @@ async def ask(
     async def receive() -> Event:
         raise AssertionError("nothing is read of a request for metrics")
 
-    scope = {"type": "http", "path": path, "method": method, "headers": list(headers)}
+    scope: dict[str, Any] = {"type": "http", "path": path, "method": method, "headers": list(headers)}
+    scope["extensions"] = {name: {} for name in extensions}
     await page({**scope, "client": (client, 1) if client is not None else None}, receive, send)
     start, body = sent
     return start["status"], dict(start["headers"]), body["body"]
@@ -66,6 +70,36 @@ async def test_networks_that_are_allowed_do() -> None:
 @pytest.mark.parametrize("name", [b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via"])
 async def test_a_proxy_on_loopback_does_not_let_the_world_in(name: bytes) -> None:
     assert (await ask(headers=((name, b"127.0.0.1"),)))[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        (b"127.0.0.1:8080", 200),
+        (b"localhost", 200),
+        (b"LOCALHOST.:9090", 200),
+        (b"[::1]:8080", 200),
+        (b"10.0.0.5", 200),
+        (b"metrics.localhost", 200),
+        (b"", 200),
+        (b"sms.example.net", 403),
+        (b"sms.example.net:443", 403),
+        (b"localhost.x", 403),
+        (b"[x]", 403),
+    ],
+)
+async def test_a_proxy_that_says_nothing_of_itself_is_known_by_the_name_that_was_asked_for(
+    host: bytes, status: int
+) -> None:
+    assert (await ask(headers=((b"host", host),)))[0] == status
+    assert (await ask(("10.0.0.0/8",), client="10.0.0.1", headers=((b"host", host),)))[0] == 200, "by its network"
+
+
+async def test_with_a_listener_for_health_metrics_are_nowhere_else() -> None:
+    assert (await ask(only_on="health"))[0] == 403
+    assert (await ask(only_on="health", extensions=("tls",)))[0] == 403
+    assert (await ask(only_on="health", extensions=("health",)))[0] == 200
+    assert (await ask(only_on="health", extensions=("health",), client="192.0.2.7"))[0] == 403
 
 
 async def test_methods_and_paths() -> None:

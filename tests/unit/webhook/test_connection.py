@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heliograph.adapters.webhook.capacity import AccountLoad, Place, SharedCapacity
 from heliograph.adapters.webhook.connection import WebhookConnection
 from heliograph.adapters.webhook.settings import WebhookLimits
 from heliograph.app.webhook_job import WebhookJob
 
+PLACE = Place(cast("SharedCapacity", None), AccountLoad(1))
 LIMITS = WebhookLimits(head_octets=1_000, body_octets=2_000, reply_octets=40)
 
 
@@ -60,7 +62,7 @@ class Talk:
     def __init__(self, *, wants_reply: bool = False) -> None:
         self.owner = WebhookConnectionOwner()
         self.wire = Wire()
-        self.connection = WebhookConnection(self.owner, LIMITS, 100.0)
+        self.connection = WebhookConnection(self.owner, LIMITS, 100.0, PLACE)
         self.connection.connection_made(cast("asyncio.Transport", self.wire))
         self.send(wants_reply=wants_reply)
 

@@ -15,10 +15,13 @@ from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
 from heliograph.app.observing.counters import InboundCounters, LaneCounters, MessageCounters
+from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import CarrierState, Clock, Store, Unavailable
 from heliograph.app.records import BacklogCounts
+from heliograph.domain.error import Reason
 from heliograph.domain.money import format_credits
 from heliograph.domain.opt_out import Wish
+from heliograph.http.clients import REASONS
 from heliograph.runtime.engine import Engine
 
 REFRESH_S = 15.0
@@ -41,7 +44,8 @@ _REMOVED = "(removed)"
 
 
 class Collector:
-    """`responses` counts HTTP answers by status; `data` is the data directory."""
+    """`responses` counts HTTP answers by status; `data` is the data directory; `turned_away` counts
+    the connections that the HTTP server refused, or closed to make room, by reason."""
 
     def __init__(
         self,
@@ -51,13 +55,17 @@ class Collector:
         clock: Clock,
         responses: Mapping[int, int],
         data: Path,
+        refusals: Refusals,
+        turned_away: Mapping[str, int],
     ) -> None:
         self._counters = counters
+        self._refusals = refusals
         self._engine = engine
         self._store = store
         self._clock = clock
         self._responses = responses
         self._data = data
+        self._turned_away = turned_away
         self._backlog: BacklogCounts | None = None
         self._refreshed = 0
         self._answers = True
@@ -113,14 +121,18 @@ class Collector:
         counters = self._counters
         yield Sample("heliograph_messages_accepted_total", ("immediate",), counters.immediate)
         yield Sample("heliograph_messages_accepted_total", ("scheduled",), counters.scheduled)
-        for verdict, reason in _REASONS.items():
-            yield Sample("heliograph_requests_refused_total", (reason,), counters.verdicts[verdict])
+        for reason in Reason:
+            yield Sample("heliograph_requests_refused_total", (reason.value,), self._refusals.counts[reason])
+        replayed = counters.verdicts[Verdict.REPLAYED] + self._refusals.replayed
+        yield Sample("heliograph_requests_refused_total", ("replayed",), replayed)
         for state, number in sorted(counters.finals.items()):
             yield Sample("heliograph_messages_final_total", (state.name,), number)
         for state, number in sorted(counters.failures.items()):
             yield Sample("heliograph_messages_failed_total", (state.name,), number)
         for status, number in sorted(self._responses.items()):
             yield Sample("heliograph_http_responses_total", (str(status),), number)
+        for why in REASONS:
+            yield Sample("heliograph_http_turned_away_total", (why,), self._turned_away.get(why, 0))
         yield Sample("heliograph_accept_seconds", (), counters.accept_ms)
         yield Sample("heliograph_charged_credits_total", (), format_credits(counters.charged))
         yield Sample("heliograph_refunded_credits_total", (), format_credits(counters.refunded))
@@ -223,9 +235,9 @@ class Collector:
             yield Sample("heliograph_deferred_messages", (name,), backlog.deferred.get(connector, 0))
         yield Sample("heliograph_scheduled_messages", (), backlog.scheduled)
         yield Sample("heliograph_awaiting_parts", (), backlog.awaiting)
-        yield Sample("heliograph_callbacks_owed", (), backlog.owed)
-        yield Sample("heliograph_callbacks_ended", (), backlog.ended)
-        yield Sample("heliograph_orphan_receipts", (), backlog.orphans)
+        yield Sample("heliograph_callbacks_pending", (), backlog.owed)
+        yield Sample("heliograph_callbacks_failed", (), backlog.ended)
+        yield Sample("heliograph_unmatched_receipts", (), backlog.orphans)
         yield Sample("heliograph_backlog_refreshed_seconds", (), self._refreshed / 1000)
         yield Sample("heliograph_balance_credits", (), format_credits(self._balance))
         yield Sample("heliograph_accounts", (), self._accounts)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 from heliograph.adapters.metrics.exposition import OPENMETRICS, TEXT, Sample, render
 from heliograph.domain.error import FORBIDDEN, METHOD, NOT_FOUND, Fault
@@ -11,16 +11,24 @@ from heliograph.http.asgi import Headers, Receive, Scope, Send, respond
 
 PATH = "/metrics"
 
+_LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
 _FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
 """Headers by which a proxy says that it asks for somebody else; the page does not read whom."""
 
 
 class MetricsPage:
     """`collect` gives the samples. A request that came through a proxy is refused, whatever its address: to a proxy
-    on the same machine the whole internet looks like loopback."""
+    on the same machine the whole internet looks like loopback. One that says nothing of itself is known by the name
+    that its client asked for, which is none of this machine's for itself; and with a listener for health that is the
+    only one with metrics, whatever a proxy does."""
 
-    def __init__(self, collect: Callable[[], Iterable[Sample]], networks: Iterable[str]) -> None:
+    def __init__(
+        self, collect: Callable[[], Iterable[Sample]], networks: Iterable[str], *, only_on: str | None = None
+    ) -> None:
+        """`only_on` is the extension of ASGI that requests of the only listener with metrics have."""
         self._collect = collect
+        self._only_on = only_on
         self._networks = tuple(ip_network(network) for network in networks)
 
     async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
@@ -44,12 +52,30 @@ class MetricsPage:
             return Fault(NOT_FOUND, "There is no such path; the metrics are at /metrics.")
         if scope["method"] not in ("GET", "HEAD"):
             return Fault(METHOD, "The method is not allowed here; use GET, HEAD.")
-        if any(name in _FORWARDED for name, _ in scope["headers"]) or not self._allows(scope.get("client")):
+        if self._only_on is not None and self._only_on not in scope.get("extensions", {}):
+            return Fault(FORBIDDEN, "Metrics are at the address of the setting http.health_listen.")
+        if any(name in _FORWARDED for name, _ in scope["headers"]) or not self._allows(scope.get("client"), scope):
             return Fault(FORBIDDEN, "Metrics are not for this address; see the setting metrics.allowed_networks.")
         return None
 
-    def _allows(self, client: tuple[str, int] | None) -> bool:
-        return client is not None and is_within(client[0], self._networks)
+    def _allows(self, client: tuple[str, int] | None, scope: Scope) -> bool:
+        if client is None or not is_within(client[0], self._networks):
+            return False
+        return not is_within(client[0], _LOOPBACK) or _names_this_machine(scope)
+
+
+def _names_this_machine(scope: Scope) -> bool:
+    """Whether the request was made to an address, or to this machine by a name that it has for itself."""
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+    bare = host.rpartition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
+    bare = bare.lower().removesuffix(".")
+    if not bare or bare == "localhost" or bare.endswith(".localhost"):
+        return True
+    try:
+        ip_address(bare)
+    except ValueError:
+        return False
+    return True
 
 
 def _wants_openmetrics(scope: Scope) -> bool:

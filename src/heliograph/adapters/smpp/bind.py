@@ -154,7 +154,13 @@ class Bind:
 
         try:
             _, connection = await dial(
-                make, host, port, tls=context.settings.tls, dialect=context.dialect, timeout_s=limit
+                make,
+                host,
+                port,
+                tls=context.settings.tls,
+                dialect=context.dialect,
+                timeout_s=limit,
+                allowed=context.allowed,
             )
         except (OSError, ValueError) as error:  # ValueError: a name that no address can have
             self.connection = None

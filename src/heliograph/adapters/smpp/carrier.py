@@ -7,6 +7,7 @@ from heliograph.adapters.smpp.affinity import RecipientAffinity
 from heliograph.adapters.smpp.bind import ROLES, Bind
 from heliograph.adapters.smpp.connection import BindConnection
 from heliograph.adapters.smpp.context import BindContext
+from heliograph.adapters.smpp.dial import ANYWHERE
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.kind import read_settings
 from heliograph.adapters.smpp.options import Timings
@@ -14,6 +15,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part, Question
 from heliograph.app.ports.carrier_state import BindCounters, CarrierState
+from heliograph.domain.host import AllowedHosts
 
 __all__ = ["SmppCarrier", "Timings"]
 
@@ -25,8 +27,16 @@ class SmppCarrier:
     """
 
     def __init__(
-        self, connector: Connector, events: CarrierEvents, *, clock: Clock, journal: Journal, timings: Timings
+        self,
+        connector: Connector,
+        events: CarrierEvents,
+        *,
+        clock: Clock,
+        journal: Journal,
+        timings: Timings,
+        allowed: AllowedHosts = ANYWHERE,
     ) -> None:
+        """Connects to no host that is not `allowed`."""
         settings, self._problems = read_settings(connector, timings)
         self._events = events
         self._connector = connector
@@ -34,7 +44,7 @@ class SmppCarrier:
         encoder = Encoder(settings.dialect)
         self.header_octets = encoder.header_octets
         """Octets that the parts of a long message must leave free for their header."""
-        context = BindContext(connector, events, clock, journal, settings, encoder)
+        context = BindContext(connector, events, clock, journal, settings, encoder, allowed)
         self._credentials = context.credentials
         self._complaints = context.complaints
         self._queries = context.queries
@@ -46,6 +56,7 @@ class SmppCarrier:
             context.settled = self._affinity.settled
         self._connections: list[BindConnection] = []
         self._capacity = 0
+        self._down_since: int | None = clock.now()
         self._draining = False
 
     def start(self) -> None:
@@ -108,6 +119,10 @@ class SmppCarrier:
         connections = [] if self._draining else up
         capacity = sum(connection.session.window_limit for connection in connections)
         self._connections = connections
+        if connections:
+            self._down_since = None
+        elif self._down_since is None:
+            self._down_since = self._clock.now()
         if capacity != self._capacity:
             self._capacity = capacity
             self._events.on_capacity()
@@ -124,6 +139,7 @@ class SmppCarrier:
             bound=sum(bind.bound for bind in self._binds),
             silent=sum(bind.silent for bind in self._binds),
             silent_s=round(max(bind.silent_s for bind in self._binds), 1),
+            down_since=self._down_since,
             capacity=self._capacity,
             in_flight=sum(connection.parts_in_flight + len(connection.waiting) for connection in self._connections),
             asked=self._queries.asked,

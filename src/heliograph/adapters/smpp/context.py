@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heliograph.adapters.smpp.complaints import Complaints
+from heliograph.adapters.smpp.dial import ANYWHERE
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.kind import SmppSettings
 from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.adapters.smpp.queries import StateQueries
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
+from heliograph.domain.host import AllowedHosts
 
 
 @dataclass(slots=True)
@@ -32,6 +34,7 @@ class BindContext:
     journal: Journal
     settings: SmppSettings
     encoder: Encoder
+    allowed: AllowedHosts = ANYWHERE
     settled: Callable[[Part], None] | None = None
     credentials: CredentialsPause = field(default_factory=CredentialsPause)
     said: set[str] = field(default_factory=set)

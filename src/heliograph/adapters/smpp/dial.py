@@ -4,9 +4,12 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from heliograph.adapters.smpp.options import Dialect
+from heliograph.domain.host import AllowedHosts
+
+ANYWHERE: Final = AllowedHosts()
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
@@ -23,22 +26,49 @@ def tls_context(dialect: Dialect) -> ssl.SSLContext:
     return context
 
 
+async def resolve(host: str, port: int, allowed: AllowedHosts) -> list[str]:
+    """Returns the addresses of the host that are allowed, in the order in which to try them. Raises OSError, also where
+    it has no such address."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+    usable = [address for address in addresses if allowed.allows(host, address)]
+    if not usable:
+        told = host if host in addresses else f"{host}, which is {', '.join(addresses)}"
+        raise OSError(f"the setting smpp.allowed_hosts does not allow {told}")
+    return usable
+
+
 async def dial(
-    make: Callable[[], P], host: str, port: int, *, tls: bool, dialect: Dialect, timeout_s: float
+    make: Callable[[], P],
+    host: str,
+    port: int,
+    *,
+    tls: bool,
+    dialect: Dialect,
+    timeout_s: float,
+    allowed: AllowedHosts = ANYWHERE,
 ) -> tuple[asyncio.Transport, P]:
     """Opens a connection whose protocol is `make()`. Raises OSError, TimeoutError and ssl.SSLError among them."""
     async with asyncio.timeout(timeout_s):
+        # What was checked is what is connected to: a name is not looked up twice. uvloop's create_connection does not
+        # look it up either: of one that was cancelled and then fails it leaves an exception that nobody hears of.
+        addresses = await resolve(host, port, allowed)
         # Loading the system's certificates takes tens of milliseconds, which the loop does not have.
         context = await asyncio.to_thread(tls_context, dialect) if tls else None
         loop = asyncio.get_running_loop()
-        transport, protocol = await loop.create_connection(
-            make,
-            host,
-            port,
-            ssl=context,
-            server_hostname=(dialect.tls_server_name or host) if tls else None,
-        )
-    return transport, protocol
+        for last, address in enumerate(addresses, 1 - len(addresses)):
+            try:
+                return await loop.create_connection(
+                    make,
+                    address,
+                    port,
+                    ssl=context,
+                    server_hostname=(dialect.tls_server_name or host) if tls else None,
+                )
+            except OSError:
+                if last == 0:
+                    raise
+    raise AssertionError("not reached: a host that is resolved has an address")
 
 
 def send_at_once(transport: asyncio.Transport) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from heliograph.adapters.smpp.options import DEFAULT_PORT, Dialect, Timings, read_options
+from heliograph.adapters.smpp.options import DEFAULT_PORT, DESTINATION_OPTIONS, Dialect, Timings, read_options
 from heliograph.app import text_values
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import (
@@ -135,6 +135,7 @@ KIND: Final = ConnectorKind(
     name=SMPP,
     settings=SETTINGS,
     identity="system_id",
+    destination=frozenset({"host", "port", "tls", "system_id", *DESTINATION_OPTIONS}),
     problems=lambda options: read_options(options, Timings())[2],
     warnings=_warnings,
     policy=_policy,

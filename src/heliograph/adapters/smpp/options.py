@@ -363,6 +363,9 @@ def _advice(name: str) -> str:
     return f"do you mean {near[0]}?" if near else f"there are {', '.join(sorted(OPTIONS))}"
 
 
+DESTINATION_OPTIONS: Final = ("hosts", "ca_file", "cert_file", "key_file", "tls_verify", "tls_server_name")
+"""Options that say which hosts get the password, and how the connection to them is secured."""
+
 _TIMES: Final = frozenset(each.name for each in fields(Timings))
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     each.name: each.metadata["read"] for each in fields(Dialect) if each.metadata

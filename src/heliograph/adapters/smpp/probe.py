@@ -2,18 +2,18 @@
 
 import asyncio
 import contextlib
-import socket
 import ssl
 import time
 from dataclasses import dataclass, field
 from typing import Final, cast
 
 from heliograph.adapters.smpp.bind import ROLES, bind_request
-from heliograph.adapters.smpp.dial import tls_context
+from heliograph.adapters.smpp.dial import ANYWHERE, resolve, tls_context
 from heliograph.adapters.smpp.kind import SmppSettings, read_settings
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.adapters.smpp.reasons import why_closed, why_not_connected, why_refused
 from heliograph.app.configuration import Connector
+from heliograph.domain.host import AllowedHosts
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
@@ -71,10 +71,11 @@ class _Talk:
         return events
 
 
-async def probe(connector: Connector, timeout_s: float = 10.0) -> ProbeReport:
+async def probe(connector: Connector, timeout_s: float = 10.0, allowed: AllowedHosts = ANYWHERE) -> ProbeReport:
     """Resolves, connects, binds, asks for life and unbinds, with each of the binds that the connector's `bind` names.
 
-    Each step may take `timeout_s`. Never raises for what the operator or the network does.
+    Each step may take `timeout_s`. Connects to no host that is not `allowed`. Never raises for what the operator or the
+    network does.
     """
     report = ProbeReport()
     settings, problems = read_settings(connector)
@@ -84,7 +85,7 @@ async def probe(connector: Connector, timeout_s: float = 10.0) -> ProbeReport:
     hosts = ((settings.host, settings.port), *settings.dialect.hosts)
     for host, port in hosts:
         for role in ROLES[settings.bind]:
-            if not await _try(report, settings, (host, port), role, timeout_s):
+            if not await _try(report, settings, (host, port), role, timeout_s, allowed):
                 return report
     return report
 
@@ -95,6 +96,7 @@ async def _try(
     address: tuple[str, int],
     role: type[p.BindRequest],
     timeout_s: float,
+    allowed: AllowedHosts,
 ) -> bool:
     """One bind, from resolving to unbinding; False if a step failed."""
     host, port = address
@@ -102,10 +104,12 @@ async def _try(
     name = "resolve"
     writer: asyncio.StreamWriter | None = None
     try:
-        report.steps.append((name, True, await _resolve(host, port, timeout_s)))
+        async with asyncio.timeout(timeout_s):
+            addresses = await resolve(host, port, allowed)
+        report.steps.append((name, True, f"{host} is {', '.join(addresses)}"))
         name = "connect"
         async with asyncio.timeout(timeout_s):
-            reader, writer = await asyncio.open_connection(host, port)
+            reader, writer = await _connect(addresses, port)
         report.steps.append((name, True, f"connected to {where}"))
         if settings.tls:
             name = "tls"
@@ -128,12 +132,12 @@ async def _try(
     return True
 
 
-async def _resolve(host: str, port: int, timeout_s: float) -> str:
-    loop = asyncio.get_running_loop()
-    async with asyncio.timeout(timeout_s):
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
-    return f"{host} is {', '.join(addresses)}"
+async def _connect(addresses: list[str], port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connects to the first of the addresses that answers; a name is not looked up once more."""
+    for address in addresses[:-1]:
+        with contextlib.suppress(OSError):
+            return await asyncio.open_connection(address, port)
+    return await asyncio.open_connection(addresses[-1], port)
 
 
 async def _start_tls(writer: asyncio.StreamWriter, host: str, dialect: Dialect, timeout_s: float) -> str:

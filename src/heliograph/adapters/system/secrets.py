@@ -6,12 +6,10 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import Type
 
-MEMORY_KIB = 19 * 1024
-PASSES = 2
-LANES = 1
-"""OWASP's recommendation for argon2id on servers (19 MiB, two passes, one lane): about 15 ms of CPU, and
-little enough memory for several checks at once. They stand in each hash: changing them here leaves
-older hashes good."""
+from heliograph.domain import limits
+
+HASH_OCTETS = 32
+SALT_OCTETS = 16
 
 
 class Argon2Secrets:
@@ -19,13 +17,19 @@ class Argon2Secrets:
 
     __slots__ = ("_hasher",)
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        memory_mib: int = limits.ARGON2_MEMORY_MIB,
+        passes: int = limits.ARGON2_PASSES,
+        lanes: int = limits.ARGON2_LANES,
+    ) -> None:
+        """The parameters are those of new hashes. They stand in each hash: older ones stay good."""
         self._hasher = PasswordHasher(
-            time_cost=PASSES,
-            memory_cost=MEMORY_KIB,
-            parallelism=LANES,
-            hash_len=32,
-            salt_len=16,
+            time_cost=passes,
+            memory_cost=memory_mib * 1024,
+            parallelism=lanes,
+            hash_len=HASH_OCTETS,
+            salt_len=SALT_OCTETS,
             type=Type.ID,
         )
 
@@ -38,6 +42,13 @@ class Argon2Secrets:
         try:
             return self._hasher.verify(hashed, password)
         except (VerificationError, InvalidHashError):
+            return False
+
+    def is_outdated(self, hashed: str) -> bool:
+        """Returns whether a hash was made with other parameters than new ones are."""
+        try:
+            return self._hasher.check_needs_rehash(hashed)
+        except InvalidHashError:
             return False
 
     def token(self, octets: int) -> str:

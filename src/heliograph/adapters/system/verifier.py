@@ -1,10 +1,17 @@
 """Checking and hashing passwords without stopping the event loop."""
 
 import asyncio
+import contextlib
+import os
+import sys
+import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 from heliograph.app.ports import Secrets
+
+NICENESS = 5
+"""Niceness of the thread that checks: many wrong passwords must not take the processor from messages."""
 
 Asked = tuple[str, str]
 """Hash and password."""
@@ -22,7 +29,7 @@ class PasswordVerifier:
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
-        self._thread = ThreadPoolExecutor(1, "verify-password")
+        self._thread = ThreadPoolExecutor(1, "verify-password", _step_back)
         self._asked: dict[Asked, asyncio.Future[bool]] = {}
         self._first: Lines = {}
         self._others: Lines = {}
@@ -76,3 +83,10 @@ class PasswordVerifier:
             answer.cancel()
         self._asked.clear()
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _step_back() -> None:
+    """Lets other threads have the processor first, where the system has priorities of threads."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -11,6 +11,7 @@ from typing import Protocol, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from heliograph.adapters.webhook.answer import AnswerReader, AnswerText
+from heliograph.adapters.webhook.capacity import Place
 from heliograph.adapters.webhook.settings import WebhookLimits
 from heliograph.app.webhook_job import WebhookJob
 
@@ -58,14 +59,16 @@ class WebhookConnection(asyncio.Protocol):
         "_transport",
         "deadline",
         "limits",
+        "place",
         "started",
     )
 
-    def __init__(self, owner: WebhookConnectionOwner, limits: WebhookLimits, started: float) -> None:
-        """`started` is when the opening of the connection began."""
+    def __init__(self, owner: WebhookConnectionOwner, limits: WebhookLimits, started: float, place: Place) -> None:
+        """`started` is when the opening of the connection began, `place` its own in the shared capacity."""
         self._owner = owner
         self.limits = limits
         self.started = started
+        self.place = place
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._job: WebhookJob | None = None
         self._path = ""

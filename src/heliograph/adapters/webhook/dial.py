@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Protocol
 
 from heliograph.adapters.webhook.guard import AddressGuard, IPAddress
 from heliograph.adapters.webhook.request import OriginAddress
@@ -25,12 +25,31 @@ class AddressRefused(Exception):
     """The guard refuses the address; the text is the reason."""
 
 
+class AddressCrowded(OSError):
+    """The address has as many connections as it may have."""
+
+    def __init__(self, address: IPAddress) -> None:
+        super().__init__(str(address))
+        self.address = address
+
+
 class NameUnknown(Exception):
     """The name has no address."""
 
 
 class NoHandshake(TimeoutError):
     """The connection was made in time, TLS on it was not."""
+
+
+class ConnectionPlace(Protocol):
+    """The place of one connection among all that there may be."""
+
+    @property
+    def account(self) -> int:
+        """The account whose connection it is."""
+
+    def go_to(self, address: IPAddress) -> bool:
+        """Counts the connection at this address and no other. Returns False where the address has no room."""
 
 
 class Dialer:
@@ -43,30 +62,37 @@ class Dialer:
         self._seconds = min(settings.limits.connect_seconds, settings.limits.try_seconds)
         self._tls: asyncio.Task[ssl.SSLContext] | None = None
 
-    async def dial(self, address: OriginAddress, factory: Callable[[], asyncio.Protocol]) -> None:
-        """Connects; `factory` makes the protocol, which hears of the connection once TLS is verified.
+    async def dial(
+        self, address: OriginAddress, factory: Callable[[], asyncio.Protocol], place: ConnectionPlace
+    ) -> None:
+        """Connects; `factory` makes the protocol, which hears of the connection once TLS is verified. `place` goes to
+        the address that is connected to.
 
-        Raises AddressRefused, NameUnknown, TimeoutError (NoHandshake is one) or OSError (ssl.SSLError is one).
+        Raises AddressRefused, NameUnknown, AddressCrowded, TimeoutError (NoHandshake is one) or OSError (ssl.SSLError
+        is one).
         """
+        reason = self._guard.forbidden_port(address.port)
+        if reason is not None:
+            raise AddressRefused(reason)
         reached: list[IPAddress] = []
         try:
             async with asyncio.timeout(self._seconds):
                 context = await self._context() if address.secure else None
-                targets = await self._targets(address.host)
+                targets = await self._targets(address.host, place.account)
                 for left in range(len(targets), 1, -1):
                     # Each but the last address gets its part of the time; the next is tried whatever is wrong with it.
                     with contextlib.suppress(OSError):
                         async with asyncio.timeout(self._seconds / left / 2):
-                            return await self._connect(targets[-left], address, context, factory, reached)
-                return await self._connect(targets[-1], address, context, factory, reached)
+                            return await self._connect(targets[-left], address, context, factory, reached, place)
+                return await self._connect(targets[-1], address, context, factory, reached, place)
         except TimeoutError:
             if address.secure and reached:
                 raise NoHandshake from None
             raise
 
-    async def _targets(self, host: str) -> list[IPAddress]:
+    async def _targets(self, host: str, account: int) -> list[IPAddress]:
         try:
-            found = await self._resolver.addresses(host)
+            found = await self._resolver.addresses(host, account)
         except OSError:
             raise NameUnknown from None
         for target in found:
@@ -83,8 +109,11 @@ class Dialer:
         context: ssl.SSLContext | None,
         factory: Callable[[], asyncio.Protocol],
         reached: list[IPAddress],
+        place: ConnectionPlace,
     ) -> None:
         """Appends the address to `reached` once TCP is connected, before TLS."""
+        if not place.go_to(target):
+            raise AddressCrowded(target)
         loop = asyncio.get_running_loop()
         family = socket.AF_INET if target.version == 4 else socket.AF_INET6
         sock = socket.socket(family, socket.SOCK_STREAM)

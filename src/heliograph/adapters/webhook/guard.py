@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from heliograph.domain.port_set import USUAL_PORTS, PortSet
+
 IPAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -76,10 +78,16 @@ LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))
 
 
 class AddressGuard:
-    """Says no to addresses that are not on the public internet; `allowed` networks are let through all the same."""
+    """Says no to addresses that are not on the public internet, and to ports that are not among `ports`; `allowed`
+    networks are let through all the same."""
 
-    def __init__(self, allowed: Sequence[Network | str] = ()) -> None:
+    def __init__(self, allowed: Sequence[Network | str] = (), ports: Sequence[str] = USUAL_PORTS) -> None:
         self._allowed = tuple(ip_network(network) for network in allowed)
+        self._ports = PortSet(ports)
+
+    def forbidden_port(self, port: int) -> str | None:
+        """Returns why a port may not be called, in a few words for people; None if it may."""
+        return None if port in self._ports else f"port {port} is none of {self._ports}"
 
     def refusal(self, address: IPAddress) -> str | None:
         """Returns why the address may not be called, in a word or two for people; None if it may."""

@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
+from heliograph.adapters.webhook.capacity import PART, AccountLoad, SharedCapacity
 from heliograph.adapters.webhook.dial import Dialer
 from heliograph.adapters.webhook.guard import AddressGuard
-from heliograph.adapters.webhook.origin import Origin, SharedCapacity
+from heliograph.adapters.webhook.origin import Origin
 from heliograph.adapters.webhook.request import OriginAddress, parse, split_plain
 from heliograph.adapters.webhook.resolver import NameLookup, Resolver, system_lookup
 from heliograph.adapters.webhook.settings import WebhookSettings
@@ -18,8 +19,21 @@ SWEEP_SECONDS = 0.25
 LAST_TURNS = 100
 """Turns of the loop at the end, in which connections that were cut say so and the last results go out."""
 
-ALIASES = 8_192
-"""The most spellings of origins remembered; beyond that all are forgotten."""
+ALIASES = 1_024
+"""The most spellings of an account's origins remembered; beyond that all of its are forgotten."""
+
+
+class AccountOrigins:
+    """The origins of one account, by their address and by how they are spelled."""
+
+    __slots__ = ("aliases", "full_until", "load", "origins")
+
+    def __init__(self, account: int) -> None:
+        self.load = AccountLoad(account)
+        self.origins: dict[OriginAddress, Origin] = {}
+        self.aliases: dict[str, Origin] = {}
+        self.full_until = 0.0
+        """The time until which none of them is looked for that could be forgotten."""
 
 
 class LocalSender:
@@ -30,10 +44,11 @@ class LocalSender:
         self._limits = settings.limits
         self._loop = asyncio.get_running_loop()
         self._resolver = Resolver(settings.limits, lookup)
-        dialer = Dialer(settings, AddressGuard(settings.allowed), self._resolver)
+        dialer = Dialer(settings, AddressGuard(settings.allowed, settings.ports), self._resolver)
         self._shared = SharedCapacity(settings.limits, dialer, self._deliver)
-        self._origins: dict[OriginAddress, Origin] = {}
-        self._aliases: dict[str, Origin] = {}
+        self._accounts: dict[int, AccountOrigins] = {}
+        self._remembered = 0
+        """Origins of all accounts."""
         self._results: list[TryResult] = []
         self._listener: Callable[[list[TryResult]], None] | None = None
         self._outstanding = 0
@@ -49,11 +64,12 @@ class LocalSender:
 
     def post(self, jobs: Sequence[WebhookJob]) -> None:
         now = self._loop.time()
-        aliases = self._aliases
+        accounts = self._accounts
         self._outstanding += len(jobs)
         for job in jobs:
             prefix, path = split_plain(job.url)
-            origin = aliases.get(prefix)
+            account = accounts.get(job.account)
+            origin = None if account is None else account.aliases.get(prefix)
             if self._closing:
                 self._deliver(TryResult(job.key, 0, "the gateway is stopping", busy=True))
             elif origin is not None and path:
@@ -72,7 +88,7 @@ class LocalSender:
                     await self._drained.wait()
         if self._sweeper is not None:
             self._sweeper.cancel()
-        for origin in self._origins.values():
+        for origin in self._origins():
             origin.stop()
         for task in list(self._shared.tasks):
             task.cancel()
@@ -96,25 +112,55 @@ class LocalSender:
         except ValueError as error:
             self._deliver(TryResult(job.key, 0, str(error)))
             return
-        origin = self._origins.get(address)
+        account = self._accounts.get(job.account) or AccountOrigins(job.account)
+        origin = account.origins.get(address)
         if origin is None:
-            if len(self._origins) >= self._limits.origins and not self._forget_unused():
+            if not self._make_room(account, now):
                 self._deliver(TryResult(job.key, 0, "too many receivers at once", busy=True))
                 return
-            origin = self._origins[address] = Origin(address, self._shared)
-        if len(self._aliases) >= ALIASES:
-            self._aliases.clear()
+            self._accounts[job.account] = account
+            origin = account.origins[address] = Origin(address, self._shared, account.load)
+            self._remembered += 1
+        if len(account.aliases) >= ALIASES:
+            account.aliases.clear()
         if "?" not in prefix and "#" not in prefix:
-            self._aliases[prefix] = origin
+            account.aliases[prefix] = origin
         origin.offer(job, path, now)
 
-    def _forget_unused(self) -> bool:
-        """Forgets the eighth of the origins that was unused for longest; returns False if all are in use."""
-        unused = sorted((one for one in self._origins.values() if one.unused), key=lambda one: one.used)
-        for origin in unused[: max(1, self._limits.origins // 8)]:
-            del self._origins[origin.address]
-        self._aliases.clear()
-        return bool(unused)
+    def _origins(self) -> list[Origin]:
+        """Returns the origins of all accounts."""
+        return [origin for account in self._accounts.values() for origin in account.origins.values()]
+
+    def _make_room(self, account: AccountOrigins, now: float) -> bool:
+        """Makes room for one more origin of the account; returns False if there is none to be had."""
+        if now < account.full_until:
+            return False
+        most = self._limits.origins
+        if len(account.origins) >= (most - self._remembered + PART - 1) // PART:
+            self._forget_unused([account])
+        if self._remembered >= most:
+            self._forget_unused(list(self._accounts.values()))
+        if len(account.origins) < (most - self._remembered + PART - 1) // PART:
+            return True
+        account.full_until = now + self._sweep_seconds
+        return False
+
+    def _forget_unused(self, accounts: list[AccountOrigins]) -> None:
+        """Forgets those origins of the accounts that were unused for longest: an eighth of the accounts' origins."""
+        unused = [
+            (origin.used, account, origin)
+            for account in accounts
+            for origin in account.origins.values()
+            if origin.unused
+        ]
+        unused.sort(key=lambda one: one[0])
+        most = max(1, sum(len(account.origins) for account in accounts) // 8)
+        for _, account, origin in unused[:most]:
+            del account.origins[origin.address]
+            account.aliases.clear()
+            self._remembered -= 1
+            if not account.origins:
+                self._accounts.pop(account.load.account, None)
 
     def _deliver(self, sent: TryResult) -> None:
         if not self._results:
@@ -132,7 +178,7 @@ class LocalSender:
     def _sweep(self) -> None:
         self._sweeper = None
         now = self._loop.time()
-        for origin in self._origins.values():
+        for origin in self._origins():
             if not origin.unused:
                 origin.sweep(now)
         self._shared.feed_starved()

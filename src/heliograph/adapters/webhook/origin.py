@@ -1,4 +1,4 @@
-"""One origin (scheme, host, port): its connections, the line of jobs that wait for them, and its health.
+"""One origin (scheme, host, port) of one account: its connections, the line of jobs that wait for them, and its health.
 
 Everything here happens on the loop, without a task, a future or a timer a job: a job is written to an idle
 connection at once, or stands in line until a connection is free. Only opening a connection is a task.
@@ -7,12 +7,12 @@ connection at once, or stands in line until a connection is free. Only opening a
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
 
+from heliograph.adapters.webhook.capacity import AccountLoad, Place, SharedCapacity
 from heliograph.adapters.webhook.connection import WebhookConnection
-from heliograph.adapters.webhook.dial import AddressRefused, Dialer, NameUnknown, explain, is_own_fault
+from heliograph.adapters.webhook.dial import AddressCrowded, AddressRefused, NameUnknown, explain, is_own_fault
+from heliograph.adapters.webhook.guard import IPAddress
 from heliograph.adapters.webhook.request import OriginAddress, request, standing_lines
-from heliograph.adapters.webhook.settings import WebhookLimits
 from heliograph.app.webhook_job import TryResult, WebhookJob
 
 UNWELL = frozenset((429, 502, 503, 504))
@@ -29,58 +29,23 @@ LONGEST_ROOM_SECONDS = 300.0
 """The longest time for which a job is sent away, however many are before it."""
 
 
-class SharedCapacity:
-    """The capacity that all origins share: the limits, how much of them is used, and where results go."""
-
-    def __init__(self, limits: WebhookLimits, dialer: Dialer, deliver: Callable[[TryResult], None]) -> None:
-        self.limits = limits
-        self.dialer = dialer
-        self.deliver = deliver
-        self.connections = 0
-        """Connections that are open or being opened."""
-        self.waiting = 0
-        self.starved: dict[Origin, None] = {}
-        """Origins that would open a connection if there were room, in the order they asked."""
-        self.tasks: set[asyncio.Task[None]] = set()
-
-    def connection_share(self) -> int:
-        """Returns how many connections one origin may have: fewer, the fewer are free, so that newcomers find some."""
-        limits = self.limits
-        free = limits.connections - self.connections
-        return min(limits.connections_per_origin, (free + 3) // 4)
-
-    def waiting_share(self) -> int:
-        """Returns how many jobs of one origin may wait."""
-        limits = self.limits
-        return min(limits.waiting_per_origin, (limits.waiting - self.waiting + 1) // 2)
-
-    @property
-    def crowded(self) -> bool:
-        return self.connections * 4 > self.limits.connections * 3
-
-    def feed_starved(self) -> None:
-        """Lets starved origins open connections, as far as there is room."""
-        while self.starved and self.connections < self.limits.connections:
-            origin = next(iter(self.starved))
-            del self.starved[origin]
-            before = self.connections
-            origin.pump()
-            if self.connections == before:
-                break
-
-
 class Origin:
-    """One origin that receives callbacks, shared by all accounts that have theirs there."""
+    """One origin that receives callbacks of one account. Another account's to the same have connections, a line and a
+    health of their own: none can fill or spoil another's."""
 
     __slots__ = (
         "_again",
         "_connecting",
+        "_crowded",
         "_failures",
         "_held_until",
         "_idle",
+        "_load",
         "_open",
         "_pause",
+        "_places",
         "_probe",
+        "_proven",
         "_rate",
         "_room_at",
         "_served",
@@ -93,13 +58,21 @@ class Origin:
         "used",
     )
 
-    def __init__(self, address: OriginAddress, shared: SharedCapacity) -> None:
+    def __init__(self, address: OriginAddress, shared: SharedCapacity, load: AccountLoad) -> None:
+        """`load` is that of the account whose callbacks these are."""
         self.address = address
         self._shared = shared
+        self._load = load
         self._standing = standing_lines(address)
         self._idle: list[WebhookConnection] = []
         self._open: set[WebhookConnection] = set()
         self._connecting = 0
+        self._places = 0
+        """Connections that are counted: open, or being opened."""
+        self._crowded: IPAddress | None = None
+        """The address that had no room for one more connection."""
+        self._proven = False
+        """Whether it has answered, and not failed since."""
         self._waiting: deque[tuple[WebhookJob, str, float]] = deque()
         self._again: deque[tuple[WebhookJob, str, float]] = deque()
         self._failures = 0
@@ -121,6 +94,11 @@ class Origin:
         """Whether the origin has no connections and no jobs; forgetting it then loses only its health."""
         return not (self._open or self._connecting or self._waiting or self._again)
 
+    @property
+    def hungry(self) -> bool:
+        """See `capacity.StarvedOrigin`."""
+        return len(self._waiting) + len(self._again) > self._connecting
+
     # --- jobs in
 
     def offer(self, job: WebhookJob, path: str, now: float) -> None:
@@ -131,11 +109,12 @@ class Origin:
         elif self._idle:
             connection = self._idle.pop()
             connection.send(job, path, request(job, path, self._standing, int(time.time())), now)
-        elif len(self._waiting) >= self._shared.waiting_share():
+        elif len(self._waiting) >= self._shared.line_share(self._load):
             self._give_back(job, "too many wait for it already", self._room(now))
         else:
             self._waiting.append((job, path, now))
             self._shared.waiting += 1
+            self._load.waiting += 1
             self.pump()
 
     def _room(self, now: float) -> float:
@@ -153,17 +132,20 @@ class Origin:
         The first one alone: a dead receiver then holds up no more than that.
         """
         shared = self._shared
-        while len(self._waiting) + len(self._again) > self._connecting:
+        while self.hungry and self._places < shared.limits.connections_per_origin:
             if self._connecting and not self._open:
                 return
             if self._open and self._held_until and self._held_until > asyncio.get_running_loop().time():
                 return
-            if len(self._open) + self._connecting >= shared.connection_share():
-                if shared.connections >= shared.limits.connections or not (self._open or self._connecting):
-                    shared.starved[self] = None
+            if self._crowded is not None and shared.address_room(self._load, self._crowded):
+                self._crowded = None
+            if self._crowded is not None or self._places >= shared.origin_share(self._load, proven=self._proven):
+                if shared.connections >= shared.limits.connections or not self._places:
+                    shared.starve(self._load, self)
                 return
             self._connecting += 1
-            shared.connections += 1
+            self._places += 1
+            shared.hold(self._load, 1, proven=self._proven)
             task = asyncio.get_running_loop().create_task(self._connect())
             shared.tasks.add(task)
             task.add_done_callback(shared.tasks.discard)
@@ -171,21 +153,33 @@ class Origin:
     async def _connect(self) -> None:
         started = asyncio.get_running_loop().time()
         shared = self._shared
+        place = Place(shared, self._load)
         problem: Exception | None = None
         try:
-            await shared.dialer.dial(self.address, lambda: WebhookConnection(self, shared.limits, started))
+            await shared.dialer.dial(
+                self.address, lambda: WebhookConnection(self, shared.limits, started, place), place
+            )
         except (OSError, AddressRefused, NameUnknown) as error:
             problem = error
         finally:
             self._connecting -= 1
-            shared.connections -= 1
+            if not place.is_open:
+                self._leave(place)
         if problem is not None:
             self._not_connected(problem, started)
         self.pump()
         shared.feed_starved()
 
+    def _leave(self, place: Place) -> None:
+        """Gives the place of a connection back."""
+        place.leave_address()
+        self._places -= 1
+        self._shared.hold(self._load, -1, proven=self._proven)
+
     def _not_connected(self, error: Exception, started: float) -> None:
-        if is_own_fault(error):
+        if isinstance(error, AddressCrowded):
+            self._crowded = error.address
+        elif is_own_fault(error):
             self._give_back_line("the gateway has no connection left")
         elif self._open:
             # It takes no more than these; they will do.
@@ -202,7 +196,11 @@ class Origin:
     def _next_in_line(self) -> tuple[WebhookJob, str, float]:
         if self._again:
             return self._again.popleft()
+        return self._next_waiting()
+
+    def _next_waiting(self) -> tuple[WebhookJob, str, float]:
         self._shared.waiting -= 1
+        self._load.waiting -= 1
         return self._waiting.popleft()
 
     # --- from the connections
@@ -210,7 +208,7 @@ class Origin:
     def opened(self, connection: WebhookConnection) -> None:
         """Gives a fresh connection the first job in line; opening it has used some of that job's time."""
         self._open.add(connection)
-        self._shared.connections += 1
+        connection.place.is_open = True
         if self._again or self._waiting:
             second = bool(self._again)
             job, path, since = self._next_in_line()
@@ -224,13 +222,13 @@ class Origin:
         if self._served is not None:
             self._served += 1
         if 200 <= code < 300:
-            if self._failures or self._shut_until:
+            if not self._proven:
                 self._well()
             self._shared.deliver(TryResult(job.key, code, problem, reply=reply))
             return
         if code in UNWELL:
             self._unwell(job)
-        elif self._failures or self._shut_until:
+        elif not self._proven:
             self._well()
         self._shared.deliver(TryResult(job.key, code, f"HTTP {code}"))
 
@@ -243,17 +241,16 @@ class Origin:
 
     def released(self, connection: WebhookConnection) -> None:
         if not self._waiting:
-            if self._shared.starved:
+            if self._shared.wants_place(self._load):
                 # Somebody needs its place, now or in a moment.
                 connection.close("")
             else:
                 self._idle.append(connection)
-        elif self._shared.crowded and len(self._open) > max(1, self._shared.connection_share()):
+        elif self._shared.crowded and self._has_more_than_its_share():
             # Others have fewer: this one makes room.
             connection.close("")
         else:
-            self._shared.waiting -= 1
-            job, path, _ = self._waiting.popleft()
+            job, path, _ = self._next_waiting()
             now = asyncio.get_running_loop().time()
             connection.send(job, path, request(job, path, self._standing, int(time.time())), now)
 
@@ -261,7 +258,7 @@ class Origin:
         self._open.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
-        self._shared.connections -= 1
+        self._leave(connection.place)
         self.pump()
         self._shared.feed_starved()
 
@@ -273,13 +270,24 @@ class Origin:
         self._probe = job.key
         return True
 
+    def _has_more_than_its_share(self) -> bool:
+        """Tells whether the account has more connections than a newcomer would get, and another one here."""
+        return len(self._open) > 1 and self._shared.connection_room(self._load) < 0
+
     def _well(self) -> None:
+        self._proven = True
+        self._shared.judge(self._load, -self._places)
         self._failures = 0
         self._shut_until = 0.0
         self._probe = None
         self._pause = self._shared.limits.breaker_seconds
+        if self._waiting:
+            self.pump()
 
     def _unwell(self, job: WebhookJob) -> None:
+        if self._proven:
+            self._proven = False
+            self._shared.judge(self._load, self._places)
         self._failures += 1
         self._room_at = self._rate = 0.0
         limits = self._shared.limits
@@ -310,7 +318,7 @@ class Origin:
         self._measure(now)
         limits = self._shared.limits
         early = 0.0
-        if self._shared.starved:
+        if self._shared.wants_place(self._load):
             early = limits.idle_seconds
         elif self._shared.crowded:
             early = limits.idle_seconds - limits.crowded_idle_seconds
@@ -320,8 +328,7 @@ class Origin:
             for connection in [one for one in self._idle if one.deadline - early <= now]:
                 connection.close("")
         while self._waiting and self._waiting[0][2] + limits.wait_seconds <= now:
-            self._shared.waiting -= 1
-            self._give_back(self._waiting.popleft()[0], "it takes too long for those before", self._room(now))
+            self._give_back(self._next_waiting()[0], "it takes too long for those before", self._room(now))
         while self._again and self._again[0][2] + limits.try_seconds <= now:
             self.failed(self._again.popleft()[0], f"no answer within {limits.try_seconds:g} s")
         self.pump()

@@ -8,6 +8,7 @@ cancelled and must not hold up the end of the process either.
 import asyncio
 import socket
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 
@@ -18,7 +19,7 @@ NameLookup = Callable[[str], Awaitable[list[IPAddress]]]
 """A function that looks a name up. Raises OSError for a name without addresses."""
 
 REMEMBERED = 4_096
-"""The most names remembered; beyond that all are forgotten."""
+"""The most names remembered; beyond that the one learnt longest ago is forgotten."""
 
 
 async def system_lookup(name: str) -> list[IPAddress]:
@@ -51,18 +52,75 @@ async def system_lookup(name: str) -> list[IPAddress]:
     return await answer
 
 
+PART = 4
+"""The part of the free places that one account may have: a quarter."""
+
+
+class LookupTurns:
+    """Places for look-ups, shared out by account: one gets at most a quarter of what is free, and those that wait get
+    theirs in turn. A name server that does not answer then takes places from who asked for its names alone."""
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._held: dict[int, int] = {}
+        self._waiting: dict[int, deque[asyncio.Future[None]]] = {}
+        """Turns to come, by account; the account that is next comes first."""
+
+    async def enter(self, account: int) -> None:
+        """Waits for a place."""
+        if account not in self._waiting and self._has_room(account):
+            self._take(account)
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(account, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.leave(account)
+            raise
+
+    def leave(self, account: int) -> None:
+        """Gives a place back, to whoever is next."""
+        self._free += 1
+        left = self._held[account] - 1
+        if left:
+            self._held[account] = left
+        else:
+            del self._held[account]
+        for _ in range(len(self._waiting)):
+            account = next(iter(self._waiting))
+            line = self._waiting.pop(account)
+            while line and self._has_room(account):
+                turn = line.popleft()
+                if not turn.done():
+                    self._take(account)
+                    turn.set_result(None)
+                    break
+            if line:
+                self._waiting[account] = line
+
+    def _has_room(self, account: int) -> bool:
+        return self._held.get(account, 0) < (self._free + PART - 1) // PART
+
+    def _take(self, account: int) -> None:
+        self._free -= 1
+        self._held[account] = self._held.get(account, 0) + 1
+
+
 class Resolver:
-    """Resolves names: one look-up a name at a time, shared by all who ask."""
+    """Resolves names: one look-up a name at a time for each account, shared by all of its receivers."""
 
     def __init__(self, limits: WebhookLimits, lookup: NameLookup = system_lookup) -> None:
         self._limits = limits
         self._lookup = lookup
-        self._room = asyncio.Semaphore(limits.lookups)
+        self._turns = LookupTurns(limits.lookups)
         self._known: dict[str, tuple[float, list[IPAddress] | OSError]] = {}
-        self._running: dict[str, asyncio.Task[list[IPAddress]]] = {}
+        self._running: dict[tuple[int, str], asyncio.Task[list[IPAddress]]] = {}
 
-    async def addresses(self, name: str) -> list[IPAddress]:
-        """Returns the addresses in the system's order of preference, at least one. Raises OSError."""
+    async def addresses(self, name: str, account: int) -> list[IPAddress]:
+        """Returns the addresses in the system's order of preference, at least one. Raises OSError. A look-up counts as
+        one of the account."""
         literal = literal_address(name)
         if literal is not None:
             return [literal]
@@ -71,26 +129,32 @@ class Resolver:
             if isinstance(answer, OSError):
                 raise answer
             return answer
-        task = self._running.get(name)
+        asked = (account, name)
+        task = self._running.get(asked)
         if task is None:
-            task = self._running[name] = asyncio.ensure_future(self._find(name))
-            task.add_done_callback(lambda done: self._over(name, done))
+            task = self._running[asked] = asyncio.ensure_future(self._find(name, account))
+            task.add_done_callback(lambda done: self._over(asked, done))
         return await asyncio.shield(task)
 
-    async def _find(self, name: str) -> list[IPAddress]:
-        async with self._room:
+    async def _find(self, name: str, account: int) -> list[IPAddress]:
+        await self._turns.enter(account)
+        try:
             found = list(dict.fromkeys(await self._lookup(name)))
+        finally:
+            self._turns.leave(account)
         if not found:
             raise OSError("it has no address")
         return found
 
-    def _over(self, name: str, task: asyncio.Task[list[IPAddress]]) -> None:
-        del self._running[name]
+    def _over(self, asked: tuple[int, str], task: asyncio.Task[list[IPAddress]]) -> None:
+        del self._running[asked]
         if task.cancelled():
             return
+        _, name = asked
         now = asyncio.get_running_loop().time()
         if len(self._known) >= REMEMBERED:
-            self._known.clear()
+            del self._known[next(iter(self._known))]
+        self._known.pop(name, None)
         error = task.exception()
         if error is None:
             self._known[name] = (now + self._limits.name_seconds, task.result())

@@ -3,21 +3,24 @@
 import msgspec
 
 from heliograph.domain.limits import CALLBACK_TIMEOUT_S
+from heliograph.domain.port_set import USUAL_PORTS
 
 
 class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The bounds of the webhook sender. Times are seconds, sizes octets.
 
-    Connections and waiting jobs are shared so that nobody can take all: one origin (scheme, host, port) gets at most
-    a fixed part of what is still free, so that some is always left for the next.
+    Connections, lines and origins (scheme, host, port) are shared so that no account can take all: one gets at most a
+    fixed part of what is still free, so that some is always left for the next (`capacity`).
     """
 
     connections_per_origin: int = 64
-    connections: int = 512
+    connections_per_address: int = 192
+    """The most connections to one resolved address, whatever names lead to it."""
+    connections: int = 1_024
     waiting_per_origin: int = 4_096
-    waiting: int = 16_384
+    waiting: int = 32_768
     origins: int = 4_096
-    """The most origins remembered; the ones unused for longest are forgotten first."""
+    """The most origins remembered, each once an account; the ones unused for longest are forgotten first."""
     outstanding: int = 20_000
     """The most jobs without a result in the sender's own process."""
 
@@ -49,17 +52,18 @@ class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name_seconds: float = 30.0
     """The time for which the addresses of a name are remembered."""
     failed_name_seconds: float = 2.0
-    lookups: int = 32
-    """The most names being looked up at once."""
+    lookups: int = 128
+    """The most names being looked up at once; an account gets at most a quarter of what is free."""
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All settings of the webhook sender.
 
     `allowed` are networks (CIDR) that may be called although the guard refuses them otherwise. `ca_file` (PEM) is
-    trusted in addition to the system's authorities.
+    trusted in addition to the system's authorities. `ports` are those that may be called at all.
     """
 
     allowed: tuple[str, ...] = ()
     ca_file: str | None = None
     limits: WebhookLimits = WebhookLimits()
+    ports: tuple[str, ...] = USUAL_PORTS

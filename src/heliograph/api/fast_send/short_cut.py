@@ -8,11 +8,11 @@ been tried.
 from collections.abc import Callable
 
 from heliograph.api import answer, decode
-from heliograph.api.app import Api
+from heliograph.api.app import Api, internal_fault
 from heliograph.api.fast_send.head import SHORT_BODY, Head, Heads, read_head
 from heliograph.api.send_fields import send_fields
 from heliograph.app.facts import Accept
-from heliograph.app.sending.authenticate import admit
+from heliograph.app.observing.refusals import Asked
 from heliograph.app.sending.fields import Fields
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Headers
@@ -29,6 +29,7 @@ class FastSends(ShortCut):
         self.authenticator = api.services.authenticator
         self.sending = api.services.sending
         self.clock = api.services.clock
+        self.bounds = api.services.bounds
         self.choose = choose
         self.heads = Heads(min(SHORT_BODY, api.max_body))
 
@@ -84,15 +85,15 @@ class PlainSend(DirectRequest):
                 raise prepared
             sending.hand_in(prepared, self._stored)
         except Fault as fault:
-            self._answer(answer.of_fault(fault))
+            self._refuse(fault)
         return True
 
     def _prepare(self, body: bytes) -> Accept | Fault | None:
         """Returns the request to commit, the Fault that refuses it, or None where it takes waiting."""
         sends, head = self._sends, self.head
         fields: Fields | None = None
+        now = sends.clock.monotonic()
         try:
-            now = sends.clock.monotonic()
             proven = head.proven
             if proven is None or not sends.authenticator.holds(proven, now):
                 proven = head.proven = sends.authenticator.proven(head.door, head.authorization, now)
@@ -100,23 +101,39 @@ class PlainSend(DirectRequest):
                     return None
             who = proven.principal
             if who.view.policy is not None:
-                admit(who.view, self._channel.client(head.forwarded)[0])
-            fields = send_fields(decode.media_type(head.content_type, body), body, who)
+                sends.authenticator.admission.admit(who.view, self._channel.client(head.forwarded)[0], now)
+            fields = send_fields(decode.media_type(head.content_type, body), body, who, sends.bounds)
             return sends.sending.prepare(who, fields)
         except Fault as fault:
-            return None if fields is not None and sends.sending.may_be_replayed(fields, fault) else fault
+            if fields is not None and sends.sending.may_be_replayed(fields, fault):
+                return None
+            self.work = sends.clock.monotonic() - now
+            return fault
 
     def _stored(self, accept: Accept) -> None:
         try:
             reply = answer.of_accept(accept)
+        except Fault as fault:
+            self._refuse(fault)
         except Exception as error:  # noqa: BLE001 - it is stored and paid; whoever sent it must not wait for ever
-            reply = self._sends.api.failed(error, "POST", None)
-        self._answer(reply)
+            self._sends.api.log_failure(error, "POST", None)
+            self._refuse(internal_fault())
+        else:
+            self._answer(reply)
 
-    def _answer(self, reply: Reply) -> None:
+    def _refuse(self, fault: Fault) -> None:
+        api, head = self._sends.api, self.head
+        request_id = head.request_id or api.next_request_id()
+        address = self._channel.client(head.forwarded)[0]
+        who = None if head.proven is None else head.proven.principal
+        api.note_refusal(who, fault, Asked("POST", head.target.decode(), address, request_id.decode()))
+        self._answer(answer.of_fault(fault), request_id)
+
+    def _answer(self, reply: Reply, request_id: bytes | None = None) -> None:
         api = self._sends.api
         api.note_response(reply.status)
-        request_id = self.head.request_id
+        if request_id is None:
+            request_id = self.head.request_id
         if request_id is None:
             request_id = api.next_request_id()
         if api.overhear is not None:

@@ -1,4 +1,4 @@
-"""Checks of the whole gateway: its store, its books, what waits for too long or was given up."""
+"""Checks of the whole gateway: its store, its books, what waits for too long or has failed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -22,8 +22,14 @@ _SAYS = {
 _REFUNDED = " It was refunded."
 
 
-def explain(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
-    """`connectors` are names by id; `status_name` names a command status."""
+def explain(
+    trace: MessageRecord,
+    connectors: Mapping[int, str],
+    status_name: Callable[[int], str],
+    obstacle: Callable[[int], str] = lambda _: "",
+) -> str:
+    """`connectors` are names by id; `status_name` names a command status; `obstacle` says what keeps everything from
+    leaving by a connector, empty where nothing does."""
     message = trace.message
     match state := State(message.state):
         case State.SCHEDULED:
@@ -35,7 +41,7 @@ def explain(trace: MessageRecord, connectors: Mapping[int, str], status_name: Ca
         case State.SENT:
             if trace.final is not None and trace.final[0] is not None:
                 return _ended(trace.final[0], trace.final[1]) + _untold(trace.callback)
-            return _under_way(trace, connectors, status_name)
+            return _open(trace, connectors, status_name, obstacle)
         case _:
             assert_never(state)
 
@@ -75,28 +81,42 @@ def _untold(callback: CallbackView | None) -> str:
     why = f": {callback.problem}" if callback.problem else ""
     if callback.end is CallbackEnd.GONE:
         return " The customer's receiver did not want to be told: it answered 410."
-    if callback.end is CallbackEnd.GIVEN_UP:
-        return f" The customer was not told: the callback was given up after {tries}{why}."
+    if callback.end is CallbackEnd.FAILED:
+        return f" The customer was not told: the callback failed after {tries}{why}."
     if callback.attempts:
         return f" The customer has not been told: {tries} in vain{why}. The callback is tried again by itself."
     return ""
 
 
-def _under_way(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
+def _open(
+    trace: MessageRecord,
+    connectors: Mapping[int, str],
+    status_name: Callable[[int], str],
+    obstacle: Callable[[int], str],
+) -> str:
     message = trace.message
     taken = sum(each.status == 0 for each in trace.submissions)
     if taken == message.segments:
         if message.wants_receipt:
             return (
-                "The operator took it; its receipt has not come yet. If it is late, see whether the receipts that "
-                "match nothing have it under another id; if not, ask the operator for it by the id that it gave."
+                "It was submitted: the operator took it, and its receipt has not come yet. If it is late, see whether "
+                "the receipts that match nothing have it under another id; if not, ask the operator for it by the id "
+                "that it gave."
             )
-        return "The operator took it. Nobody asked for its receipt, so no more will be known."
+        return (
+            "It was submitted: the operator took it. Nobody asked for its receipt, so no more will be known, and it "
+            "stays submitted."
+        )
     connector = message.connector if trace.queued is None else trace.queued[0]
     name = connectors.get(connector, "a connector that is gone")
+    in_the_way = obstacle(connector)
+    if in_the_way and not trace.attempts:
+        left = f"{taken} of its {message.segments} parts are submitted; the rest" if taken else "It"
+        return f"{left} waits for the connector {name}, {in_the_way}"
     if not trace.attempts:
         return f"It waits to be sent through {name}: look there for why it is not sent yet."
     last = max(trace.attempts, key=lambda attempt: attempt.at)
     times = "once" if len(trace.attempts) == 1 else counted(len(trace.attempts), "time")
     said = "nothing" if last.status < 0 else f"{status_name(last.status)}, {last.status:#x}: not now"
-    return f"It was tried {times} through {name}, and is tried again by itself. The last time the operator said {said}."
+    told = f"It was tried {times} through {name}, and is tried again by itself. The last time the operator said {said}."
+    return f"{told} It waits for the connector {name}, {in_the_way}" if in_the_way else told

@@ -8,12 +8,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from heliograph.app.connector_kind import MAX_RATE, Setting
-from heliograph.app.text_values import decimal, one_of, truth, untyped
+from heliograph.app.records import Scope
+from heliograph.app.text_values import decimal, one_of, truth, untyped, whole
 from heliograph.domain import calendar, limits, money, phone, segment
 from heliograph.domain.message import Kind
 
 MAX_NAME_CHARS = 64
 MAX_LIST_INTERVAL_S = 86_400.0
+MAX_BURST = 1_000_000
+MAX_COUNT = 10**15
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _OPTION = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
@@ -37,6 +40,8 @@ class FieldRule:
     expected: str
     """Possible values in words, for help texts."""
     example: str
+    scope: Scope
+    """Scope of whoever sets it, beside the right to change accounts."""
 
 
 def check_name(what: str, name: str) -> str:
@@ -138,6 +143,13 @@ def _reply(text: str) -> str:
     return text
 
 
+def _spend(text: str) -> int:
+    micro = money.parse_credits(text)
+    if micro < 0:
+        raise ValueError("it is a limit, and not below zero")
+    return micro
+
+
 def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -161,45 +173,108 @@ def _senders(text: str) -> tuple[str, ...]:
     return tuple(senders)
 
 
+def _prefixes(text: str) -> tuple[str, ...]:
+    prefixes = _listed(text)
+    for prefix in prefixes:
+        if _PREFIX(prefix) is None:
+            raise ValueError(f"{prefix!r} is no prefix; give up to 15 digits without + or a leading 0")
+    return tuple(prefixes)
+
+
 #: What `account set` takes.
 ACCOUNT: Mapping[str, FieldRule] = {
-    "timezone": FieldRule(_timezone, "IANA time zone, for times in requests and answers", "Europe/Berlin"),
-    "plan": FieldRule(_plan, "the list that its prices are from", "default"),
-    "credit_limit": FieldRule(_credit_limit, "credits that the balance may go below zero", "50"),
-    "suspended": FieldRule(truth, "true or false; a suspended account cannot send", "false"),
-    "list_interval": FieldRule(
-        _list_interval, "seconds between two list queries; 0 is none, `default` the gateway's setting", "10"
+    "timezone": FieldRule(
+        _timezone, "IANA time zone, for times in requests and answers", "Europe/Berlin", Scope.WRITE_ACCOUNTS
     ),
-    "rate": FieldRule(decimal(MAX_RATE), "messages a second; 0 is no limit", "50"),
+    "plan": FieldRule(_plan, "the list that its prices are from", "default", Scope.WRITE_PRICES),
+    "credit_limit": FieldRule(_credit_limit, "credits that the balance may go below zero", "50", Scope.WRITE_CREDIT),
+    "suspended": FieldRule(truth, "true or false; a suspended account cannot send", "false", Scope.WRITE_ACCOUNTS),
+    "list_interval": FieldRule(
+        _list_interval,
+        "seconds between two list queries; 0 is none, `default` the gateway's setting",
+        "10",
+        Scope.WRITE_LIMITS,
+    ),
+    "rate": FieldRule(decimal(MAX_RATE), "messages a second; 0 is no limit", "50", Scope.WRITE_LIMITS),
+    "request_rate": FieldRule(
+        decimal(MAX_RATE), "requests a second, of any kind; 0 is no limit", "20", Scope.WRITE_LIMITS
+    ),
+    "request_burst": FieldRule(
+        whole(0, MAX_BURST), "requests that may come at once; 0 is a second's worth", "100", Scope.WRITE_LIMITS
+    ),
+    "daily_messages": FieldRule(
+        whole(0, MAX_COUNT), "messages a day of its time zone; 0 is no limit", "10000", Scope.WRITE_LIMITS
+    ),
+    "daily_spend": FieldRule(
+        _spend, "credits that it may be charged for messages a day; 0 is no limit", "250", Scope.WRITE_LIMITS
+    ),
+    "max_waiting": FieldRule(
+        whole(0, MAX_COUNT), "messages scheduled or waiting at once; 0 is no limit", "5000", Scope.WRITE_LIMITS
+    ),
+    "prefixes": FieldRule(
+        _prefixes, "prefixes of numbers that it may send to, comma separated; empty is all", "49,43", Scope.WRITE_LIMITS
+    ),
     "callback_url": FieldRule(
-        _callback_url, "where receipts go that name no dlr-url; empty is nowhere", "https://example.com/dlr"
+        _callback_url,
+        "where receipts go that name no dlr-url; empty is nowhere",
+        "https://example.com/dlr",
+        Scope.WRITE_ACCOUNTS,
     ),
     "inbound_url": FieldRule(
-        _callback_url, "where messages from phones go; empty is nowhere", "https://example.com/inbound"
+        _callback_url,
+        "where messages from phones go; empty is nowhere",
+        "https://example.com/inbound",
+        Scope.WRITE_ACCOUNTS,
     ),
     "inbound_reply": FieldRule(
-        one_of("off", "body"), "off or body: whether the text that inbound_url answers is sent to the phone", "body"
+        one_of("off", "body"),
+        "off or body: whether the text that inbound_url answers is sent to the phone",
+        "body",
+        Scope.WRITE_ACCOUNTS,
     ),
     "opt_out": FieldRule(
-        one_of("keywords", "off"), "keywords or off: whether texts such as STOP to its numbers are acted on", "keywords"
+        one_of("keywords", "off"),
+        "keywords or off: whether texts such as STOP to its numbers are acted on",
+        "keywords",
+        Scope.WRITE_ACCOUNTS,
     ),
     "stop_text": FieldRule(
-        _reply, "what confirms a STOP; empty is nothing", "ACME: you get no more messages. Send START to come back."
+        _reply,
+        "what confirms a STOP; empty is nothing",
+        "ACME: you get no more messages. Send START to come back.",
+        Scope.WRITE_ACCOUNTS,
     ),
-    "help_text": FieldRule(_reply, "what answers HELP; empty is nothing", "ACME alerts. Send STOP to end them."),
+    "help_text": FieldRule(
+        _reply, "what answers HELP; empty is nothing", "ACME alerts. Send STOP to end them.", Scope.WRITE_ACCOUNTS
+    ),
     "smart": FieldRule(
         one_of("off", "on"),
         "off or on: whether curly quotes, dashes and the like become plain ones where a text then costs less",
         "on",
+        Scope.WRITE_ACCOUNTS,
     ),
     "callback_format": FieldRule(
-        one_of("form", "json"), "form or json: how receipts and messages from phones are written", "json"
+        one_of("form", "json"),
+        "form or json: how receipts and messages from phones are written",
+        "json",
+        Scope.WRITE_ACCOUNTS,
     ),
     "content_decoding": FieldRule(
         one_of("auto", "always", "never"),
         "auto, always or never: whether a JSON content is URL-decoded",
         "never",
+        Scope.WRITE_ACCOUNTS,
     ),
-    "networks": FieldRule(_networks, "client networks, comma separated; empty is any", "192.0.2.0/24,2001:db8::/32"),
-    "senders": FieldRule(_senders, "sender IDs, comma separated; empty is any", "ACME,AcmeCorp"),
+    "networks": FieldRule(
+        _networks, "client networks, comma separated; empty is any", "192.0.2.0/24,2001:db8::/32", Scope.WRITE_LIMITS
+    ),
+    "senders": FieldRule(_senders, "sender IDs, comma separated; empty is any", "ACME,AcmeCorp", Scope.WRITE_LIMITS),
 }
+
+#: Fields of an account that is opened, beyond ACCOUNT, with what whoever gives them must have.
+OPENING: dict[str, Scope] = {"credit": Scope.TOP_UP, "price": Scope.WRITE_PRICES}
+
+
+def own_scopes() -> dict[str, Scope]:
+    """Returns the fields of ACCOUNT that take a scope beyond the right to change accounts, each with its scope."""
+    return {name: rule.scope for name, rule in ACCOUNT.items() if rule.scope is not Scope.WRITE_ACCOUNTS}

@@ -11,10 +11,13 @@ from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind, format_credits
 from heliograph.domain.receipt import Delivery, in_words
 
+ANSWERED = "HTTP "
+"""The beginning of the problem of a try that had an answer; its status follows."""
+
 _CALLBACK_ENDS = {
     CallbackEnd.DELIVERED: "delivered",
     CallbackEnd.GONE: "ended: the receiver says that it is gone",
-    CallbackEnd.GIVEN_UP: "given up",
+    CallbackEnd.FAILED: "failed",
 }
 
 
@@ -32,14 +35,23 @@ def history(
     record: MessageRecord,
     names: Mapping[int, str] | None = None,
     status_name: Callable[[int], str] = "0x{:08X}".format,
+    *,
+    for_customer: bool = False,
 ) -> list[Event]:
-    """Tells what happened to the message, in the order of time. `names` are those of connectors that have no row."""
+    """Tells what happened to the message, in the order of time. `names` are those of connectors that have no row. A
+    customer is not told why a receiver could not be reached: whoever chooses the address would see the network from
+    within."""
     known = {**(names or {}), **record.connectors}
 
     def name(connector: int) -> str:
         return known.get(connector, f"connector {connector}")
 
-    events = [*_acceptance(record), *_submission(record, name, status_name), *_end(record), *_callback(record)]
+    events = [
+        *_acceptance(record),
+        *_submission(record, name, status_name),
+        *_end(record),
+        *_callback(record, for_customer=for_customer),
+    ]
     return sorted(events, key=lambda event: event.at)
 
 
@@ -99,7 +111,7 @@ def _end(record: MessageRecord) -> list[Event]:
     return events
 
 
-def _callback(record: MessageRecord) -> list[Event]:
+def _callback(record: MessageRecord, *, for_customer: bool) -> list[Event]:
     callback = record.callback
     if callback is None:
         return []
@@ -109,7 +121,10 @@ def _callback(record: MessageRecord) -> list[Event]:
         return [Event(callback.at, "Callback", None, f"{_CALLBACK_ENDS[callback.end]} after {tries}{answer}")]
     if callback.due is None:
         return []
-    failed = f"{counted(callback.attempts, 'try', 'tries')} failed ({callback.problem}), " if callback.attempts else ""
+    problem = callback.problem
+    if for_customer and not problem.startswith(ANSWERED):
+        problem = "the receiver could not be reached"
+    failed = f"{counted(callback.attempts, 'try', 'tries')} failed ({problem}), " if callback.attempts else ""
     return [Event(callback.first, "CallbackOwed", None, f"{failed}next at {_utc(callback.due)}")]
 
 

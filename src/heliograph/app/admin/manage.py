@@ -4,7 +4,6 @@ Checks every change and makes it durable by one call of the store, whole or not 
 the store's revision.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -13,22 +12,24 @@ from typing import Any
 from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.sign_in import Hash, hash_at_once
+from heliograph.app.admin.keys import NewKey, digest_key, parse_expiry
+from heliograph.app.admin.sign_in import hash_at_once
 from heliograph.app.configuration import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
 from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
 from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
+from heliograph.app.sending.callback_url import CallbackUrls
+from heliograph.app.sending.rehash import Hash
 from heliograph.app.sending.templates import warnings_of
-from heliograph.domain import limits, money, signature
+from heliograph.domain import calendar, limits, money, signature
 from heliograph.domain.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
+from heliograph.domain.secret_text import API_KEY, RANDOM_OCTETS, make_secret
 
 MAX_NOTE_CHARS = 200
 MAX_PRIORITY = 1_000_000
 
 _KEY_ID_OCTETS = 5
 _PASSWORD_OCTETS = 16
-_API_KEY_OCTETS = 24
-
 
 BuiltIn = int | None
 """Micro-credits a segment that the plan `default` asks for what it does not name; None where it names all numbers."""
@@ -73,15 +74,6 @@ class NewAccount:
 
 
 @dataclass(slots=True)
-class NewKey:
-    """An API key, known only now."""
-
-    account: str
-    key_id: str
-    api_key: str = field(repr=False)
-
-
-@dataclass(slots=True)
 class AccountDetails:
     account: Account
     balance: int
@@ -105,11 +97,6 @@ class RouteView:
     priority: int
 
 
-def digest_key(api_key: str) -> bytes:
-    """Returns the SHA-256 of an API key, which the store keeps. A key has enough random bits to need no slow hash."""
-    return hashlib.sha256(api_key.encode()).digest()
-
-
 class Manage(Audited):
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the user, and the store's Unavailable."""
 
@@ -122,11 +109,14 @@ class Manage(Audited):
         actor: str = "system",
         address: str = "",
         hash_password: Hash | None = None,
+        callback_urls: CallbackUrls | None = None,
     ) -> None:
         """`kinds` are the kinds of connectors, by name. `actor` and `address` stand in the audit log. Without
-        `hash_password` a password is hashed on the loop."""
+        `hash_password` a password is hashed on the loop. `callback_urls` know where nothing is posted to; without them
+        any URL is taken."""
         super().__init__(store, clock, actor, address)
         self._hash = hash_password or hash_at_once(secrets)
+        self._callback_urls = callback_urls
         self._kinds = kinds
         self._secrets = secrets
 
@@ -152,7 +142,7 @@ class Manage(Audited):
         fields.check_name("name", name)
         if credit < 0:
             raise Invalid("credit", "the opening credit must not be below zero")
-        changes = fields.parse_changes(fields.ACCOUNT, settings or {})
+        changes = self._account_changes(settings or {})
         prices: list[Price] = []
         if price is not None:
             prices.append(Price(self._own_plan(name, changes), "", _not_negative(price)))
@@ -176,9 +166,23 @@ class Manage(Audited):
         secret = signature.format_secret(given.signing_secret)
         return NewAccount(created, credit, given.password, given.api_key, key.id, secret)
 
+    def _account_changes(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Reads fields of an account. Raises Invalid, also for a URL to which the sender would post nothing."""
+        changes = fields.parse_changes(fields.ACCOUNT, texts)
+        for name in ("callback_url", "inbound_url"):
+            url = changes.get(name)
+            reason = self._callback_urls.refusal(url) if url and self._callback_urls is not None else None
+            if reason is not None:
+                raise Invalid(name, reason)
+        return changes
+
     async def accounts(self) -> list[tuple[Account, int]]:
         """Every account with its balance, by name."""
         return await self._store.accounts.all()
+
+    async def accounts_without_credit(self, limit: int) -> list[str]:
+        """Names of accounts that are not suspended and can pay for nothing more, in their order."""
+        return await self._store.accounts.without_credit(limit)
 
     async def account(self, name: str) -> AccountDetails:
         found = await self._find(name)
@@ -212,7 +216,7 @@ class Manage(Audited):
 
     async def set_account(self, name: str, texts: Mapping[str, str]) -> Account:
         """Changes fields of `fields.ACCOUNT`, all or none."""
-        changes = fields.parse_changes(fields.ACCOUNT, texts)
+        changes = self._account_changes(texts)
         account, _ = await self._find(name)
         return await self.audited("account.set", name, texts).accounts.update(account.id, changes)
 
@@ -238,22 +242,26 @@ class Manage(Audited):
 
     # --- keys
 
-    async def create_key(self, name: str) -> NewKey:
+    async def create_key(self, name: str, expires: str = "") -> NewKey:
         account, _ = await self._find(name)
+        now = self._clock.now()
+        until = parse_expiry(expires, now)
         api_key = self._fresh_key()
-        key = ApiKey(self._key_id(), account.id, digest_key(api_key), self._clock.now())
-        await self.audited("key.create", name, {"key": key.id}).accounts.add_key(key)
-        return NewKey(name, key.id, api_key)
+        key = ApiKey(self._key_id(), account.id, digest_key(api_key), now, expires=until)
+        details = {"key": key.id} | ({} if until is None else {"expires": calendar.format_utc(until)})
+        await self.audited("key.create", name, details).accounts.add_key(key)
+        return NewKey(name, key.id, api_key, until)
 
     async def keys(self, name: str) -> list[ApiKey]:
         return (await self._find(name))[1]
 
     async def revoke_key(self, name: str, key_id: str) -> None:
-        account, _ = await self._find(name)
+        account, keys = await self._find(name)
+        was = {"key": key_id} | next(
+            ({"created": calendar.format_utc(key.created)} for key in keys if key.id == key_id), {}
+        )
         try:
-            await self.audited("key.revoke", name, {"key": key_id}).accounts.revoke_key(
-                account.id, key_id, self._clock.now()
-            )
+            await self.audited("key.revoke", name, was).accounts.revoke_key(account.id, key_id, self._clock.now())
         except Missing:
             raise NoSuch(f"key in use of the account {name} with the id", key_id) from None
 
@@ -297,10 +305,22 @@ class Manage(Audited):
         raise NoSuch("connector", name)
 
     async def set_connector(
-        self, name: str, texts: Mapping[str, str], options: Mapping[str, str] | None = None
+        self,
+        name: str,
+        texts: Mapping[str, str],
+        options: Mapping[str, str] | None = None,
+        *,
+        knows_secrets: bool = False,
     ) -> ConnectorChange:
-        """Changes fields and options, all or none; an empty option goes back to its default."""
-        changed = self._changed(await self.connector(name), {}, texts, options or {})
+        """Changes fields and options, all or none; an empty option goes back to its default.
+
+        What would send a kept password to another host, under another name or with less protection takes the password
+        once more, unless whoever asks `knows_secrets`.
+        """
+        found = await self.connector(name)
+        changed = self._changed(found, {}, texts, options or {})
+        if not knows_secrets:
+            _ask_secrets_again(self.kind_of(found), found, changed, texts)
         audited = self.audited("connector.set", name, _shown({**texts, **(options or {})}))
         try:
             await audited.network.update_connector(changed)
@@ -316,9 +336,19 @@ class Manage(Audited):
         return warnings_of((await self._store.network.tables()).templates, policy.tlvs)
 
     async def remove_connector(self, name: str) -> None:
-        """Removes its routes, too. The audit log keeps them, so that they can be made again."""
-        routes = [route.prefix or "(all)" for route in await self.routes() if route.connector == name]
-        details = {"routes": ", ".join(routes)} if routes else {}
+        """Removes its routes, too. The audit log keeps both, without secrets, so that they can be made again."""
+        gone = await self.connector(name)
+        kind = self.kind_of(gone)
+        settings = {each: kind.settings[each].text(value) for each, value in kind.values(gone).items()}
+        shown = {each: text for each, text in settings.items() if not kind.settings[each].secret}
+        routes = [
+            f"{route.prefix or '(all)'} priority {route.priority}"
+            for route in await self.routes()
+            if route.connector == name
+        ]
+        details = {**shown, **_shown({each: str(value) for each, value in kind.options(gone).items()})}
+        if routes:
+            details["routes"] = ", ".join(routes)
         try:
             await self.audited("connector.remove", name, details).network.remove_connector(name)
         except Missing:
@@ -425,8 +455,7 @@ class Manage(Audited):
         return Credentials(password, self._fresh_key(), self._secrets.octets(signature.SECRET_OCTETS))
 
     def _fresh_key(self) -> str:
-        # hexadecimal: no character that a shell, a URL or a command line's options would trip over
-        return "hk_" + self._secrets.octets(_API_KEY_OCTETS).hex()
+        return make_secret(API_KEY, self._secrets.octets(RANDOM_OCTETS))
 
     def _key_id(self) -> str:
         return self._secrets.octets(_KEY_ID_OCTETS).hex()
@@ -436,6 +465,15 @@ def _not_negative(price: int, field: str = "price") -> int:
     if price < 0:
         raise Invalid(field, "it must not be below zero")
     return price
+
+
+def _ask_secrets_again(kind: ConnectorKind, was: Connector, now: Connector, texts: Mapping[str, str]) -> None:
+    """Raises Invalid for a secret that would go elsewhere and is not among `texts`."""
+    moved = kind.moved(was, now)
+    for name in kind.secrets(was) if moved else ():
+        if name not in texts:
+            what = " and ".join(filter(None, (", ".join(moved[:-1]), moved[-1])))
+            raise Invalid(name, f"give it again: with another {what} it would go where it was not meant to")
 
 
 def _shown(texts: Mapping[str, str]) -> dict[str, str]:

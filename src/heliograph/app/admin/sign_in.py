@@ -2,18 +2,29 @@
 
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
 
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import MAX_NAME_CHARS
-from heliograph.app.ports import Clock, Secrets, Store
+from heliograph.app.ports import Clock, Secrets, Store, Unavailable
 from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
-from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Fault
+from heliograph.app.sending.failure_register import FailureRegister
+from heliograph.app.sending.password_queue import PasswordQueue, Verify
+from heliograph.app.sending.rehash import Hash, Rehash
+from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, Fault
+from heliograph.domain.secret_text import ADMIN_TOKEN, is_misspelt
 
 SESSION_MS = 12 * 3_600_000
 """Lifetime of a session. Milliseconds."""
+
+IDLE_MS = 3_600_000
+"""Milliseconds without use after which a session ends, where the settings say nothing."""
+
+USED_MS = 60_000
+"""Milliseconds for which a session's last use is not written again."""
 
 FAILURES = 5
 """Wrong passwords for one user from one address within WINDOW_S, from which on further tries are refused."""
@@ -22,24 +33,23 @@ FAILURES_AN_ADDRESS = 20
 """The same for all users from one address."""
 
 FAILURES_A_USER = 50
-"""The same for one user from all addresses: slows down who guesses from many, locks nobody out for long."""
+"""The same for one user from all addresses, from which on each more makes a try from elsewhere wait a little longer
+than the one before. Nobody is refused for what others do at other addresses."""
+
+PAUSE_S = 0.1
+"""Seconds of that wait for each failure."""
+
+MOST_PAUSE_S = 5.0
+MOST_PAUSES = 200
+"""Tries that wait like that at once; of more, each goes on without."""
 
 WINDOW_S = 300.0
 """Seconds in which failures are counted together."""
 
-WATCHED = 20_000
-"""Counts of failures kept at once; of more, the oldest is dropped."""
-
-CHECKS_WAITING = 8
-"""Passwords that may wait to be checked at once, since each check is slow on purpose."""
-
 TOKEN_OCTETS = 32
 
-Verify = Callable[[str, str], Awaitable[bool]]
-"""`Secrets.verify_password`, run where it holds up nobody: (hash, password)."""
-
-Hash = Callable[[str], Awaitable[str]]
-"""`Secrets.hash_password`, likewise."""
+Pause = Callable[[float], Awaitable[None]]
+"""Waits for so many seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,83 +70,123 @@ class Actor:
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes
 
-    def need(self, scope: Scope) -> None:
-        """Raises Fault (403) without the scope."""
+    def need(self, scope: Scope, field: str | None = None) -> None:
+        """Raises Fault (403) without the scope. `field` is the one that takes it, where the whole request does not."""
         if scope in self.scopes:
             return
         if self.role is None:
-            raise Fault(FORBIDDEN, f"The token has not the scope {scope.value}; use one that has it.")
+            lacks = f"The token has not the scope {scope.value}"
+            because = f", which the field {field} takes" if field else ""
+            raise Fault(FORBIDDEN, f"{lacks}{because}; use one that has it.", field)
         least = next(role for role in UserRole if scope in SCOPES_OF[role])
-        raise Fault(FORBIDDEN, f"This takes the role {least.value}; yours is {self.role.value}.")
+        what = f"The field {field}" if field else "This"
+        raise Fault(FORBIDDEN, f"{what} takes the role {least.value}; yours is {self.role.value}.", field)
+
+    def need_all(self, given: Iterable[str], scopes: Mapping[str, Scope]) -> None:
+        """Raises Fault (403) where one of the `given` fields takes a scope that is not there."""
+        for field in given:
+            if field in scopes:
+                self.need(scopes[field], field)
 
 
 class SignIn:
-    """Slows down guessing: counts failures by user and address, in memory only."""
+    """Opens sessions of the console, and authenticates admin tokens. Slows down guessing."""
 
-    def __init__(self, store: Store, secrets: Secrets, clock: Clock, verify: Verify) -> None:
+    def __init__(
+        self,
+        store: Store,
+        secrets: Secrets,
+        clock: Clock,
+        verify: Verify,
+        register: FailureRegister,
+        pause: Pause,
+        rehash: Rehash,
+        idle_ms: int = IDLE_MS,
+    ) -> None:
+        """`register` remembers failures, and who signed in from where. Sessions that nobody uses for `idle_ms` end."""
         self._store = store
         self._secrets = secrets
         self._clock = clock
-        self._verify = verify
+        self._passwords = PasswordQueue(verify)
+        self._register = register
+        self._pause = pause
+        self._rehash = rehash
+        self._pausing = 0
+        self._idle_ms = idle_ms
         self._dummy_hash = secrets.hash_password(secrets.token(32))
-        self._failures: dict[str, list[float]] = {}
-        self._checking = 0
 
     async def sign_in(self, name: str, password: str, address: str) -> str:
         """Opens a session and returns its token. Raises Fault (401, 429, 503)."""
-        short = name[: MAX_NAME_CHARS + 1]  # no user has a longer one, and what is remembered is bounded
-        watched = (
-            (f"{address}\n{short}", FAILURES),
-            (f"{address}\n", FAILURES_AN_ADDRESS),
-            (f"\n{short}", FAILURES_A_USER),
-        )
-        for what, most in watched:
-            self._slow_down(what, most)
+        short = name[: MAX_NAME_CHARS + 1]  # no user has a longer one
+        register = self._register
+        pair, place, user_name = register.pair(short, address), register.place(address), register.user(short)
+        self._slow_down(pair, FAILURES)
+        if not register.knows(pair):
+            self._slow_down(place, FAILURES_AN_ADDRESS)
+            await self._wait_for_others(user_name)
         user = await self._store.users.find(name)
-        if not await self._right(self._dummy_hash if user is None else user.password_hash, password) or user is None:
-            now = self._clock.monotonic()
-            for what, _ in watched:
-                self._recent(what).append(now)
+        hashed = self._dummy_hash if user is None else user.password_hash
+        if not await self._right(hashed, password, pair, address) or user is None:
+            register.note_failure((pair, place, user_name), self._clock.monotonic())
             # the name is not noted where there is no such user: people type passwords there
             who, target = (f"user:{name}", name) if user else ("unknown", "")
             await self._as(who, address).note("session.refuse", target)
             raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
+        await self._rehash.user(user.name, hashed, password)
+        register.note_success(pair)
         return await self._open(user, address)
 
     async def confirm(self, actor: Actor, password: str) -> None:
         """Checks the password of a signed-in user once more. Raises Fault (401, 429, 503)."""
-        what = f"{actor.address}\n{actor.plain_name}"
-        self._slow_down(what, FAILURES)
+        pair = self._register.pair(actor.plain_name, actor.address)
+        self._slow_down(pair, FAILURES)
         user = await self._store.users.find(actor.plain_name)
-        if user is None or not await self._right(user.password_hash, password):
-            self._recent(what).append(self._clock.monotonic())
+        if user is None or not await self._right(user.password_hash, password, pair, actor.address):
+            self._register.note_failure((pair,), self._clock.monotonic())
             raise Fault(UNAUTHENTICATED, "The password is wrong.", "old")
 
-    async def _right(self, hashed: str, password: str) -> bool:
-        if self._checking >= CHECKS_WAITING:
-            raise Fault(UNAVAILABLE, "Too many passwords are being checked at this moment; try again in a second.")
-        self._checking += 1
+    async def _right(self, hashed: str, password: str, pair: bytes, address: str) -> bool:
+        asked = hashlib.blake2b(f"{hashed}\n{password}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        known = self._register.knows(pair)
+        return await self._passwords.right(hashed, password, asked, pair, address, known=known)
+
+    async def _wait_for_others(self, user_name: bytes) -> None:
+        """Waits where many failed to sign in as the user of late."""
+        beyond = self._register.counts.count(user_name, self._clock.monotonic()) - FAILURES_A_USER
+        if beyond < 0 or self._pausing >= MOST_PAUSES:
+            return
+        self._pausing += 1
         try:
-            return await self._verify(hashed, password)
+            await self._pause(min(MOST_PAUSE_S, PAUSE_S * (beyond + 1)))
         finally:
-            self._checking -= 1
+            self._pausing -= 1
 
     async def _open(self, user: AdminUser, address: str) -> str:
         token = self._secrets.token(TOKEN_OCTETS)
         now = self._clock.now()
-        session = AdminSession(digest(token), user.name, self._secrets.token(TOKEN_OCTETS), now, now + SESSION_MS)
+        session = AdminSession(digest(token), user.name, self._secrets.token(TOKEN_OCTETS), now, now + SESSION_MS, now)
         audited = self._as(f"user:{user.name}", address).audited("session.open", user.name)
         await audited.users.open_session(session)
         return token
 
-    async def session(self, token: str, address: str) -> Actor | None:
-        """Returns the user of a session with the present role, None if there is no such session."""
+    async def session(self, token: str, address: str, *, uses: bool = True) -> Actor | None:
+        """Returns the user of a session with the present role, None if there is no such session or it was idle for too
+        long. `uses`: the request shows that somebody is there."""
         if not token or len(token) > 128:
             return None
-        found = await self._store.users.session(digest(token), self._clock.now())
+        now = self._clock.now()
+        found = await self._store.users.session(digest(token), now)
         if found is None:
             return None
         session, user = found
+        idle = now - session.used
+        if idle >= self._idle_ms:
+            # for good: it stays ended where the settings allow more from now on
+            await self._store.users.close_session(session.digest)
+            return None
+        if uses and idle >= min(USED_MS, self._idle_ms // 4):
+            with suppress(Unavailable):  # a store that cannot be written may still be looked at
+                await self._store.users.use_session(session.digest, now)
         return Actor(f"user:{user.name}", SCOPES_OF[user.role], address, user.role, session.csrf)
 
     async def sign_out(self, token: str, actor: Actor) -> None:
@@ -149,33 +199,26 @@ class SignIn:
             raise Fault(UNAUTHENTICATED, "The header Authorization is missing; send Bearer and an admin token.")
         scheme, _, text = authorization.strip().partition(b" ")
         found = None
-        if scheme.lower() == b"bearer" and len(text) <= 128:
+        misspelt = is_misspelt(ADMIN_TOKEN, text.strip().decode("latin-1"))
+        if scheme.lower() == b"bearer" and len(text) <= 128 and not misspelt:
             found = await self._store.tokens.find(hashlib.sha256(text.strip()).digest())
-        if found is None:
+        if found is None or self._register.expired(found.expires):
             # a right token is never slowed down: it has too many random bits to be guessed, and may share its address
-            self._slow_down(f"{address}\n\n", FAILURES_AN_ADDRESS)
-            self._recent(f"{address}\n\n").append(self._clock.monotonic())
-            raise Fault(UNAUTHENTICATED, "The token is wrong or revoked; send Bearer and an admin token.")
+            place = self._register.token_place(address)
+            self._slow_down(place, FAILURES_AN_ADDRESS)
+            self._register.note_failure((place,), self._clock.monotonic())
+            raise Fault(UNAUTHENTICATED, "The token is wrong, revoked or expired; send Bearer and an admin token.")
+        self._register.note_use(0, found.id, found.used)
         scopes = frozenset(scope for scope in Scope if scope in found.scopes)
         return Actor(f"token:{found.id}", scopes, address)
 
     def _as(self, actor: str, address: str) -> Audited:
         return Audited(self._store, self._clock, actor, address)
 
-    def _slow_down(self, what: str, most: int) -> None:
-        failures = self._recent(what)
-        if len(failures) >= most:
-            wait = max(1, ceil(failures[-most] + WINDOW_S - self._clock.monotonic()))
-            raise Fault(TOO_EARLY, "Too many wrong credentials; wait before the next try.", None, wait)
-
-    def _recent(self, what: str) -> list[float]:
-        """Returns the list of recent failures, to be appended to."""
-        since = self._clock.monotonic() - WINDOW_S
-        failures = [at for at in self._failures.pop(what, []) if at > since]
-        self._failures[what] = failures
-        if len(self._failures) > WATCHED:
-            del self._failures[next(iter(self._failures))]
-        return failures
+    def _slow_down(self, name: bytes, most: int) -> None:
+        wait = self._register.wait(name, most, self._clock.monotonic())
+        if wait:
+            raise Fault(TOO_EARLY, "Too many wrong credentials; wait before the next try.", None, max(1, ceil(wait)))
 
 
 def hash_at_once(secrets: Secrets) -> Hash:

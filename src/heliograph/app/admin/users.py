@@ -6,18 +6,21 @@ from dataclasses import dataclass, field, replace
 from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.keys import parse_expiry
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
-from heliograph.app.admin.sign_in import Hash, digest, hash_at_once
+from heliograph.app.admin.sign_in import digest, hash_at_once
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.app.records import AdminToken, AdminUser, UserRole, read_scopes
+from heliograph.app.sending.rehash import Hash
+from heliograph.domain.calendar import format_utc
+from heliograph.domain.secret_text import ADMIN_TOKEN, RANDOM_OCTETS, make_secret
 
 MIN_PASSWORD_CHARS = 10
 MAX_PASSWORD_CHARS = 128
 MAX_TOKEN_NAME_CHARS = 64
 
 _PASSWORD_OCTETS = 12
-_TOKEN_OCTETS = 24
 _TOKEN_ID_OCTETS = 4
 
 
@@ -76,28 +79,38 @@ class ManageUsers(Audited):
     async def set_role(self, name: str, role: str) -> None:
         """Changes what the user may do, and ends their sessions."""
         user = await self._find(name)
-        await self._update(self.audited("admin.set-role", name, {"role": role}), replace(user, role=_role(role)))
+        await self._update(
+            self.audited("admin.set-role", name, {"role": role, "was": user.role.value}),
+            replace(user, role=_role(role)),
+        )
 
     async def remove(self, name: str) -> None:
+        """Removes a user and ends their sessions. The audit log keeps what the user was."""
+        gone = await self._find(name)
+        was = {"role": gone.role.value, "created": format_utc(gone.created)}
         try:
-            await self.audited("admin.remove", name).users.remove(name)
+            await self.audited("admin.remove", name, was).users.remove(name)
         except Missing:
             raise NoSuch("admin user", name) from None
 
     # --- tokens
 
-    async def create_token(self, name: str, scopes: Iterable[str]) -> NewToken:
+    async def create_token(self, name: str, scopes: Iterable[str], expires: str = "") -> NewToken:
         if not 1 <= len(name) <= MAX_TOKEN_NAME_CHARS or not name.isprintable():
             raise Invalid("name", f"a token's name is one line of 1 to {MAX_TOKEN_NAME_CHARS} printable characters")
         try:
             granted = read_scopes(scopes)
         except ValueError as problem:
             raise Invalid("scopes", str(problem)) from None
-        secret = "hat_" + self._secrets.octets(_TOKEN_OCTETS).hex()
-        token = AdminToken(
-            self._secrets.octets(_TOKEN_ID_OCTETS).hex(), name, digest(secret), granted, self._clock.now()
-        )
-        await self.audited("token.create", token.id, {"name": name, "scopes": " ".join(granted)}).tokens.add(token)
+        now = self._clock.now()
+        until = parse_expiry(expires, now)
+        secret = make_secret(ADMIN_TOKEN, self._secrets.octets(RANDOM_OCTETS))
+        token_id = self._secrets.octets(_TOKEN_ID_OCTETS).hex()
+        token = AdminToken(token_id, name, digest(secret), granted, now, expires=until)
+        details = {"name": name, "scopes": " ".join(granted)}
+        if until is not None:
+            details["expires"] = format_utc(until)
+        await self.audited("token.create", token.id, details).tokens.add(token)
         return NewToken(token, secret)
 
     async def tokens(self) -> list[AdminToken]:
@@ -105,8 +118,13 @@ class ManageUsers(Audited):
         return await self._store.tokens.all()
 
     async def revoke_token(self, token: str) -> None:
+        """Makes a token useless. The audit log keeps what it was."""
+        was: dict[str, str] = {}
+        for each in await self.tokens():
+            if each.id == token:
+                was = {"name": each.name, "scopes": " ".join(each.scopes), "created": format_utc(each.created)}
         try:
-            await self.audited("token.revoke", token).tokens.revoke(token, self._clock.now())
+            await self.audited("token.revoke", token, was).tokens.revoke(token, self._clock.now())
         except Missing:
             raise NoSuch("token in use with the id", token) from None
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.explain import explain
 from heliograph.app.admin.history import Event, history
+from heliograph.app.admin.obstacles import Obstacles
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Store
 from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, SearchPage, Usage
@@ -119,7 +120,8 @@ class Views(Audited):
         events = history(trace, self._names, self._status_name)
         connectors = await self.connector_names()
         decision = await self.decide(message.destination, account.name)
-        explanation = explain(trace, connectors, self._status_name)
+        obstacles = Obstacles(await self._store.network.tables(), await self._store.network.link_states(), self.now)
+        explanation = explain(trace, connectors, self._status_name, obstacles.of)
         return MessageView(trace, account, events, decision, connectors, explanation)
 
     async def search(self, search: Search) -> SearchPage:
@@ -216,9 +218,10 @@ class Views(Audited):
         found = next((each for each in await self.failing_hosts() if each.host == host), None)
         return None if found is None else await self.drop_callbacks(found.keys, host)
 
-    async def failing_hosts(self) -> list[FailingHost]:
-        """Returns receivers whose callbacks were tried in vain, the most owed first."""
-        return _by_host(await self._store.notices.owed(HOSTS_FROM))
+    async def failing_hosts(self, most: int = HOSTS_FROM) -> list[FailingHost]:
+        """Returns receivers whose callbacks were tried in vain, the most owed first; as far as the first `most` that
+        are due tell."""
+        return _by_host(await self._store.notices.owed(most))
 
     # --- the way of a number
 

@@ -35,6 +35,9 @@ _REFUSALS: Final = {
     Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title,
     Verdict.SUSPENDED: "The account is suspended",
     Verdict.SUPPRESSED: "The phone opted out",
+    Verdict.DAILY_MESSAGES: "The messages of the day are used up",
+    Verdict.DAILY_SPEND: "The spending limit of the day is reached",
+    Verdict.WAITING: "Too many messages wait already",
 }
 """Why the commit refuses a reply."""
 

@@ -38,6 +38,7 @@ class InboundRenderer:
             content_type_of(body),
             (account.signing_secret,),
             wants_reply=account.inbound_reply == "body",
+            account=notice.account,
         )
 
 

@@ -14,10 +14,17 @@ from heliograph.domain.limits import CALLBACK_RETRY_HOURS
 from heliograph.domain.retry import next_pause
 
 IN_THE_AIR = 10_000
-"""The most notices in flight at once; further ones wait in their rows."""
+"""The most notices in memory at once; further ones wait in their rows. One account has half as many as it leaves free:
+a third of all, where it is alone."""
 
 CLAIM = 1_000
 """The most notices that are claimed from their rows at once."""
+
+ACCOUNTS_ASKED = 200
+"""The most accounts with notices in rows that are looked at in one turn; the next turn goes on behind them."""
+
+NOBODY = -1
+"""Less than the id of any account."""
 
 KEEP_MS = 30_000
 """A notice whose key is older than this has a row from the start. Milliseconds."""
@@ -60,6 +67,12 @@ class Notifier:
         self.mark = mark
         self._flights: dict[int, Notice] = {}
         """Notices that are being tried, by key."""
+        self._held: dict[int, int] = {}
+        """Numbers of notices in memory, by account."""
+        self._taken = 0
+        """The number of notices in memory."""
+        self._beyond = NOBODY
+        """The account behind which the next turn begins."""
         self._next: list[Notice] = []
         """Notices owed by the facts being gathered."""
         self._committing: list[Notice] = []
@@ -71,7 +84,7 @@ class Notifier:
     @property
     def room(self) -> int:
         """The number of notices that may still be taken up."""
-        return max(0, IN_THE_AIR - len(self._flights) - len(self._next) - len(self._committing))
+        return max(0, IN_THE_AIR - self._taken)
 
     @property
     def in_the_air(self) -> int:
@@ -80,9 +93,10 @@ class Notifier:
 
     def owe(self, notice: Notice) -> None:
         """Takes up a notice whose subject is among the facts being gathered."""
-        if self.room == 0 or not self._keeps(notice.key):
+        if self._room_of(notice.account) <= 0 or not self._keeps(notice.key):
             self._leave_to_rows(notice)
             return
+        self._take(notice)
         if notice.key <= self.mark or self._clock.now() - time_of(notice.key) > KEEP_MS:
             self._hold(self._gathering.facts, notice)
         self._next.append(notice)
@@ -128,22 +142,37 @@ class Notifier:
         return self._clock.now() + 1_000 if self.room == 0 else await notices.next_due()
 
     async def take_up(self, notices: Notices, node: int) -> bool:
-        """Claims notices that are due and tries them; returns whether there may be more."""
-        limit = min(self.room, CLAIM)
-        claimed = await notices.claim(limit, self._clock.now(), node)
+        """Claims notices that are due and tries them, as many of each account; returns whether there may be more."""
+        now = self._clock.now()
+        waiting = await notices.accounts(self._beyond, ACCOUNTS_ASKED)
+        further = len(waiting) == ACCOUNTS_ASKED
+        self._beyond = waiting[-1][0] if further else NOBODY
+        room = self.room
+        due = [account for account, at in waiting if at <= now and self._room_of(account) > 0][:room]
+        if not due:
+            return further
+        limit = max(1, min(min(CLAIM, room) // len(due), *(self._room_of(account) for account in due)))
+        claimed = await notices.claim(limit, now, node, due)
         for notice in claimed:
             if self._accounts.known(notice.account) is None:
                 # A claim must not be left lying: without its account the notice goes back to its row.
                 with suppress(Unavailable):
                     await self._accounts.learn(notice.account)
         self.resume(claimed, rowed=True)
-        return 0 < limit == len(claimed)
+        return further or len(claimed) >= limit
 
     def resume(self, notices: Sequence[Notice], rowed: bool) -> None:
         """Tries notices that the rows say are owed; `rowed`: they have rows in `callback_retry`."""
-        landed = [notice for notice in notices if notice.key not in self._flights]
-        for notice in landed:
+        landed = []
+        for notice in notices:
+            if notice.key in self._flights:
+                continue
             notice.rowed = rowed
+            if not rowed and self._room_of(notice.account) <= 0:
+                self._leave_to_rows(notice)
+                continue
+            self._take(notice)
+            landed.append(notice)
         for notice in self._deliver(landed):
             self._later(notice, self._clock.now() + UNREADABLE_PAUSE_MS, "the account cannot be read")
 
@@ -156,6 +185,7 @@ class Notifier:
             notice = flights.pop(result.key, None)
             if notice is None:
                 continue
+            self._give_back(notice)
             if result.busy:
                 self._again(notice, result.problem, now, result.room)
                 continue
@@ -166,7 +196,7 @@ class Notifier:
                 if due - notice.first <= self._retry_ms:
                     self._later(notice, due, result.problem)
                     continue
-                end = CallbackEnd.GIVEN_UP
+                end = CallbackEnd.FAILED
             callbacks.append(_done(notice, end, result.code, now))
         self._gathering.wake()
 
@@ -175,6 +205,7 @@ class Notifier:
         lost = [notice for notice in self._flights.values() if self._deliverers[notice.way] is deliverer]
         for notice in lost:
             del self._flights[notice.key]
+            self._give_back(notice)
             self._again(notice, "the sender stopped", now)
         self._gathering.wake()
 
@@ -188,7 +219,7 @@ class Notifier:
             pause = min(max((now - notice.first) // 4, shortest), longest)
             due = now + pause + int(pause * self._jitter())
         if notice.attempts and due - notice.first > self._retry_ms:
-            self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.GIVEN_UP, 0, now))
+            self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.FAILED, 0, now))
         else:
             self._later(notice, due, problem)
 
@@ -201,6 +232,8 @@ class Notifier:
         by_way: dict[Way, list[Notice]] = {way: [] for way in self._deliverers}
         for notice in notices:
             notice.since = now
+            if notice.key in flights:
+                self._give_back(notice)
             flights[notice.key] = notice
             by_way[notice.way].append(notice)
         left: list[Notice] = []
@@ -208,7 +241,26 @@ class Notifier:
             left += deliverer.deliver(by_way[way])
         for notice in left:
             del flights[notice.key]
+            self._give_back(notice)
         return left
+
+    def _room_of(self, account: int) -> int:
+        """Returns how many more notices of the account may be in memory: fewer, the fewer places are free."""
+        return (2 * ((IN_THE_AIR - self._taken + 1) // 2 - self._held.get(account, 0)) + 2) // 3
+
+    def _take(self, notice: Notice) -> None:
+        """Counts the notice as one in memory."""
+        self._taken += 1
+        self._held[notice.account] = self._held.get(notice.account, 0) + 1
+
+    def _give_back(self, notice: Notice) -> None:
+        """Counts the notice no more."""
+        self._taken -= 1
+        left = self._held[notice.account] - 1
+        if left:
+            self._held[notice.account] = left
+        else:
+            del self._held[notice.account]
 
     def _later(self, notice: Notice, due: int, problem: str) -> None:
         retry = CallbackRetry(notice.account, notice.key, due, notice.attempts, notice.body, problem, notice.first)

@@ -87,8 +87,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _counter(
                 "heliograph_requests_refused_total",
-                "Requests to send that came to the store and were refused there, or repeated an earlier one. reason is "
-                "credit, suspended, replayed, conflict or unavailable.",
+                "Requests to the customers' API that were answered with an error, by its cause; reason `replayed`: "
+                "those that repeated an earlier one. Whose they were tells `heliograph refusals`.",
                 "reason",
             ),
             _counter(
@@ -107,6 +107,13 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "state",
             ),
             _counter("heliograph_http_responses_total", "HTTP answers.", "status"),
+            _counter(
+                "heliograph_http_turned_away_total",
+                "Connections and requests that were turned away. reason is connections (refused: its address has too "
+                "many), full (refused: nobody could make room), unfinished (closed to make room: its request was slow "
+                "to come), idle (closed to make room: it had no request) or share (its address has used up its share).",
+                "reason",
+            ),
             _ms(
                 "heliograph_accept_seconds",
                 "From a request's being read to its answer: the wait for the commit and the commit.",
@@ -261,12 +268,12 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         "To customers.",
         (
             _counter(
-                "heliograph_callbacks_total", "Callbacks that are over: delivered, gone (410) or given_up.", "result"
+                "heliograph_callbacks_total", "Callbacks that are over: delivered, gone (410) or failed.", "result"
             ),
             _counter("heliograph_callback_retries_total", "Tries that failed and will be made again."),
             _ms(
                 "heliograph_callback_seconds",
-                "From when a callback was first owed until it was delivered.",
+                "From when a callback was due first until it was delivered.",
                 MS_LONG,
             ),
             _gauge("heliograph_callbacks_in_the_air", "Callbacks that are with the sender."),
@@ -288,9 +295,9 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _gauge("heliograph_scheduled_messages", "Messages scheduled for later."),
             _gauge("heliograph_awaiting_parts", "Parts whose receipts are awaited by their rows."),
-            _gauge("heliograph_callbacks_owed", "Callbacks that wait for their next try."),
-            _gauge("heliograph_callbacks_ended", "Callbacks that were given up, or whose receiver is gone."),
-            _gauge("heliograph_orphan_receipts", "Receipts that match nothing, of the last seven days."),
+            _gauge("heliograph_callbacks_pending", "Callbacks that wait for their next try."),
+            _gauge("heliograph_callbacks_failed", "Callbacks that failed for good, or whose receiver is gone."),
+            _gauge("heliograph_unmatched_receipts", "Receipts that match nothing, of the last seven days."),
             _gauge("heliograph_backlog_refreshed_seconds", "When this section was read, in Unix seconds."),
         ),
     ),

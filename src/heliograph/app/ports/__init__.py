@@ -25,6 +25,9 @@ from heliograph.app.ports.network import Network
 from heliograph.app.ports.notices import Notices
 from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts, Unreported
+from heliograph.app.ports.refusals import RefusedRequests
+from heliograph.app.ports.senders import Senders
+from heliograph.app.ports.sign_ins import SignIns
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, Unavailable, Unfit
 from heliograph.app.ports.suppressions import Suppressions
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, WebhookSender
@@ -67,8 +70,11 @@ __all__ = [
     "Queue",
     "Receipts",
     "Refused",
+    "RefusedRequests",
     "Report",
     "Secrets",
+    "Senders",
+    "SignIns",
     "Store",
     "Suppressions",
     "Templates",

@@ -25,6 +25,9 @@ class Accounts(Protocol):
     async def all(self) -> list[tuple[Account, int]]:
         """Returns every account with its balance, by name."""
 
+    async def without_credit(self, limit: int) -> list[str]:
+        """Returns the names of accounts that are not suspended and can pay for nothing more, in their order."""
+
     async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
         """Tops up (or, below zero, takes back) and writes the ledger; returns the new balance. Raises Missing."""
 

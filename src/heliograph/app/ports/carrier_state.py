@@ -7,6 +7,10 @@ decoding needs the fields' annotations.
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from typing import Final
+
+FRESH_MS: Final = 20_000
+"""Age from which on a report is stale: a running gateway would have written a newer one."""
 
 
 @dataclass(slots=True)
@@ -79,6 +83,8 @@ class CarrierState:
     """Binds that are silent."""
     silent_s: float = 0.0
     """The longest silence of any bind."""
+    down_since: int | None = None
+    """Time from which on nothing could be submitted, in ms since the epoch; None while something can."""
     capacity: int = 0
     in_flight: int = 0
     asked: int = 0

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from heliograph.app.facts import Accept, Message
 from heliograph.app.records import MessageRecord
+from heliograph.domain.allowance import Allowance
 from heliograph.domain.receipt import Delivery
 
 __all__ = ["BatchSlice", "Customers", "ListQuery", "MessageRecord"]
@@ -36,6 +37,9 @@ class Customers(Protocol):
     """Reads customers' messages and balances, and changes messages that are scheduled."""
 
     async def balance(self, account: int) -> int: ...
+
+    async def allowance(self, account: int) -> Allowance:
+        """Returns the account's limits and what is used of them, what waits counted; none for an unknown account."""
 
     async def message(self, account: int, key: int, tail: int) -> Message | None: ...
 

@@ -10,8 +10,13 @@ from heliograph.app.records import CallbackView
 class Notices(Protocol):
     """Notices owed to accounts, and those that ended undelivered."""
 
-    async def claim(self, limit: int, now: int, node: int) -> list[Notice]:
-        """Takes notices due by `now` for this node, oldest due first; held until recorded as done or moved."""
+    async def claim(self, limit: int, now: int, node: int, accounts: Sequence[int] = ()) -> list[Notice]:
+        """Takes up to `limit` notices due by `now` for this node, oldest due first; held until recorded as done or
+        moved. With `accounts` up to `limit` of each of these, and of no others; each one's are the oldest due first."""
+
+    async def accounts(self, beyond: int, limit: int) -> list[tuple[int, int]]:
+        """Returns accounts with ids above `beyond` that have unclaimed notices, ascending, each with the time when its
+        first is due; at most `limit`."""
 
     async def next_due(self) -> int | None:
         """Returns the earliest due time of an unclaimed notice."""

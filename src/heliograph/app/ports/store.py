@@ -13,6 +13,9 @@ from heliograph.app.ports.network import Network
 from heliograph.app.ports.notices import Notices
 from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts
+from heliograph.app.ports.refusals import RefusedRequests
+from heliograph.app.ports.senders import Senders
+from heliograph.app.ports.sign_ins import SignIns
 from heliograph.app.ports.suppressions import Suppressions
 from heliograph.app.ports.templates import Templates
 from heliograph.app.ports.upkeep import Upkeep
@@ -56,10 +59,13 @@ class Store(Protocol):
     accounts: Accounts
     network: Network
     templates: Templates
+    senders: Senders
     users: Users
     tokens: Tokens
+    sign_ins: SignIns
     audit_log: AuditLog
     messages: Messages
+    refused_requests: RefusedRequests
     upkeep: Upkeep
 
     @property

@@ -32,6 +32,9 @@ class Secrets(Protocol):
     def verify_password(self, hashed: str, password: str) -> bool:
         """Returns whether the password is right, False also for a text that is no hash. As slow as hashing."""
 
+    def is_outdated(self, hashed: str) -> bool:
+        """Returns whether the hash was made with other parameters than new ones are; False for a text that is none."""
+
     def token(self, octets: int) -> str:
         """URL-safe text from so many random octets."""
 

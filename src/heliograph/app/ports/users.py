@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery
+from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry, AuditHead, AuditLink, AuditQuery
 
 
 class Users(Protocol):
@@ -28,6 +28,9 @@ class Users(Protocol):
     async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
         """Returns None if there is no such session, or it has expired by `now`."""
 
+    async def use_session(self, digest: bytes, now: int) -> None:
+        """Notes when the user last did something. Harmless if there is no such session."""
+
     async def close_session(self, digest: bytes) -> None: ...
 
 
@@ -48,9 +51,19 @@ class Tokens(Protocol):
 
 
 class AuditLog(Protocol):
-    """The record of what users did. Nothing ever changes or deletes a line of it."""
+    """The record of what users did. Nothing ever changes or deletes a line of it.
+
+    Lines have the keys 1, 2, 3, ... in the order of their commits, over all processes, and each the hash of the one
+    before it in its own (`domain.audit_chain`).
+    """
 
     async def append(self, deed: AuditEntry) -> None: ...
+
+    async def head(self) -> AuditHead:
+        """Returns the end of the log; key 0 and GENESIS while it has no line."""
+
+    async def links(self, after: int, limit: int) -> list[AuditLink]:
+        """Returns lines after the key `after` as they are kept, oldest first."""
 
     async def find(self, query: AuditQuery) -> list[AuditEntry]:
         """Returns lines that the query asks for, newest first."""

@@ -8,15 +8,18 @@ checked again.
 import hashlib
 import hmac
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from heliograph.app.ports import Secrets
 from heliograph.app.sending.directory import AccountView, Directory
-from heliograph.app.sending.password_queue import PasswordQueue, Verify, network
+from heliograph.app.sending.failure_register import FailureRegister
+from heliograph.app.sending.limits import RateLimits
+from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.app.sending.principal import Door, Principal, Secret
+from heliograph.app.sending.rehash import Rehash
 from heliograph.domain import gate
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
-from heliograph.domain.limits import LOGIN_FAILURES, LOGIN_WINDOW_S
+from heliograph.domain.limits import LOGIN_FAILURES, LOGIN_FAILURES_AN_ADDRESS
 
 REMEMBERED_S = 300.0
 """Seconds that a successful check is remembered."""
@@ -25,10 +28,8 @@ REMEMBERED = 20_000
 """Successful checks remembered at once; of more, the oldest is dropped."""
 
 FAILURES_REFUSED = 100
-"""Failures of one user from one address within LOGIN_WINDOW_S from which on nothing more is checked there."""
-
-WATCHED = 20_000
-"""Pairs of user and address whose failures are counted at once; of more, the oldest is dropped."""
+"""Failures of one user from one address within LOGIN_WINDOW_S from which on nothing more is checked there; and those of
+all users from one address from which on nothing is checked of users who never signed in from there."""
 
 
 @dataclass(slots=True)
@@ -39,6 +40,16 @@ class ClientCredentials:
     secret: str
     sent: bytes
     """The octets that they were read from; a success is remembered by these."""
+
+
+@dataclass(slots=True)
+class PasswordAsked:
+    """A password that is to be checked: the digest of the credentials, and who asks from where."""
+
+    digest: bytes
+    pair: bytes
+    address: str
+    known: bool
 
 
 @dataclass(slots=True)
@@ -56,13 +67,18 @@ class Proven:
 class Authenticator:
     """Checks credentials. Times are seconds of a monotonic clock."""
 
-    def __init__(self, directory: Directory, secrets: Secrets, verify: Verify) -> None:
+    def __init__(
+        self, directory: Directory, secrets: Secrets, verify: Verify, register: FailureRegister, rehash: Rehash
+    ) -> None:
+        """`register` remembers failures, and who signed in from where; `rehash` replaces outdated hashes."""
         self._directory = directory
         self._passwords = PasswordQueue(verify)
         self._hash_key = secrets.octets(32)
         self._dummy_hash = secrets.hash_password(secrets.token(32))
         self._proven: dict[bytes, Proven] = {}
-        self._failures: dict[bytes, list[float]] = {}
+        self._register = register
+        self.admission = Admission()
+        self._rehash = rehash
 
     def proven(self, door: Door, sent: bytes | None, now: float) -> Proven | None:
         """Returns the success with these octets at this door, if there was one lately that still holds; else `check`
@@ -86,24 +102,27 @@ class Authenticator:
             if view is not None and proven.proof in _proofs(door, view):
                 proven.principal, proven.generation = Principal(view, door), generation
                 return proven.principal
-        name = credentials.name
-        pair = self._pair(name, address)
-        if len(failures := self._recent_failures(pair, now)) >= FAILURES_REFUSED:
-            raise _slow_down(failures, now)
+        name, register = credentials.name, self._register
+        pair, place = register.pair(name, address), register.place(address)
+        known = register.knows(pair)
+        if register.wait(pair, FAILURES_REFUSED, now) or (not known and register.wait(place, FAILURES_REFUSED, now)):
+            raise self._slow_down(pair, place, now)
         generation = self._directory.generation
         if door.secret is Secret.API_KEY:
-            view, proof = await self._prove_key(name, credentials.secret)
+            view, proof, good_s = await self._prove_key(name, credentials.secret)
         else:
-            view, proof = await self._prove_password(name, credentials.secret, digest, pair, address)
+            asked = PasswordAsked(digest, pair, address, known)
+            view, proof = await self._prove_password(name, credentials.secret, asked)
+            good_s = inf
         if view is None:
-            failures = self._recent_failures(pair, now)  # others may have failed meanwhile
-            failures.append(now)
-            if len(failures) >= LOGIN_FAILURES:
-                raise _slow_down(failures, now)
+            register.note_failure((pair, place), now)
+            if register.wait(pair, LOGIN_FAILURES, now) or register.wait(place, LOGIN_FAILURES_AN_ADDRESS, now):
+                raise self._slow_down(pair, place, now)
             raise _wrong(door)
+        register.note_success(pair)
         principal = Principal(view, door)
         self._proven.pop(digest, None)
-        self._proven[digest] = Proven(name, proof, principal, generation, now + REMEMBERED_S)
+        self._proven[digest] = Proven(name, proof, principal, generation, now + min(REMEMBERED_S, good_s))
         if len(self._proven) > REMEMBERED:
             del self._proven[next(iter(self._proven))]
         return principal
@@ -111,42 +130,64 @@ class Authenticator:
     # Both read the account anew: a key made a moment ago works at once, and the time taken does not tell whether there
     # is such an account.
 
-    async def _prove_key(self, name: str, secret: str) -> tuple[AccountView | None, bytes]:
+    async def _prove_key(self, name: str, secret: str) -> tuple[AccountView | None, bytes, float]:
+        """Returns the account, the proof, and the seconds for which it is good."""
         view = await self._directory.fresh_account(name)
         digest = hashlib.sha256(secret.encode()).digest()
         keys = view.keys if view is not None else (bytes(32),)
         right = False
         for key in keys:
             right |= hmac.compare_digest(key, digest)
-        return (view, digest) if right and view is not None else (None, b"")
+        if not right or view is None:
+            return None, b"", inf
+        found = view.api_keys[digest]
+        if self._register.expired(found.expires):
+            return None, b"", inf
+        self._register.note_use(view.account.id, found.id, found.used)
+        return view, digest, self._register.left_s(found.expires)
 
-    async def _prove_password(
-        self, name: str, secret: str, asked: bytes, pair: bytes, address: str
-    ) -> tuple[AccountView | None, bytes]:
+    async def _prove_password(self, name: str, secret: str, asked: PasswordAsked) -> tuple[AccountView | None, bytes]:
         view = await self._directory.fresh_account(name)
         hashed = view.account.password_hash if view is not None else self._dummy_hash
-        right = await self._passwords.right(hashed, secret, asked, pair, address)
-        return (view, hashed.encode()) if right and view is not None else (None, b"")
+        right = await self._passwords.right(hashed, secret, asked.digest, asked.pair, asked.address, known=asked.known)
+        if not right or view is None:
+            return None, b""
+        await self._rehash.account(view.account.id, hashed, secret)
+        return view, hashed.encode()
 
     def _digest(self, door: Door, sent: bytes) -> bytes:
         return hashlib.blake2b(sent, key=self._hash_key, person=door.name.encode(), digest_size=16).digest()
 
-    def _pair(self, name: str, address: str) -> bytes:
-        """Returns what stands for a user at an address."""
-        return hashlib.blake2b(f"{network(address)}\n{name}".encode(), key=self._hash_key, digest_size=16).digest()
-
-    def _recent_failures(self, pair: bytes, now: float) -> list[float]:
-        """Returns the failures of the last minute, to be added to; they are counted from now on if there were none."""
-        failures = self._failures.pop(pair, [])
-        since = now - LOGIN_WINDOW_S
-        failures = [at for at in failures if at > since]
-        self._failures[pair] = failures
-        if len(self._failures) > WATCHED:
-            del self._failures[next(iter(self._failures))]
-        return failures
+    def _slow_down(self, pair: bytes, place: bytes, now: float) -> Fault:
+        wait = max(
+            self._register.wait(pair, LOGIN_FAILURES, now), self._register.wait(place, LOGIN_FAILURES_AN_ADDRESS, now)
+        )
+        problem = "Too many wrong credentials from this address; wait before the next try."
+        return Fault(TOO_EARLY, problem, None, max(1, ceil(wait)))
 
 
-def admit(view: AccountView, address: str) -> None:
+class Admission:
+    """Judges whether requests of an account are looked at, and counts them against its requests a second."""
+
+    def __init__(self) -> None:
+        self._requests = RateLimits()
+
+    def admit(self, view: AccountView, address: str, now: float) -> None:
+        """Raises Fault: 403 unless the account may be used, and from there; 429 beyond its requests a second."""
+        policy = view.policy
+        if policy is None:
+            return
+        readmit(view, address)
+        rate = policy.request_rate
+        if rate > 0:
+            account = view.account.id
+            wait = self._requests.wait(account, rate, 1, now, policy.request_burst)
+            if wait > 0:
+                raise gate.over_requests(rate, wait)
+            self._requests.count(account, rate, 1, now)
+
+
+def readmit(view: AccountView, address: str) -> None:
     """Raises Fault (403) unless the account may be used, and from there."""
     if view.policy is not None:
         judgement = gate.admit(view.policy, address)
@@ -161,8 +202,3 @@ def _proofs(door: Door, view: AccountView) -> tuple[bytes, ...]:
 def _wrong(door: Door) -> Fault:
     problem = f"The credentials are wrong; {door.name} takes the user name and the {door.secret.value}."
     return Fault(UNAUTHENTICATED, problem)
-
-
-def _slow_down(failures: list[float], now: float) -> Fault:
-    wait = max(1, ceil(failures[-LOGIN_FAILURES] + LOGIN_WINDOW_S - now))
-    return Fault(TOO_EARLY, "Too many wrong credentials from this address; wait before the next try.", None, wait)

@@ -11,17 +11,17 @@ from typing import Any, Final, NoReturn
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Message
-from heliograph.app.sending.callback_url import CallbackUrls
+from heliograph.app.sending.callback_url import CallbackUrls, ForbiddenHost, ForbiddenPort, any_port
 from heliograph.app.sending.directory import AccountView, Directory
-from heliograph.app.sending.fields import TIME_CHARS, Fields, shown
+from heliograph.app.sending.fields import SEGMENT_CHARS, TIME_CHARS, Fields, shown
 from heliograph.app.sending.fingerprint import fingerprint
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.wishes import LEAST_VALIDITY_S, SECONDS, VALIDITY, Wishes, read_wishes
 from heliograph.domain import calendar, limits, phone, segment
-from heliograph.domain.error import MISSING, Fault, invalid, missing
+from heliograph.domain.error import MISSING, Fault, Reason, invalid, missing
 from heliograph.domain.extras import Tlv, read_extras
-from heliograph.domain.gate import Refuse, judge_sender
+from heliograph.domain.gate import Refuse, judge_destinations, judge_sender
 from heliograph.domain.limits import REFERENCE_CHARS
 from heliograph.domain.message import Kind, State
 from heliograph.domain.money import format_credits
@@ -51,11 +51,18 @@ class SendRules:
 class Composer:
     """Checks fields, routes and prices; changes nothing."""
 
-    def __init__(self, directory: Directory, is_forbidden_host: Callable[[str], str | None], rules: SendRules) -> None:
-        """`is_forbidden_host` says why callbacks may not go to a host, as far as its text tells; else None."""
+    def __init__(
+        self,
+        directory: Directory,
+        is_forbidden_host: ForbiddenHost,
+        rules: SendRules,
+        is_forbidden_port: ForbiddenPort = any_port,
+    ) -> None:
+        """`is_forbidden_host` says why callbacks may not go to a host, as far as its text tells, `is_forbidden_port`
+        why not to a port; else None."""
         self._directory = directory
         self._rules = rules
-        self._urls = CallbackUrls(is_forbidden_host)
+        self.callback_urls = CallbackUrls(is_forbidden_host, is_forbidden_port)
 
     def compose(self, who: Principal, fields: Fields, now: int) -> Accept:
         """Returns the request to store and charge, complete but for its keys. Raises Fault."""
@@ -140,7 +147,13 @@ class Composer:
                 routes.append((number, connector, charge))
         if bad:
             numbers = ", ".join(bad)
-            raise invalid("to", f"No route or no price covers {numbers}; leave it out or ask the operator for it.")
+            problem = f"No route or no price covers {numbers}; leave it out or ask the operator for it."
+            raise invalid("to", problem, Reason.NO_ROUTE)
+        policy = view.policy
+        if policy is not None and policy.prefixes:
+            judgement = judge_destinations(policy, destinations)
+            if isinstance(judgement, Refuse):
+                raise judgement.fault()
         return destinations, routes
 
     def _texts(
@@ -148,7 +161,7 @@ class Composer:
     ) -> list[tuple[str, int]]:
         """Returns the content for each route, and its segments; these are not counted where the kind is not known.
         Raises Fault."""
-        content = _content(fields.content, kind)
+        content = _content(fields.content, kind, self._rules.max_segments)
         if kind is None:
             return [(content, 0)]
         smart = account.smart == "on" and kind in _SMART and not content.isascii()
@@ -238,7 +251,7 @@ class Composer:
         """Returns whether a receipt is wanted, and where it goes, maybe nowhere. Raises Fault."""
         wants, url = fields.wants_receipt, fields.url
         if url is not None:
-            self._urls.check(url)
+            self.callback_urls.check(url)
         elif wants:
             if not who.door.default_callback:
                 problem = "The field dlr-url is missing; with dlr it says where the receipt goes."
@@ -306,9 +319,12 @@ def _decimal(number: str) -> Decimal:
         raise calendar.TimeProblem(f"The time {shown(number)} is out of range; give Unix seconds.") from None
 
 
-def _content(content: str | None, kind: Kind | None) -> str:
+def _content(content: str | None, kind: Kind | None, most: int) -> str:
     if content is None:
         raise missing("content")
+    if len(content) > most * SEGMENT_CHARS:
+        told = f"The content is too long: {len(content):,} characters; a message may have {most} segments."
+        raise invalid("content", f"{told} Shorten it.")
     if not content:
         raise invalid("content", "The content is empty; give the text of the message.")
     if "\x00" in content:

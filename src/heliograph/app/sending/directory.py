@@ -20,6 +20,7 @@ from heliograph.domain.gate import Policy, compile_policy
 from heliograph.domain.numbers import NumberRules, normalise_number
 from heliograph.domain.pricing import DEFAULT_PLAN, PriceBook, Tariff
 from heliograph.domain.repertoire import PLAIN, Repertoire
+from heliograph.domain.sender_state import SenderState
 from heliograph.domain.tlv_rules import TlvRule
 
 ACCOUNTS_KEPT = 10_000
@@ -33,6 +34,8 @@ class AccountView:
     account: Account
     keys: tuple[bytes, ...]
     """SHA-256 of each API key that is not revoked."""
+    api_keys: dict[bytes, ApiKey]
+    """The keys of `keys` by their SHA-256; some may have expired."""
     zone: ZoneInfo
     policy: Policy | None
     """The account's rules; None where it has none."""
@@ -68,6 +71,7 @@ class Directory:
         self._rules = RouteRules(fallback=fallback)
         self._numbers = NumberRules()
         self._owners: dict[int, NumberOwner] = {}
+        self._senders: dict[int, dict[str, SenderState]] = {}
         self._prices = PriceBook()
         self._inbound_prices = PriceBook(built_in=0)
 
@@ -94,6 +98,9 @@ class Directory:
         self._inbound_prices = PriceBook(
             ((price.plan, price.prefix, price.inbound or 0) for price in tables.prices), built_in=0
         )
+        self._senders = {}
+        for each in tables.senders:
+            self._senders.setdefault(each.account, {})[each.sender] = each.state
         self._accounts.clear()
         self._revision = tables.revision
         self.generation += 1
@@ -166,12 +173,18 @@ class Directory:
         return AccountView(
             account=account,
             keys=tuple(key.digest for key in keys if key.revoked is None),
+            api_keys={key.digest: key for key in keys if key.revoked is None},
             zone=calendar.zone(account.timezone),
             policy=compile_policy(
                 suspended=account.suspended,
                 networks=tuple(ip_network(network, strict=False) for network in account.networks),
                 senders=frozenset(account.senders),
+                registry=self._senders.get(account.id),
                 rate=account.rate,
+                request_rate=account.request_rate,
+                request_burst=account.request_burst,
+                prefixes=account.prefixes,
+                capped=bool(account.daily_messages or account.daily_spend or account.max_waiting),
             ),
             tariff=self._prices.tariff(account.plan),
         )

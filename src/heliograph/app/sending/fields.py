@@ -14,6 +14,10 @@ from heliograph.domain.message import Kind
 SHOWN_CHARS = 40
 """Characters of a customer's value that an error message repeats."""
 
+SEGMENT_CHARS = 2_048
+"""Characters of a text, at most, for each segment that it may take: more than any encoding of 160 needs,
+percent-encoded in UTF-8 and with signs that are left out."""
+
 TIME_CHARS = 64
 """Characters of a `time`; every form that is understood is shorter."""
 

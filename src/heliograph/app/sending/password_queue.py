@@ -2,25 +2,22 @@
 
 Each check is slow on purpose. Checks from one address wait in one line; the lines take turns. A user who signed in from
 an address before has a line of their own there, and it goes before all others: thousands of wrong names from anywhere
-do not keep them waiting.
+do not keep them waiting. However many wait, an address that has nobody waiting has a place.
 """
 
 import hashlib
 from collections.abc import Awaitable
-from ipaddress import IPv6Address
 from typing import Protocol
 
 from heliograph.domain.error import UNAVAILABLE, Fault
-from heliograph.domain.host import address_of
+from heliograph.domain.host import network
 
 A_LINE = 32
 """Different passwords that may wait in one line."""
 
 ALL_LINES = 1_000
-"""Different passwords that may wait in all lines of addresses together."""
-
-PROVEN = 20_000
-"""Pairs of user and address that have a line of their own; of more, the one longest unused is dropped."""
+"""Different passwords that may wait in all lines of addresses together; beyond, the first one of a line has its place
+all the same, as long as there are fewer lines than that."""
 
 
 class Verify(Protocol):
@@ -39,23 +36,21 @@ class PasswordQueue:
         """Requests that wait for an answer, by line and by what is asked."""
         self._strangers = 0
         """Checks that wait in the lines of addresses."""
-        self._proven: dict[bytes, None] = {}
 
-    async def right(self, hashed: str, password: str, asked: bytes, pair: bytes, address: str) -> bool:
-        """Says whether the password is the one that was hashed. Raises Fault (503) where too many wait."""
-        first = pair in self._proven
+    async def right(self, hashed: str, password: str, asked: bytes, pair: bytes, address: str, *, known: bool) -> bool:
+        """Says whether the password is the one that was hashed. `known`: the pair signed in before. Raises Fault (503)
+        where too many wait."""
+        first = known
         name = pair if first else hashlib.blake2b(network(address).encode(), digest_size=16).digest()
         line = self._lines.get(name, {})
-        if asked not in line and (len(line) >= A_LINE or (not first and self._strangers >= ALL_LINES)):
+        full = not first and self._strangers >= ALL_LINES and (line or len(self._lines) >= ALL_LINES)
+        if asked not in line and (full or len(line) >= A_LINE):
             raise Fault(UNAVAILABLE, "Too many passwords are being checked at this moment; try again in a second.")
         self._enter(name, asked, first=first)
         try:
-            right = await self._verify(hashed, password, name, first=first)
+            return await self._verify(hashed, password, name, first=first)
         finally:
             self._leave(name, asked, first=first)
-        if right:
-            self._remember(pair)
-        return right
 
     def _enter(self, name: bytes, asked: bytes, *, first: bool) -> None:
         line = self._lines.setdefault(name, {})
@@ -74,17 +69,3 @@ class PasswordQueue:
             self._strangers -= 1
         if not line:
             del self._lines[name]
-
-    def _remember(self, pair: bytes) -> None:
-        self._proven.pop(pair, None)
-        self._proven[pair] = None
-        if len(self._proven) > PROVEN:
-            del self._proven[next(iter(self._proven))]
-
-
-def network(address: str) -> str:
-    """Returns the network whose addresses count as one: of IPv6 the 64 bits that a subscriber is given, at least."""
-    found = address_of(address)
-    if isinstance(found, IPv6Address):
-        return f"{IPv6Address(int(found) >> 64 << 64)}/64"
-    return address if found is None else str(found)

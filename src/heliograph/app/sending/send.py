@@ -6,9 +6,9 @@ what they ask, `Fields`, and gets it composed, judged and handed to the next com
 1. The *composer* checks the fields in their order, routes and prices each destination.
 2. The *gate* judges the account's rules; an account without any skips this. A message that it holds goes through the
    queue, where it is judged anew when it is claimed.
-3. The *intake* takes the request for the next commit, which charges and stores it, or finds that the credit does not
-   suffice, or that its `reference` was used before. `then` is called when that is known, on the event loop: no request
-   costs a task or a future.
+3. The *intake* takes the request for the next commit, which charges and stores it, or finds that the credit or a limit
+   of the day does not suffice, or that its `reference` was used before. `then` is called when that is known, on the
+   event loop: no request costs a task or a future.
 
 What is refused before the commit is a Fault, and nothing has been done. But a request that was accepted under the same
 reference before is answered as it was then, even if it would not be accepted now (its time is past, its route is gone,
@@ -25,6 +25,8 @@ from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
 from heliograph.app.sending.limits import RateLimits
 from heliograph.app.sending.principal import Principal
+from heliograph.domain.allowance import overrun_fault
+from heliograph.domain.calendar import day_of
 from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.domain.gate import PASS, Counters, Policy, Refuse, judge
 from heliograph.domain.segment import Split
@@ -39,6 +41,8 @@ class Sending:
         self._intake = intake
         self._clock = clock
         self._rates = RateLimits()
+        self._days: dict[str, tuple[int, int]] = {}
+        """Days by time zone: when the one of the last request began, and ends."""
 
     def send(self, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:
         """Hands the request to the next commit, after which `then` is called once, with its verdict.
@@ -54,8 +58,11 @@ class Sending:
         """
         accept = self._composer.compose(who, fields, self._clock.now())
         policy = who.view.policy
-        if policy is not None and policy.at_accept:
-            self._judge(policy, accept)
+        if policy is not None:
+            if policy.capped:
+                accept.day_ends = self._day_ends(who, accept.at)
+            if policy.at_accept:
+                self._judge(policy, accept)
         return accept
 
     def hand_in(self, accept: Accept, then: Callable[[Accept], None]) -> None:
@@ -63,9 +70,23 @@ class Sending:
         if not self._intake.accept(accept, then):
             raise busy()
 
-    def quote(self, who: Principal, fields: Fields) -> Accept:
-        """Returns what `send` would hand to the commit, unjudged by the account's rate. Raises Fault."""
+    def compose(self, who: Principal, fields: Fields) -> Accept:
+        """Returns what `send` would hand to the commit, unjudged by limits and credit. Raises Fault."""
         return self._composer.compose(who, fields, self._clock.now())
+
+    async def quote(self, who: Principal, fields: Fields) -> Accept:
+        """Returns the same, but raises Fault also where the limits of a day or of what waits would refuse it now."""
+        accept = self.compose(who, fields)
+        policy = who.view.policy
+        if policy is not None and policy.capped:
+            allowance = await self._customers.allowance(accept.account)
+            day_ends = self._day_ends(who, accept.at)
+            allowance.turn(day_ends)
+            number = len(accept.messages)
+            overrun = allowance.overrun(number, accept.total, number if accept.scheduled else 0)
+            if overrun is not None:
+                raise overrun_fault(overrun, day_ends, accept.at)
+        return accept
 
     def split(self, message: Message) -> Split:
         """Returns how the content of a quoted message would go over the air."""
@@ -84,6 +105,14 @@ class Sending:
         if found is None or found[0] != fingerprint(fields):
             raise fault
         return found[1]
+
+    def _day_ends(self, who: Principal, at: int) -> int:
+        """Returns the end (ms) of the account's day."""
+        zone = who.view.zone
+        begins, ends = self._days.get(zone.key, (0, 0))
+        if not begins <= at < ends:
+            begins, ends = self._days[zone.key] = day_of(at, zone)
+        return ends
 
     def _judge(self, policy: Policy, accept: Accept) -> None:
         """Asks the gate about each message: all of them go, or none. Raises Fault."""

@@ -16,7 +16,9 @@ _MODULES = (
     "connectors",
     "routing",
     "callbacks",
+    "senders",
     "suppressions",
+    "refusals",
     "users",
     "simulator",
 )

@@ -13,6 +13,7 @@ from heliograph.console.request import FormProblem, Mistake, PageRequest, PageRe
 from heliograph.domain import ids
 from heliograph.domain.display import counted
 from heliograph.domain.money import format_credits
+from heliograph.domain.pricing import DEFAULT_PLAN
 
 ENTRIES = 20
 
@@ -27,6 +28,12 @@ LABELS = {
     "credit_limit": "Credit limit",
     "list_interval": "List interval",
     "rate": "Rate",
+    "request_rate": "Requests a second",
+    "request_burst": "Requests at once",
+    "daily_messages": "Messages a day",
+    "daily_spend": "Credits a day",
+    "max_waiting": "Waiting at most",
+    "prefixes": "Destinations",
     "callback_url": "Callback URL",
     "inbound_url": "Inbound URL",
     "inbound_reply": "Inbound reply",
@@ -50,6 +57,12 @@ def texts_of(account: Account) -> dict[str, str]:
         "credit_limit": format_credits(account.credit_limit),
         "list_interval": "default" if interval is None else f"{interval:g}",
         "rate": f"{account.rate:g}",
+        "request_rate": f"{account.request_rate:g}",
+        "request_burst": str(account.request_burst),
+        "daily_messages": str(account.daily_messages),
+        "daily_spend": format_credits(account.daily_spend),
+        "max_waiting": str(account.max_waiting),
+        "prefixes": ", ".join(account.prefixes),
         "callback_url": account.callback_url,
         "inbound_url": account.inbound_url,
         "inbound_reply": account.inbound_reply,
@@ -62,6 +75,10 @@ def texts_of(account: Account) -> dict[str, str]:
         "networks": ", ".join(account.networks),
         "senders": ", ".join(account.senders),
     }
+
+
+def _days(days: float | None) -> str:
+    return "default" if days is None else f"{days:g}"
 
 
 async def list_all(request: PageRequest) -> PageResponse:
@@ -85,6 +102,10 @@ async def new_form(request: PageRequest) -> PageResponse:
 async def create(request: PageRequest) -> PageResponse:
     form = request.form
     settings = {name: form[name] for name in ("timezone", "plan", "callback_url") if form.get(name)}
+    if settings.get("plan") == DEFAULT_PLAN:
+        del settings["plan"]
+    opening = [name for name in fields.OPENING if form.get(name) and (name, form[name]) != ("credit", "0")]
+    request.actor.need_all([*settings, *opening], fields.own_scopes() | fields.OPENING)
     try:
         price = fields.amount("price", form["price"]) if form.get("price") else None
         if price is not None:
@@ -182,6 +203,7 @@ async def settings(request: PageRequest) -> PageResponse:
     texts = request.changed(texts_of(view.account))
     if not texts:
         return request.go(f"/accounts/{name}", "Nothing was changed.")
+    request.actor.need_all(texts, fields.own_scopes())
     try:
         await request.manage.set_account(name, texts)
     except Mistake as mistake:
@@ -197,7 +219,10 @@ async def suspend(request: PageRequest) -> PageResponse:
 
 
 async def new_key(request: PageRequest) -> PageResponse:
-    made = await request.manage.create_key(request.path["name"])
+    try:
+        made = await request.manage.create_key(request.path["name"], request.form.get("expires", ""))
+    except Mistake as mistake:
+        return await show(request, problem_of(mistake))
     return _secrets(
         request, f"A new API key of {made.account}", [("API key", made.api_key, "for /api/v1")], made.account
     )
@@ -232,8 +257,8 @@ PAGES = (
     PageRoute("POST", "/accounts/{name}/top-up", Scope.TOP_UP, top_up),
     PageRoute("POST", "/accounts/{name}/settings", Scope.WRITE_ACCOUNTS, settings),
     PageRoute("POST", "/accounts/{name}/suspend", Scope.WRITE_ACCOUNTS, suspend),
-    PageRoute("POST", "/accounts/{name}/keys", Scope.WRITE_ACCOUNTS, new_key),
-    PageRoute("POST", "/accounts/{name}/revoke-key", Scope.WRITE_ACCOUNTS, revoke_key),
-    PageRoute("POST", "/accounts/{name}/password", Scope.WRITE_ACCOUNTS, new_password),
-    PageRoute("POST", "/accounts/{name}/signing-secret", Scope.WRITE_ACCOUNTS, new_signing_secret),
+    PageRoute("POST", "/accounts/{name}/keys", Scope.WRITE_KEYS, new_key),
+    PageRoute("POST", "/accounts/{name}/revoke-key", Scope.WRITE_KEYS, revoke_key),
+    PageRoute("POST", "/accounts/{name}/password", Scope.WRITE_KEYS, new_password),
+    PageRoute("POST", "/accounts/{name}/signing-secret", Scope.WRITE_KEYS, new_signing_secret),
 )

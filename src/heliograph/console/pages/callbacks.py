@@ -1,4 +1,4 @@
-"""Callbacks: what is owed to customers, which receivers fail, what was given up."""
+"""Callbacks: which are pending, which receivers fail, which have failed for good."""
 
 from heliograph.admin_api.request import cursor, parse_cursor
 from heliograph.app.records import COUNTED, Scope
@@ -7,7 +7,7 @@ from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault
 
 PAGE = 50
-TABS = ("hosts", "owed", "ended")
+TABS = ("hosts", "pending", "failed")
 
 
 async def show(request: PageRequest) -> PageResponse:
@@ -15,7 +15,7 @@ async def show(request: PageRequest) -> PageResponse:
     tab = tab if tab in TABS else TABS[0]
     views = request.views
     place = parse_cursor(request.query.get("more", ""))
-    callbacks, more = ([], None) if tab == "hosts" else await views.callbacks(PAGE, place, ended=tab == "ended")
+    callbacks, more = ([], None) if tab == "hosts" else await views.callbacks(PAGE, place, ended=tab == "failed")
     return request.page(
         "callbacks.html",
         tab=tab,
@@ -31,18 +31,16 @@ async def show(request: PageRequest) -> PageResponse:
 async def replay(request: PageRequest) -> PageResponse:
     account = request.form.get("account", "")
     count = await request.views.replay_account(account or None)
-    return request.go("/callbacks", f"{counted(count, 'callback is', 'callbacks are')} owed again.", tab="owed")
+    return request.go("/callbacks", f"{counted(count, 'callback is', 'callbacks are')} retried.", tab="pending")
 
 
 async def drop(request: PageRequest) -> PageResponse:
-    """Gives up what is owed to a failing receiver."""
+    """Stops retrying the callbacks to a failing receiver."""
     name = request.form.get("host", "")
     count = await request.views.drop_host(name)
     if count is None:
         raise Fault(NOT_FOUND, f"No failing receiver is called {name} any more.")
-    return request.go(
-        "/callbacks", f"{counted(count, 'callback')} to {name} given up; what is given up can be replayed."
-    )
+    return request.go("/callbacks", f"{counted(count, 'callback')} to {name} failed: not tried again until you retry.")
 
 
 PAGES = (

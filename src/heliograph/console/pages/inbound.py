@@ -74,7 +74,7 @@ async def replay(request: PageRequest) -> PageResponse:
         await request.inbound.replay(*request.message_id())
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    return request.go(f"{PATH}/{request.path['id']}", "The callback is owed again.")
+    return request.go(f"{PATH}/{request.path['id']}", "The callback is retried.")
 
 
 PAGES = (

@@ -32,7 +32,7 @@ async def search(request: PageRequest) -> PageResponse:
         problem=problem,
         accounts=await request.views.account_names(),
         connectors=await request.views.connector_names(),
-        standings=list(MessageStatus),
+        statuses=list(MessageStatus),
     )
 
 
@@ -42,8 +42,8 @@ async def _search(request: PageRequest) -> Search:
     wanted = Search(limit=PAGE)
     if query.get("account"):
         wanted.account = (await request.manage.account(query["account"])).account.id
-    if query.get("standing") in tuple(MessageStatus):
-        wanted.standing = MessageStatus(query["standing"])
+    if query.get("status") in tuple(MessageStatus):
+        wanted.status = MessageStatus(query["status"])
     wanted.start = _minute(query.get("start", ""), "start")
     end = _minute(query.get("end", ""), "end")
     wanted.end = None if end is None else end + 59_999
@@ -67,7 +67,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
     trace = view.trace
     message = trace.message
     final = trace.final
-    standing = status_of(message.state, None if final is None else final[0])
+    status = status_of(message.state, None if final is None else final[0], submitted=trace.submitted)
     return request.page(
         "message.html",
         status=200 if problem is None else 409,
@@ -76,7 +76,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         happened=list(condense(view.events)),
         trace=trace,
         message=message,
-        standing=standing,
+        message_status=status,
         kind=KIND_NAMES[Kind(message.kind)],
         cancellable=message.state in before(Trigger.CANCEL),
         segments=_segments(request, view.trace, view.connectors),
@@ -140,7 +140,7 @@ async def replay(request: PageRequest) -> PageResponse:
         await request.views.replay_callback(*request.message_id())
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    return request.go(f"/messages/{request.path['id']}", "The callback is owed again.")
+    return request.go(f"/messages/{request.path['id']}", "The callback is retried.")
 
 
 async def show_page(request: PageRequest) -> PageResponse:

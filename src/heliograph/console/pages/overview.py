@@ -12,13 +12,23 @@ from heliograph.domain.display import counted, duration
 
 SERIES = (
     ("accepted", "Accepted", "Messages that customers sent"),
-    ("submitted", "Answered", "Parts that operators answered"),
+    ("submitted", "Submitted", "Parts that operators took or refused"),
     ("delivered", "Delivered", "Messages that arrived"),
     ("failed", "Not delivered", "Messages that ended otherwise"),
 )
 
 OLD_MS = 60_000
 """Messages that have waited for so long are worth a look. Milliseconds."""
+
+FAILED_OFTEN = 3
+MANY_OWED = 100
+"""A receiver that failed so often, or that is owed so many callbacks, is worth a look."""
+
+CALLBACKS_SEEN = 1_000
+"""The most pending callbacks that failing receivers are found in."""
+
+NAMED = 3
+"""The most receivers, and the most accounts, that are named."""
 
 YEAR_S = 365 * 86_400
 
@@ -68,7 +78,7 @@ async def _values(request: PageRequest) -> dict[str, Any]:
         "in_lanes": sum(line.waiting for line in lines),
         "oldest": min((each for each in (backlog.oldest, *(line.oldest for line in lines)) if each), default=None),
         "deferred": sum(backlog.deferred.values()),
-        "worries": worries(request, backlog, lines),
+        "worries": worries(request, backlog, lines) + await _customers_worries(request, backlog),
     }
 
 
@@ -111,7 +121,10 @@ def worries(request: PageRequest, backlog: BacklogCounts, lines: list[ConnectorL
     if not request.services.healthy():
         found.append(("The store does not take what is written: requests are refused. Look at the disk.", ""))
     found += [
-        (f"{line.name}: {line.summary}", link(f"/connectors/{line.name}"))
+        (
+            f"{line.name} {'answers nothing' if line.up else 'is down'}: see why, and test it.",
+            link(f"/connectors/{line.name}"),
+        )
         for line in lines
         if line.enabled and (line.silent or not line.up)
     ]
@@ -130,10 +143,39 @@ def worries(request: PageRequest, backlog: BacklogCounts, lines: list[ConnectorL
     if backlog.ended:
         found.append(
             (
-                f"{counted(backlog.ended, 'callback was', 'callbacks were')} given up: see why, and replay.",
-                link("/callbacks", tab="ended"),
+                f"{counted(backlog.ended, 'callback')} failed: see why, and retry.",
+                link("/callbacks", tab="failed"),
             )
         )
+    return found
+
+
+async def _customers_worries(request: PageRequest, backlog: BacklogCounts) -> list[tuple[str, str]]:
+    """Returns sentences about customers whose receivers fail or whose credit is gone, each with a link."""
+    found = []
+    if backlog.owed and request.may(Scope.READ_CALLBACKS):
+        failing = [
+            host
+            for host in await request.views.failing_hosts(CALLBACKS_SEEN)
+            if host.attempts >= FAILED_OFTEN or host.owed >= MANY_OWED
+        ]
+        found += [
+            (
+                f"{host.host} fails, and {counted(host.owed, 'callback')} or more wait for it: see why, or stop them.",
+                link("/callbacks", tab="hosts"),
+            )
+            for host in failing[:NAMED]
+        ]
+        if len(failing) > NAMED:
+            found.append((f"{counted(len(failing) - NAMED, 'more receiver')} fail.", link("/callbacks", tab="hosts")))
+    if request.may(Scope.READ_ACCOUNTS):
+        names = await request.manage.accounts_without_credit(NAMED + 1)
+        found += [
+            (f"{name} has no credit, so that its requests are refused: top it up.", link(f"/accounts/{name}"))
+            for name in names[:NAMED]
+        ]
+        if len(names) > NAMED:
+            found.append(("There are more accounts without credit.", link("/accounts")))
     return found
 
 

@@ -170,7 +170,7 @@ def _kind(word: str) -> Kind:
 def _compose(request: PageRequest, draft: Draft, order: ListRow) -> Any:
     """Exactly what would be stored and charged. Raises Fault."""
     fields = replace(draft.template, to=[order.number], content=order.text)
-    return request.services.sending.quote(Principal(draft.account, CONSOLE), fields)
+    return request.services.sending.compose(Principal(draft.account, CONSOLE), fields)
 
 
 async def preview(request: PageRequest) -> PageResponse:

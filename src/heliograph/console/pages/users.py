@@ -67,7 +67,9 @@ async def remove(request: PageRequest) -> PageResponse:
 
 async def create_token(request: PageRequest) -> PageResponse:
     try:
-        made = await request.users.create_token(request.form.get("token_name", ""), request.forms.get("scope", []))
+        made = await request.users.create_token(
+            request.form.get("token_name", ""), request.forms.get("scope", []), request.form.get("expires", "")
+        )
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return _told(request, f"The token {made.token.name}", [("Token", made.secret, "for /admin/v1")])

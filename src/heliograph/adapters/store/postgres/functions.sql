@@ -138,12 +138,12 @@ END $$;
 
 -- Judges the requests in order, and inserts those that are accepted. `r_place` says which of `p_accounts` a request is
 -- of, and `m_request` which request a message is of, both from 1. `r_last` is the key of a batch's last message, or 0.
--- `p_exempt`: suppressions do not hold. Returns the Verdict of each request, and after them the numbers, from 1, of the
+-- `r_day_ends` is the end of the account's day, or 0. `p_exempt`: suppressions and limits do not hold. Returns the Verdict of each request, and after them the numbers, from 1, of the
 -- messages of accepted ones that are left out, since their recipients opted out: they fail and cost nothing.
 CREATE OR REPLACE FUNCTION record_accepts(
     p_accounts bigint[],
     r_place integer[], r_key bigint[], r_tail bigint[], r_total bigint[], r_at bigint[], r_last bigint[],
-    r_scheduled boolean[], r_reference text[], r_fingerprint bytea[],
+    r_scheduled boolean[], r_reference text[], r_fingerprint bytea[], r_day_ends bigint[],
     m_request integer[], m_key bigint[], m_tail bigint[], m_price bigint[], m_time bigint[], m_expires bigint[],
     m_connector bigint[], m_segments integer[], m_kind smallint[], m_state smallint[], m_wants_receipt boolean[],
     m_queued boolean[], m_destination text[], m_sender text[], m_callback_url text[], m_reference text[],
@@ -152,19 +152,28 @@ CREATE OR REPLACE FUNCTION record_accepts(
 DECLARE
     rooms    bigint[];
     flagged  boolean[];
+    capped   boolean[];
+    numbers  integer[];
+    queued   integer[];
+    uses     account[];
+    counted  boolean[];
+    fresh    integer[];
+    number   integer;
     withheld integer[] := '{}';
     left_out integer[];
     price    bigint;
     spent    bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_accounts)]);
     verdicts integer[] := array_fill({Verdict.ACCEPTED}, ARRAY[cardinality(r_place)]);
     place    integer;
+    mine     account;
     print    bytea;
 BEGIN
     -- record_open has locked these rows
     SELECT
         array_agg(CASE WHEN a.suspended THEN NULL ELSE a.balance + a.credit_limit END ORDER BY w.n),
-        array_agg(coalesce(a.suppressed, false) ORDER BY w.n)
-    INTO rooms, flagged
+        array_agg(coalesce(a.suppressed, false) ORDER BY w.n),
+        array_agg(coalesce(a.daily_messages | a.daily_spend | a.max_waiting, 0) <> 0 AND NOT p_exempt ORDER BY w.n)
+    INTO rooms, flagged, capped
     FROM unnest(p_accounts) WITH ORDINALITY AS w (id, n) LEFT JOIN account AS a ON a.id = w.id;
     IF true = ANY (flagged) AND NOT p_exempt THEN
         withheld := ARRAY(
@@ -176,8 +185,21 @@ BEGIN
         );
     END IF;
 
+    IF true = ANY (capped) THEN
+        SELECT array_agg(c.number ORDER BY c.request), array_agg(c.queued ORDER BY c.request) INTO numbers, queued
+        FROM (
+            SELECT m.request, count(*)::integer AS number, (count(*) FILTER (WHERE m.queued))::integer AS queued
+            FROM unnest(m_request, m_queued) AS m (request, queued) GROUP BY m.request
+        ) AS c;
+        SELECT array_agg(a ORDER BY w.n) INTO uses
+        FROM unnest(p_accounts) WITH ORDINALITY AS w (id, n) LEFT JOIN account AS a ON a.id = w.id;
+        counted := array_fill(false, ARRAY[cardinality(p_accounts)]);
+        fresh := array_fill(0, ARRAY[cardinality(p_accounts)]);
+    END IF;
+
     FOR i IN 1 .. cardinality(r_place) LOOP
         place := r_place[i];
+        left_out := '{}';
         IF rooms[place] IS NULL THEN
             verdicts[i] := {Verdict.SUSPENDED};
             CONTINUE;
@@ -203,6 +225,39 @@ BEGIN
         IF r_total[i] > rooms[place] THEN
             verdicts[i] := {Verdict.TOO_LITTLE_CREDIT};
             CONTINUE;
+        END IF;
+        IF capped[place] THEN
+            number := numbers[i] - cardinality(left_out);
+            mine := uses[place];
+            IF r_day_ends[i] > mine.used_until THEN
+                mine.used_until := r_day_ends[i];
+                mine.used_messages := 0;
+                mine.used_spend := 0;
+            END IF;
+            IF queued[i] > 0 AND mine.max_waiting > 0 AND mine.used_waiting + queued[i] > mine.max_waiting
+                AND NOT counted[place]
+            THEN
+                counted[place] := true;
+                mine.used_waiting := fresh[place]
+                    + (SELECT count(*) FROM queue AS q WHERE q.account = p_accounts[place] AND q.node IS NULL);
+            END IF;
+            verdicts[i] := CASE
+                WHEN mine.daily_messages > 0 AND mine.used_messages + number > mine.daily_messages
+                    THEN {Verdict.DAILY_MESSAGES}
+                WHEN mine.daily_spend > 0 AND mine.used_spend + r_total[i] > mine.daily_spend
+                    THEN {Verdict.DAILY_SPEND}
+                WHEN queued[i] > 0 AND mine.max_waiting > 0 AND mine.used_waiting + queued[i] > mine.max_waiting
+                    THEN {Verdict.WAITING}
+                ELSE {Verdict.ACCEPTED}
+            END;
+            IF verdicts[i] = {Verdict.ACCEPTED} THEN
+                mine.used_messages := mine.used_messages + number;
+                mine.used_spend := mine.used_spend + r_total[i];
+                mine.used_waiting := mine.used_waiting + queued[i];
+                fresh[place] := fresh[place] + queued[i];
+            END IF;
+            uses[place] := mine;
+            CONTINUE WHEN verdicts[i] <> {Verdict.ACCEPTED};
         END IF;
         rooms[place] := rooms[place] - r_total[i];
         spent[place] := spent[place] + r_total[i];
@@ -243,6 +298,12 @@ BEGIN
 
     UPDATE account AS a SET balance = a.balance - s.amount
     FROM unnest(p_accounts, spent) AS s (id, amount) WHERE a.id = s.id AND s.amount <> 0;
+    IF uses IS NOT NULL THEN
+        UPDATE account AS a SET
+            used_until = u.used_until, used_messages = u.used_messages, used_spend = u.used_spend,
+            used_waiting = u.used_waiting
+        FROM unnest(uses) AS u WHERE a.id = u.id AND u.daily_messages | u.daily_spend | u.max_waiting <> 0;
+    END IF;
 
     IF EXISTS (SELECT 1 FROM unnest(r_last) AS last WHERE last <> 0) THEN
         INSERT INTO batch (key, tail, account, last_key, total, reference)
@@ -346,11 +407,11 @@ BEGIN
     WHERE fresh.place <= {MOST_PROGRESS}
     ON CONFLICT DO NOTHING;
     IF true = ANY (p_owed) THEN
-        INSERT INTO callback_retry (key, due, attempts, body, problem, "first")
-        SELECT DISTINCT ON (w.key) w.key, w.at, 0, ''::bytea, '', w.at FROM (
+        INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")
+        SELECT DISTINCT ON (w.key) w.key, m.account, w.at, 0, ''::bytea, '', w.at FROM (
             SELECT -2 * u.key - CASE u.state WHEN {Delivery.ACCEPTD} THEN 1 ELSE 0 END AS key, u.key AS message, u.at
             FROM unnest(p_key, p_state, p_at, p_owed) AS u (key, state, at, owed) WHERE u.owed
-        ) AS w
+        ) AS w JOIN message AS m ON m.key = w.message
         WHERE NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = w.key)
           AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = w.message)
         ORDER BY w.key, w.at
@@ -429,7 +490,7 @@ BEGIN
         IF fresh AND r_key[i] <> 0 THEN
             PERFORM record_accepts(
                 p_account[i : i], ARRAY[1], r_key[i : i], r_tail[i : i], r_price[i : i], r_at[i : i],
-                ARRAY[0::bigint], ARRAY[false], ARRAY[NULL::text], ARRAY[NULL::bytea],
+                ARRAY[0::bigint], ARRAY[false], ARRAY[NULL::text], ARRAY[NULL::bytea], ARRAY[0::bigint],
                 ARRAY[1], r_key[i : i], r_tail[i : i], r_price[i : i], r_at[i : i], r_expires[i : i],
                 r_connector[i : i], r_segments[i : i], r_kind[i : i], ARRAY[{State.SENT}::smallint], ARRAY[false],
                 ARRAY[true], p_sender[i : i], r_sender[i : i], ARRAY[''], ARRAY[''], r_content[i : i], ARRAY[''],
@@ -581,14 +642,14 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION record_callback_retries(
-    p_key bigint[], p_due bigint[], p_attempts integer[], p_body bytea[], p_problem text[], p_first bigint[],
-    p_node bigint[]
+    p_key bigint[], p_account bigint[], p_due bigint[], p_attempts integer[], p_body bytea[], p_problem text[],
+    p_first bigint[], p_node bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO callback_retry (key, due, attempts, body, problem, "first", node)
-    SELECT r.key, r.due, r.attempts, r.body, r.problem, r."first", r.node
-    FROM unnest(p_key, p_due, p_attempts, p_body, p_problem, p_first, p_node)
-        AS r (key, due, attempts, body, problem, "first", node)
+    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", node)
+    SELECT r.key, r.account, r.due, r.attempts, r.body, r.problem, r."first", r.node
+    FROM unnest(p_key, p_account, p_due, p_attempts, p_body, p_problem, p_first, p_node)
+        AS r (key, account, due, attempts, body, problem, "first", node)
     ORDER BY r.key
     ON CONFLICT (key) DO UPDATE SET
         due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
@@ -621,13 +682,15 @@ BEGIN
     IF cardinality(p_accounts) = 1 THEN
         -- found, judged, locked and charged by one statement
         UPDATE account SET balance = balance - p_totals[1]
-        WHERE id = p_accounts[1] AND NOT suspended AND balance + credit_limit >= p_totals[1] AND NOT suppressed;
+        WHERE id = p_accounts[1] AND NOT suspended AND balance + credit_limit >= p_totals[1] AND NOT suppressed
+            AND daily_messages | daily_spend | max_waiting = 0;
         payable := FOUND;
     ELSE
         PERFORM 1 FROM account WHERE id = ANY (p_accounts) ORDER BY id FOR NO KEY UPDATE;
         payable := NOT EXISTS (
             SELECT 1 FROM unnest(p_accounts, p_totals) AS s (id, amount) LEFT JOIN account AS a ON a.id = s.id
             WHERE a.suspended IS NOT FALSE OR a.balance + a.credit_limit < s.amount OR a.suppressed
+                OR a.daily_messages | a.daily_spend | a.max_waiting <> 0
         );
         IF payable THEN
             UPDATE account AS a SET balance = a.balance - s.amount
@@ -641,7 +704,7 @@ BEGIN
             SELECT record_accepts(
                 p_accounts, array_agg(place ORDER BY n), array_agg(key ORDER BY n), array_agg(tail ORDER BY n),
                 array_agg(price ORDER BY n), array_agg(time ORDER BY n), array_agg(0::bigint), array_agg(false),
-                array_agg(NULL::text), array_agg(NULL::bytea), array_agg(n::integer ORDER BY n),
+                array_agg(NULL::text), array_agg(NULL::bytea), array_agg(0::bigint), array_agg(n::integer ORDER BY n),
                 array_agg(key ORDER BY n), array_agg(tail ORDER BY n), array_agg(price ORDER BY n),
                 array_agg(time ORDER BY n), array_agg(expires ORDER BY n), array_agg(connector ORDER BY n),
                 array_agg(segments ORDER BY n), array_agg(kind ORDER BY n), array_agg({State.SENT}::smallint),
@@ -836,6 +899,26 @@ BEGIN
     RETURN QUERY SELECT k.key FROM unnest(keys) WITH ORDINALITY AS k (key, n) ORDER BY k.n;
 END $$;
 
+-- Claims callbacks as claim_retries does, up to `p_limit` of each of these accounts. Raises HG001.
+CREATE OR REPLACE FUNCTION claim_retries_of(p_accounts bigint[], p_limit integer, p_now bigint, p_node bigint)
+RETURNS TABLE (key bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    keys bigint[] := '{}';
+    each bigint;
+BEGIN
+    PERFORM check_node(p_node);
+    FOREACH each IN ARRAY p_accounts LOOP
+        keys := keys || ARRAY(
+            SELECT r.key FROM callback_retry AS r
+            WHERE r.node IS NULL AND r.account = each AND r.due IS NOT NULL AND r.due <= p_now
+            ORDER BY r.due, r.key LIMIT p_limit FOR UPDATE SKIP LOCKED
+        );
+    END LOOP;
+    UPDATE callback_retry AS r SET node = p_node WHERE r.key = ANY (keys);
+    RETURN QUERY SELECT unnest(keys);
+END $$;
+
 -- Frees all that a node has claimed. Returns how many rows.
 CREATE OR REPLACE FUNCTION release_claims(p_node bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -948,14 +1031,14 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
       AND NOT EXISTS (SELECT 1 FROM part_receipt AS p WHERE p.key = s.key AND p.segment = s.segment)
     ON CONFLICT DO NOTHING;
-    INSERT INTO callback_retry (key, due, attempts, body, problem, "first")
-    SELECT f.key, f.at, 0, '', '', f.at
-    FROM final AS f
+    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")
+    SELECT f.key, m.account, f.at, 0, '', '', f.at
+    FROM final AS f JOIN message AS m ON m.key = f.key
     WHERE f.key > told AND f.key & 31 = p_worker AND f.owed AND f.state IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
     ON CONFLICT DO NOTHING;
-    INSERT INTO callback_retry (key, due, attempts, body, problem, "first")
-    SELECT i.key, i.at, 0, '', '', i.at FROM inbound AS i
+    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")
+    SELECT i.key, i.account, i.at, 0, '', '', i.at FROM inbound AS i
     WHERE i.key > told AND i.key & 31 = p_worker AND i.owed
       AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
     ON CONFLICT DO NOTHING;

@@ -72,7 +72,7 @@ def are_single(facts: Facts) -> bool:
     """Returns whether `add_singles` may take the requests: each has one message that is sent at once, as nearly all
     have, and there is no refund or inbound message, whose account would have to be locked with theirs."""
     for accept in facts.accepts:
-        if accept.batch or accept.reference is not None or len(accept.messages) != 1:
+        if accept.batch or accept.reference is not None or accept.day_ends or len(accept.messages) != 1:
             return False
         message = accept.messages[0]
         if (
@@ -116,7 +116,7 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
         [places[accept.account] for accept in accepts],
         *_columns(accepts, "key", "tail", "total", "at"),
         [accept.messages[-1].key if accept.batch else 0 for accept in accepts],
-        *_columns(accepts, "scheduled", "reference", "fingerprint"),
+        *_columns(accepts, "scheduled", "reference", "fingerprint", "day_ends"),
         requests,
         *_columns(messages, "key", "tail", "price", "time", "expires", "connector", "segments", "kind", "state"),
         [message.wants_receipt for message in messages],
@@ -239,7 +239,7 @@ def _add_retries(calls: FunctionCalls, retries: list[CallbackRetry], node: int) 
     last = list({each.key: each for each in retries}.values())
     calls.add(
         "record_callback_retries",
-        *_columns(last, "key", "due", "attempts", "body", "problem", "first"),
+        *_columns(last, "key", "account", "due", "attempts", "body", "problem", "first"),
         _holders(last, node),
     )
 

@@ -65,6 +65,11 @@ class StoredAccounts(Operations):
         rows = yield Q.accounts()
         return [(account_of(row), row[-1]) for row in rows]
 
+    @lookup
+    def without_credit(self, limit: int) -> Steps[list[str]]:
+        rows = yield Q.accounts_without_credit(limit=limit)
+        return [name for (name,) in rows]
+
     @write
     def add_credit(self, account: int, amount: int, note: str, now: int) -> Steps[int]:
         balance = yield from lock_account(account)
@@ -107,6 +112,13 @@ def lock_account(account: int) -> Steps[int]:
 
 
 def _insert_key(key: ApiKey) -> Steps[None]:
-    added = yield Q.add_key(account=key.account, id=key.id, digest=key.digest, created=key.created, revoked=key.revoked)
+    added = yield Q.add_key(
+        account=key.account,
+        id=key.id,
+        digest=key.digest,
+        created=key.created,
+        revoked=key.revoked,
+        expires=key.expires,
+    )
     if not added:
         raise Exists(f"there is a key {key.id} already")

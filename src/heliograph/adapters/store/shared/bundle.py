@@ -12,7 +12,10 @@ from heliograph.adapters.store.shared.noted import Noted
 from heliograph.adapters.store.shared.notices import StoredNotices
 from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
+from heliograph.adapters.store.shared.refusals import StoredRefusedRequests
 from heliograph.adapters.store.shared.search import StoredMessages
+from heliograph.adapters.store.shared.senders import StoredSenders
+from heliograph.adapters.store.shared.sign_ins import StoredSignIns
 from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.shared.suppressions import StoredSuppressions
 from heliograph.adapters.store.shared.templates import StoredTemplates
@@ -28,8 +31,10 @@ class Bundle:
     accounts: ports.Accounts
     network: ports.Network
     templates: ports.Templates
+    senders: ports.Senders
     users: ports.Users
     tokens: ports.Tokens
+    sign_ins: ports.SignIns
     audit_log: ports.AuditLog
     customers: ports.Customers
     queue: ports.Queue
@@ -39,10 +44,11 @@ class Bundle:
     pulls: ports.Pulls
     suppressions: ports.Suppressions
     messages: ports.Messages
+    refused_requests: ports.RefusedRequests
     upkeep: ports.Upkeep
 
     customers_of: type[StoredCustomers] = StoredCustomers
-    """The class of the customers' port, where an engine has its own; and so of suppressions."""
+    """The class of the customers' port, where an engine has its own; and so of others."""
 
     suppressions_of: type[StoredSuppressions] = StoredSuppressions
 
@@ -54,8 +60,10 @@ class Bundle:
         self.accounts = StoredAccounts(runner)
         self.network = StoredNetwork(runner)
         self.templates = StoredTemplates(runner)
+        self.senders = StoredSenders(runner)
         self.users = StoredUsers(runner)
         self.tokens = StoredTokens(runner)
+        self.sign_ins = StoredSignIns(runner)
         self.audit_log = StoredAuditLog(runner)
         self.customers = self.customers_of(runner)
         self.queue = StoredQueue(runner)
@@ -65,6 +73,7 @@ class Bundle:
         self.pulls = StoredPulls(runner)
         self.suppressions = self.suppressions_of(runner)
         self.messages = StoredMessages(runner)
+        self.refused_requests = StoredRefusedRequests(runner)
         self.upkeep = StoredUpkeep(runner)
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:

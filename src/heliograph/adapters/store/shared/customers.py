@@ -1,7 +1,9 @@
 """`app.ports.Customers`: what customers ask about their messages, and change of those that are scheduled."""
 
+from dataclasses import replace
+
 from heliograph.adapters.store.shared.accounts import lock_account
-from heliograph.adapters.store.shared.ledger import refund
+from heliograph.adapters.store.shared.cancelling import cancel_waiting
 from heliograph.adapters.store.shared.messages import messages_of
 from heliograph.adapters.store.shared.replay import replayed
 from heliograph.adapters.store.shared.rows import message_of
@@ -11,6 +13,7 @@ from heliograph.app.configuration import Missing
 from heliograph.app.facts import Accept, Message
 from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled
 from heliograph.app.records import MessageRecord
+from heliograph.domain.allowance import Allowance
 from heliograph.domain.message import Trigger, before
 from heliograph.domain.receipt import Delivery
 
@@ -24,6 +27,14 @@ class StoredCustomers(Operations):
     def balance(self, account: int) -> Steps[int]:
         found = yield from first(Q.balance(account=account))
         return found[0] if found else 0
+
+    @read
+    def allowance(self, account: int) -> Steps[Allowance]:
+        found = yield from first(Q.allowance(account=account))
+        if found is None:
+            return Allowance()
+        ((waiting,),) = yield Q.waiting(account=account)
+        return replace(Allowance(*found), waiting=waiting)
 
     @glance
     def message(self, account: int, key: int, tail: int) -> Steps[Message | None]:
@@ -79,10 +90,7 @@ class StoredCustomers(Operations):
     @write
     def cancel(self, account: int, key: int, tail: int, now: int) -> Steps[list[Message]]:
         keys = yield from _still_scheduled(account, key, tail, now, Trigger.CANCEL)
-        yield Q.dequeue(keys=keys)
-        yield Q.cancel(keys=keys)
-        yield Q.end_cancelled(keys=keys, now=now)
-        yield from refund(account, keys, now, "cancelled")
+        yield from cancel_waiting(account, keys, Trigger.CANCEL, now, "cancelled")
         return (yield from messages_of(keys))
 
     @write

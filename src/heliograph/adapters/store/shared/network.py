@@ -5,9 +5,19 @@ from dataclasses import replace
 
 from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values, template_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, lookup, read, write
-from heliograph.app.configuration import Connector, Exists, Missing, NumberOwner, Price, Route, Tables
+from heliograph.app.configuration import (
+    Connector,
+    Exists,
+    Missing,
+    NumberOwner,
+    Price,
+    RegisteredSender,
+    Route,
+    Tables,
+)
 from heliograph.app.ports import ConnectorReport
 from heliograph.domain.numbers import InboundNumber
+from heliograph.domain.sender_state import SenderState
 
 
 class StoredNetwork(Operations):
@@ -24,6 +34,7 @@ class StoredNetwork(Operations):
         prices = yield Q.prices()
         numbers = yield Q.numbers()
         templates = yield Q.templates()
+        senders = yield Q.senders()
         return Tables(
             revision,
             [connector_of(row) for row in connectors],
@@ -32,6 +43,7 @@ class StoredNetwork(Operations):
             [InboundNumber(*row[:5]) for row in numbers],
             {row[2]: NumberOwner(row[2], row[6], bool(row[5]), bool(row[7]), *row[8:]) for row in numbers},
             [template_of(row) for row in templates],
+            [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
         )
 
     @write

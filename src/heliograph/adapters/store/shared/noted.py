@@ -27,7 +27,7 @@ class Noted:
             result = yield from operation()
             deed = self._describe(result)
             if deed is not None:
-                yield append(deed)
+                yield from append(deed)
             return result
 
         return await self._runner.run(mode, noted)

@@ -13,8 +13,11 @@ from heliograph.domain.receipt import Delivery
 
 class StoredNotices(Operations):
     @write
-    def claim(self, limit: int, now: int, node: int) -> Steps[list[Notice]]:
-        due = yield Q.claim_notices(limit=limit, now=now, node=node)
+    def claim(self, limit: int, now: int, node: int, accounts: Sequence[int] = ()) -> Steps[list[Notice]]:
+        if accounts:
+            due = yield Q.claim_notices_of(accounts=list(accounts), limit=limit, now=now, node=node)
+        else:
+            due = yield Q.claim_notices(limit=limit, now=now, node=node)
         if not due:
             return []
         keys = [key for (key,) in due]
@@ -30,6 +33,12 @@ class StoredNotices(Operations):
                 told.setdefault(row[-1], progress_notice_of(row))
             notices += told.values()
         return notices
+
+    @lookup
+    def accounts(self, beyond: int, limit: int) -> Steps[list[tuple[int, int]]]:
+        rows = yield Q.accounts_with_notices(beyond=beyond, limit=limit)
+        # between the two looks at an account somebody may have claimed its last row
+        return [(account, due) for account, due in rows if due is not None]
 
     @lookup
     def next_due(self) -> Steps[int | None]:

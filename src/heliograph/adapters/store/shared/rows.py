@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from sys import intern
 from typing import Any
 
@@ -11,6 +11,7 @@ import msgspec
 from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, MessageTemplate
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
+from heliograph.app.records import RefusalCount, RefusalQuery, RefusedRequest
 from heliograph.domain.opt_out import Wish
 
 MESSAGE_COLUMNS = (
@@ -20,9 +21,20 @@ MESSAGE_COLUMNS = (
 
 MESSAGE_WIDTH = 18
 
+TAKEN = "(SELECT count(*) FROM sent AS s WHERE s.key = m.key AND s.status = 0)"
+"""Number of a message's parts that operators took."""
+
+HIT_COLUMNS = f"{MESSAGE_COLUMNS}, f.state, f.err, {TAKEN}"
+
+HOUR_MS = 3_600_000
+
 _ACCOUNT = tuple(each.name for each in fields(Account))
 _CONNECTOR = tuple(each.name for each in fields(Connector))
 """Columns are called as the fields are."""
+
+ACCOUNT_NAME, ACCOUNT_SECRET = _ACCOUNT.index("name"), _ACCOUNT.index("signing_secret")
+CONNECTOR_NAME, CONNECTOR_SETTINGS = _CONNECTOR.index("name"), _CONNECTOR.index("settings")
+"""Places of columns in rows of accounts and connectors."""
 
 INBOUND_COLUMNS = (
     "i.account, i.connector, i.sender, i.recipient, i.content, i.octets, i.coding, i.at, i.keyword, i.parts, "
@@ -35,6 +47,8 @@ PART_COLUMNS = "connector, sender, recipient, reference, total, number, coding, 
 
 COLUMNS = {
     "message": MESSAGE_COLUMNS,
+    "hit": HIT_COLUMNS,
+    "taken": TAKEN,
     "account": ", ".join(f'"{name}"' for name in _ACCOUNT),
     "connector": ", ".join(f'"{name}"' for name in _CONNECTOR),
     "inbound": INBOUND_COLUMNS,
@@ -163,6 +177,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "enabled": bool,
     "networks": _texts,
     "senders": _texts,
+    "prefixes": _texts,
     "settings": json.loads,
 }
 
@@ -193,3 +208,20 @@ def report_of(row: Sequence[Any]) -> ConnectorReport:
     except msgspec.DecodeError:
         state = ConnectorState()
     return ConnectorReport(connector, node, state, at)
+
+
+def refusal_values(count: RefusalCount) -> dict[str, Any]:
+    return {**asdict(count), "reason": count.reason.value}
+
+
+def refused_values(request: RefusedRequest) -> dict[str, Any]:
+    return {**asdict(request), "reason": request.reason.value}
+
+
+def query_values(query: RefusalQuery) -> dict[str, Any]:
+    return {"since": query.since, "account": query.account or 0, "reason": query.reason or ""}
+
+
+def hours_values(query: RefusalQuery) -> dict[str, Any]:
+    """The same from the beginning of the query's first hour on."""
+    return {**query_values(query), "since": query.since // HOUR_MS * HOUR_MS}

@@ -18,8 +18,10 @@ from heliograph.domain.status import STATE_OF, MessageStatus
 _LATEST = (1 << 62, 1 << 62)
 """A place (time and key) after every message."""
 
-_FINALS = {MessageStatus.UNDER_WAY: 0, MessageStatus.DELIVERED: 1, MessageStatus.UNDELIVERED: 2}
-"""Number of the condition on the final, by status: 0 none, 1 DELIVRD, 2 another."""
+_FINALS = {
+    MessageStatus.DELIVERED: 1, MessageStatus.UNDELIVERED: 2, MessageStatus.SUBMITTED: 3, MessageStatus.PENDING: 4,
+}  # fmt: skip
+"""Number of the condition on final and parts, by status: 1 DELIVRD, 2 another; none, and 3 all taken, 4 not all."""
 
 
 class StoredMessages(Operations):
@@ -80,8 +82,8 @@ def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> 
         "account": search.account,
         "from": 0 if search.start is None else search.start,
         "to": _LATEST[0] if search.end is None else search.end,
-        "state": None if search.standing is None else STATE_OF[search.standing],
-        "final": None if search.standing is None else _FINALS.get(search.standing),
+        "state": None if search.status is None else STATE_OF[search.status],
+        "final": None if search.status is None else _FINALS.get(search.status),
         "limit": limit + 1,
     }
     page = yield Query(f"page_{rows}", values)
@@ -105,7 +107,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
     """
     time, key = _LATEST if search.before is None else search.before
     start = 0 if search.start is None else search.start
-    state = None if search.standing is None else STATE_OF[search.standing]
+    state = None if search.status is None else STATE_OF[search.status]
     if not search.by_acceptance:
         if search.end is not None and search.end < time:
             time, key = search.end, _LATEST[1]
@@ -119,7 +121,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
     if search.number:
         yield "by_key", max(earliest, indexed + 1), time, key
         yield "by_number", earliest, time, key
-    elif search.standing is MessageStatus.UNDELIVERED:
+    elif search.status is MessageStatus.UNDELIVERED:
         yield "undelivered", earliest, time, key
     else:
         # the states other than Sent have an index, which ends with the key

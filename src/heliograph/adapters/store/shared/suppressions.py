@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.accounts import lock_account
-from heliograph.adapters.store.shared.ledger import refund
+from heliograph.adapters.store.shared.cancelling import cancel_waiting
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, write
 from heliograph.app.configuration import Missing
+from heliograph.domain.message import Trigger
 from heliograph.domain.suppression import Suppression
 
 
@@ -53,12 +54,7 @@ def suppress(account: int, number: str, now: int, source: str) -> Steps[bool]:
         return False
     yield Q.note_suppressed(account=account)
     rows = yield Q.waiting_for(account=account, number=number)
-    keys = [key for (key,) in rows]
-    if keys:
-        yield Q.dequeue(keys=keys)
-        yield Q.withdraw(keys=keys)
-        yield Q.end_cancelled(keys=keys, now=now)
-        yield from refund(account, keys, now, "opted out")
+    yield from cancel_waiting(account, [key for (key,) in rows], Trigger.OPT_OUT, now, "opted out")
     return True
 
 

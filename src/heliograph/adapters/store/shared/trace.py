@@ -51,6 +51,7 @@ def callback_of(view: CallbackView) -> Steps[CallbackView | None]:
 
 
 def hit_of(row: Row) -> Hit:
-    """Reads MESSAGE_COLUMNS, then state and err of the final."""
-    state, err = row[MESSAGE_WIDTH:]
-    return Hit(message_of(row), None if state is None else Delivery(state), err or "")
+    """Reads HIT_COLUMNS: the message, state and err of its final, and how many of its parts operators took."""
+    state, err, taken = row[MESSAGE_WIDTH:]
+    message = message_of(row)
+    return Hit(message, None if state is None else Delivery(state), err or "", taken >= message.segments)

@@ -3,9 +3,22 @@
 import json
 
 from heliograph.adapters.store.shared.rows import ANY_KEY
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Steps, first, listing, lookup, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, first, listing, lookup, write
 from heliograph.app.configuration import Exists, Missing
-from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, UserRole
+from heliograph.app.ports import Unavailable
+from heliograph.app.records import (
+    AdminSession,
+    AdminToken,
+    AdminUser,
+    AuditEntry,
+    AuditHead,
+    AuditLink,
+    AuditQuery,
+    UserRole,
+)
+from heliograph.domain.audit_chain import details_text, entry_hash
+
+NO_HEAD = "the end of the audit log is gone from the table deed_head: nothing can be written behind it"
 
 
 class StoredUsers(Operations):
@@ -49,12 +62,17 @@ class StoredUsers(Operations):
             csrf=session.csrf,
             created=session.created,
             expires=session.expires,
+            used=session.used,
         )
 
     @lookup
     def session(self, digest: bytes, now: int) -> Steps[tuple[AdminSession, AdminUser] | None]:
         found = yield from first(Q.session(digest=digest, now=now))
-        return None if found is None else (AdminSession(*found[:5]), _user(found[5:]))
+        return None if found is None else (AdminSession(*found[:6]), _user(found[6:]))
+
+    @write
+    def use_session(self, digest: bytes, now: int) -> Steps[None]:
+        yield Q.use_session(digest=digest, now=now)
 
     @write
     def close_session(self, digest: bytes) -> Steps[None]:
@@ -71,6 +89,7 @@ class StoredTokens(Operations):
             scopes=json.dumps(token.scopes),
             created=token.created,
             revoked=token.revoked,
+            expires=token.expires,
         )
         if not added:
             raise Exists(f"there is a token {token.id} already")
@@ -94,7 +113,19 @@ class StoredTokens(Operations):
 class StoredAuditLog(Operations):
     @write
     def append(self, deed: AuditEntry) -> Steps[None]:
-        yield append(deed)
+        yield from append(deed)
+
+    @lookup
+    def head(self) -> Steps[AuditHead]:
+        found = yield from first(Q.deed_head())
+        if found is None:
+            raise Unavailable(NO_HEAD)
+        return AuditHead(*found)
+
+    @listing
+    def links(self, after: int, limit: int) -> Steps[list[AuditLink]]:
+        rows = yield Q.deed_links(after=after, limit=limit)
+        return [AuditLink(*row) for row in rows]
 
     @listing
     def find(self, query: AuditQuery) -> Steps[list[AuditEntry]]:
@@ -111,11 +142,20 @@ class StoredAuditLog(Operations):
         ]
 
 
-def append(deed: AuditEntry) -> Query:
-    details = json.dumps(deed.details, ensure_ascii=False)
-    return Q.append_deed(
-        at=deed.at, actor=deed.actor, action=deed.action, target=deed.target, details=details, address=deed.address
+def append(deed: AuditEntry) -> Steps[None]:
+    """Writes a line at the end of the log. Other writers wait for the commit, so it should be what a transaction does
+    last."""
+    taken = yield from first(Q.next_deed())
+    if taken is None:
+        raise Unavailable(NO_HEAD)
+    key, previous = taken
+    texts = (deed.actor, deed.action, deed.target, details_text(deed.details), deed.address)
+    chained = entry_hash(previous, key, deed.at, texts)
+    actor, action, target, details, address = texts
+    yield Q.append_deed(
+        key=key, at=deed.at, actor=actor, action=action, target=target, details=details, address=address, hash=chained
     )
+    yield Q.end_deeds(hash=chained)
 
 
 def _user(row: Row) -> AdminUser:
@@ -123,4 +163,4 @@ def _user(row: Row) -> AdminUser:
 
 
 def _token(row: Row) -> AdminToken:
-    return AdminToken(row[0], row[1], row[2], tuple(json.loads(row[3])), row[4], row[5])
+    return AdminToken(row[0], row[1], row[2], tuple(json.loads(row[3])), *row[4:])

@@ -20,7 +20,7 @@ def back_up(path: Path, target: Path) -> None:
         raise Unavailable(f"there is no store at {path}")
     half = target.with_name(f"{target.name}.part")
     half.unlink(missing_ok=True)
-    create_file(half)
+    create_file(half, new=True)
     try:
         _copy(path, half)
         half.rename(target)

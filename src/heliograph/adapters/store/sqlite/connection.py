@@ -23,10 +23,15 @@ _OURS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_R
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_INTERRUPT})
 
 
-def create_file(path: Path) -> None:
-    """Makes the file, readable by its owner alone (it holds operators' passwords), if it is not there."""
+def create_file(path: Path, *, new: bool = False) -> None:
+    """Makes the file, readable by its owner alone (it holds operators' passwords), if it is not there.
+
+    A `new` one is nobody else's file nor a link to one: raises FileExistsError where something is there.
+    """
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | (os.O_EXCL if new else 0), 0o600))
+    except FileExistsError:
+        raise
     except OSError as fault:
         raise Unavailable(f"{path} cannot be opened for writing: {fault.strerror}") from fault
 

@@ -25,7 +25,8 @@ def lengthen(db: sqlite3.Connection, path: Path) -> None:
     To be called within a transaction that writes, so that nobody appends to the log meanwhile. What is not a frame of
     the log's present round ends it for whoever reads it after a crash: zeros as well as the frames of earlier rounds.
     """
-    assert db.in_transaction
+    if not db.in_transaction:
+        raise RuntimeError("the log is lengthened within a transaction alone")
     with suppress(OSError):
         log = os.open(f"{path}-wal", os.O_WRONLY)
         try:

@@ -9,6 +9,7 @@ from typing import Any
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.withholding import fail_at_once, withhold
+from heliograph.adapters.store.sqlite.allowances import Allowances, is_queued
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
 from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.record_consents import record_consents, withdraw
@@ -70,7 +71,7 @@ AND NOT EXISTS (SELECT 1 FROM progress WHERE key = ?1 AND segment = ?2 AND state
 ON CONFLICT DO NOTHING
 """
 _OWE_PROGRESS = """
-INSERT INTO callback_retry (key, due, attempts, body, problem, "first") SELECT ?1, ?3, 0, x'', '', ?3
+INSERT INTO callback_retry (key, due, attempts, body, problem, "first", account) SELECT ?1, ?3, 0, x'', '', ?3, ?4
 WHERE NOT EXISTS (SELECT 1 FROM callback WHERE key = ?1) AND NOT EXISTS (SELECT 1 FROM final WHERE key = ?2)
 ON CONFLICT DO NOTHING
 """
@@ -79,8 +80,8 @@ _INSERT_EARLY = Insert("INSERT INTO early (connector, operator_id, destination, 
 _INSERT_AWAITING = Insert("INSERT INTO awaiting (connector, operator_id, key, segment)", 4, _ONCE)
 _INSERT_CALLBACK = Insert('INSERT INTO callback (key, "end", code, attempts, at)', 5, _ONCE)
 _RETRY_CALLBACK = Insert(
-    'INSERT INTO callback_retry (key, due, attempts, body, problem, "first", node)',
-    7,
+    'INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", node)',
+    8,
     """
     ON CONFLICT (key) DO UPDATE SET
         due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
@@ -89,7 +90,10 @@ _RETRY_CALLBACK = Insert(
 )
 _SET_MARK = Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT (name) DO UPDATE SET value = excluded.value")
 
-_ACCOUNT = "SELECT balance + credit_limit, suppressed FROM account WHERE id = ? AND suspended = 0"
+_ACCOUNT = """
+SELECT balance + credit_limit, suppressed, daily_messages | daily_spend | max_waiting
+FROM account WHERE id = ? AND suspended = 0
+"""
 _SUPPRESSED = """
 SELECT 1 FROM suppression
 WHERE account = ?1 AND digest = suppression_digest((SELECT key FROM suppression_key), ?1, ?2)
@@ -118,6 +122,7 @@ WHERE key = ? AND EXISTS (
 
 _attempt_row = attrgetter("key", "segment", "connector", "status", "at")
 _sent_row = attrgetter("key", "segment", "connector", "operator_id", "status", "at")
+_retry_row = attrgetter("key", "account", "due", "attempts", "body", "problem", "first")
 _awaiting_row = attrgetter("connector", "operator_id", "key", "segment")
 
 # sqlite3 binds a plain int six times as fast as an enum's or a bool, hence the `+` before those below.
@@ -264,7 +269,7 @@ class _AcceptedRows:
             self.finals += [(message.key, +Delivery.REJECTD, NO_CODE, accept.at, 0) for message in left_out]
         self.messages += map(_message_row, messages)
         for message in messages:
-            if (message.queued or message.state != State.SENT) and message.state != State.FAILED:
+            if is_queued(message) and message.state != State.FAILED:
                 self.queue.append(
                     (
                         message.key, message.account, message.destination, message.connector, message.time,
@@ -283,7 +288,8 @@ class _AcceptedRows:
 
 def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book) -> list[Ruling]:
     """Judges the requests in order, and inserts those that are accepted."""
-    rooms: dict[int, tuple[int, int] | None] = {}
+    rooms: dict[int, tuple[int, int, int] | None] = {}
+    allowances = Allowances(db)
     named: dict[tuple[int, str], Accept] = {}
     rows = _AcceptedRows()
     rulings: list[Ruling] = []
@@ -295,7 +301,7 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book
         if found is None:
             rulings.append(Ruling(accept, Verdict.SUSPENDED))
             continue
-        room, suppressed = found
+        room, suppressed, capped = found
         if accept.reference is not None:
             before = earlier(db, accept, named.get((account, accept.reference)))
             if before is not None:
@@ -309,16 +315,25 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book
             if len(withheld) == len(accept.messages):
                 rulings.append(Ruling(accept, Verdict.SUPPRESSED))
                 continue
-        if accept.total - saved > room:
+        cost = accept.total - saved
+        if cost > room:
             rulings.append(Ruling(accept, Verdict.TOO_LITTLE_CREDIT))
             continue
-        rooms[account] = room - (accept.total - saved), suppressed
-        book.change(account, saved - accept.total)
+        if capped and not accept.exempt:
+            number = len(accept.messages) - len(withheld)
+            overrun = allowances.verdict(accept, number, cost)
+            if overrun is not None:
+                rulings.append(Ruling(accept, overrun))
+                continue
+            allowances.use(accept, number, cost)
+        rooms[account] = room - cost, suppressed, capped
+        book.change(account, -cost)
         rows.add(accept, withheld, saved)
         if accept.reference is not None:
             named[account, accept.reference] = accept
         rulings.append(Ruling(accept, Verdict.ACCEPTED, None, withheld))
     rows.write(db)
+    allowances.close()
     return rulings
 
 
@@ -345,7 +360,11 @@ def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
     _INSERT_PART(db, list(map(_part_row, facts.parts)))
     if facts.progress:
         db.executemany(_INSERT_PROGRESS, [(*_part_row(each), MOST_PROGRESS) for each in facts.progress])
-        owed = [(notice_key_of(each.key, each.state), each.key, each.at) for each in facts.progress if each.owed]
+        owed = [
+            (notice_key_of(each.key, each.state), each.key, each.at, each.account)
+            for each in facts.progress
+            if each.owed
+        ]
         db.executemany(_OWE_PROGRESS, owed)
 
 
@@ -390,10 +409,5 @@ def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
         if ended:
             db.executemany(_KEEP_RETRY, ended)
     if facts.callback_retries:
-        _RETRY_CALLBACK(
-            db,
-            [
-                (each.key, each.due, each.attempts, each.body, each.problem, each.first, node if each.held else None)
-                for each in facts.callback_retries
-            ],
-        )
+        rows = [(*_retry_row(each), node if each.held else None) for each in facts.callback_retries]
+        _RETRY_CALLBACK(db, rows)

@@ -18,7 +18,7 @@ CREATE TABLE account (
     credit_limit     INTEGER NOT NULL,         -- how far below 0 the balance may go
     suspended        INTEGER NOT NULL,
     list_interval    REAL,                     -- seconds between two lists; NULL: as configured
-    rate             REAL NOT NULL,            -- requests a second; 0: as many as come
+    rate             REAL NOT NULL,            -- messages a second; 0: as many as come
     callback_url     TEXT NOT NULL,            -- '' where requests name their own, or none
     callback_format  TEXT NOT NULL,
     content_decoding TEXT NOT NULL,
@@ -30,6 +30,16 @@ CREATE TABLE account (
     stop_text        TEXT NOT NULL,            -- confirms a STOP; '': nothing does
     help_text        TEXT NOT NULL,            -- answers HELP
     smart            TEXT NOT NULL,            -- off, on: whether typographic signs may be replaced
+    request_rate     REAL NOT NULL,            -- requests a second; 0: as many as come
+    request_burst    INTEGER NOT NULL,         -- requests at once; 0: a second's worth
+    daily_messages   INTEGER NOT NULL,         -- messages a day; 0: as many as come
+    daily_spend      INTEGER NOT NULL,         -- charges a day; 0: as far as the balance goes
+    max_waiting      INTEGER NOT NULL,         -- messages in the queue at once; 0: as many as come
+    prefixes         TEXT NOT NULL,            -- JSON array: where it may send to; empty: anywhere
+    used_until       INTEGER NOT NULL DEFAULT 0,  -- the end of the day that the next two are of
+    used_messages    INTEGER NOT NULL DEFAULT 0,
+    used_spend       INTEGER NOT NULL DEFAULT 0,
+    used_waiting     INTEGER NOT NULL DEFAULT 0,  -- no fewer than wait in the queue
     suppressed       INTEGER NOT NULL DEFAULT 0,  -- 1: it has suppressions
     created          INTEGER NOT NULL,
     balance          INTEGER NOT NULL DEFAULT 0,
@@ -42,6 +52,8 @@ CREATE TABLE api_key (
     digest  BLOB NOT NULL,
     created INTEGER NOT NULL,
     revoked INTEGER,
+    expires INTEGER,
+    used    INTEGER,                           -- when it was used, at most an hour before the last time
     PRIMARY KEY (account, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -112,6 +124,16 @@ CREATE TABLE template (
     tlvs    TEXT NOT NULL                      -- JSON object: values by name
 ) STRICT;
 
+-- Sender IDs of accounts that have a registry: only approved ones may be used.
+CREATE TABLE sender (
+    account INTEGER NOT NULL,
+    sender  TEXT NOT NULL,
+    state   TEXT NOT NULL,                     -- domain.sender_state.SenderState
+    since   INTEGER NOT NULL,
+    note    TEXT NOT NULL,
+    PRIMARY KEY (account, sender)
+) STRICT, WITHOUT ROWID;
+
 -- Numbers that an account must not send to. The digest is there even where the number was erased.
 CREATE TABLE suppression (
     account INTEGER NOT NULL,
@@ -128,6 +150,36 @@ CREATE INDEX suppression_since ON suppression (since);
 -- The key of the digests, made once for good.
 CREATE TABLE suppression_key (key BLOB NOT NULL) STRICT;
 INSERT INTO suppression_key (key) VALUES (randomblob(32));
+
+-- Requests of customers that were refused: how many within the hour that begins at `hour`.
+CREATE TABLE refusal_count (
+    account  INTEGER NOT NULL,
+    reason   TEXT NOT NULL,                    -- domain.error.Reason
+    hour     INTEGER NOT NULL,
+    requests INTEGER NOT NULL,
+    latest   INTEGER NOT NULL,
+    PRIMARY KEY (account, reason, hour)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX refusal_count_hour ON refusal_count (hour);
+
+-- The last of each account and reason; app.observing.refusals.KEPT of them.
+CREATE TABLE refused_request (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    account    INTEGER NOT NULL,
+    reason     TEXT NOT NULL,
+    at         INTEGER NOT NULL,
+    status     INTEGER NOT NULL,
+    method     TEXT NOT NULL,
+    path       TEXT NOT NULL,
+    field      TEXT NOT NULL,                  -- '' where none was at fault
+    message    TEXT NOT NULL,
+    address    TEXT NOT NULL,
+    request_id TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX refused_request_kind ON refused_request (account, reason, id);
+CREATE INDEX refused_request_at ON refused_request (at);
 
 -- Each change of the tables above that a running gateway has to hear of counts one up.
 CREATE TABLE revision (value INTEGER NOT NULL) STRICT;
@@ -381,6 +433,7 @@ CREATE INDEX early_operator_id ON early (connector, operator_id);
 -- Callbacks to be made again. One that ended undelivered keeps its row, so that a replay sends the same octets.
 CREATE TABLE callback_retry (
     key      INTEGER PRIMARY KEY,
+    account  INTEGER NOT NULL,
     due      INTEGER,                          -- NULL: it has ended
     attempts INTEGER NOT NULL,
     body     BLOB NOT NULL,                    -- '' before the first attempt
@@ -390,6 +443,7 @@ CREATE TABLE callback_retry (
 ) STRICT;
 
 CREATE INDEX callback_retry_due ON callback_retry (due) WHERE node IS NULL AND due IS NOT NULL;
+CREATE INDEX callback_retry_account ON callback_retry (account, due) WHERE node IS NULL AND due IS NOT NULL;
 
 CREATE TABLE mark (
     name  TEXT PRIMARY KEY,                    -- app.marks
@@ -410,7 +464,8 @@ CREATE TABLE admin_session (
     user    TEXT NOT NULL,
     csrf    TEXT NOT NULL,
     created INTEGER NOT NULL,
-    expires INTEGER NOT NULL
+    expires INTEGER NOT NULL,
+    used    INTEGER NOT NULL                   -- when the user last did something, within a minute
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE admin_token (
@@ -419,19 +474,57 @@ CREATE TABLE admin_token (
     digest  BLOB NOT NULL UNIQUE,
     scopes  TEXT NOT NULL,                     -- JSON array
     created INTEGER NOT NULL,
-    revoked INTEGER
+    revoked INTEGER,
+    expires INTEGER,
+    used    INTEGER                            -- as of api_key
 ) STRICT, WITHOUT ROWID;
 
--- The audit log.
+-- Failures to sign in, so many of a name at a node within about a second. `name` is a keyed hash of who failed or of
+-- where (app.sending.failure_register); rows stay for some minutes.
+CREATE TABLE sign_in_failure (
+    at       INTEGER NOT NULL,
+    node     INTEGER NOT NULL,
+    door     TEXT NOT NULL,
+    name     BLOB NOT NULL,
+    failures INTEGER NOT NULL,
+    PRIMARY KEY (at, node, door, name)
+) STRICT, WITHOUT ROWID;
+
+-- Places that somebody signed in from, hashed likewise.
+CREATE TABLE sign_in_place (
+    door TEXT NOT NULL,
+    name BLOB NOT NULL,
+    at   INTEGER NOT NULL,
+    PRIMARY KEY (door, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_in_place_at ON sign_in_place (at);
+
+-- The key of these hashes: one row, made by the first start.
+CREATE TABLE sign_in_key (
+    id  INTEGER PRIMARY KEY CHECK (id = 1),
+    key BLOB NOT NULL
+) STRICT;
+
+-- The audit log. Keys have no gaps; `hash` is SHA-256 over the hash before and the line (domain.audit_chain).
 CREATE TABLE deed (
-    key     INTEGER PRIMARY KEY AUTOINCREMENT,
+    key     INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL,
     actor   TEXT NOT NULL,
     action  TEXT NOT NULL,
     target  TEXT NOT NULL,
     details TEXT NOT NULL,                     -- JSON object
-    address TEXT NOT NULL
+    address TEXT NOT NULL,
+    hash    BLOB NOT NULL
 ) STRICT;
+
+-- Its end: one row.
+CREATE TABLE deed_head (
+    id   INTEGER PRIMARY KEY CHECK (id = 1),
+    key  INTEGER NOT NULL,                     -- of the last line, 0 for none
+    hash BLOB NOT NULL
+) STRICT;
+
+INSERT INTO deed_head (id, key, hash) VALUES (1, 0, zeroblob(32));
 
 CREATE TRIGGER deed_stays BEFORE UPDATE ON deed BEGIN
     SELECT raise(ABORT, 'the audit log is only ever added to');

@@ -6,13 +6,13 @@ WHERE :account::bigint IS NULL OR a.id = :account
 ORDER BY r.key DESC;
 
 -- hits_of_references: The messages of an account's requests that gave one of these references.
-SELECT {message}, f.state, f.err FROM reference AS r JOIN message AS m ON m.key = r.key
+SELECT {hit} FROM reference AS r JOIN message AS m ON m.key = r.key
 LEFT JOIN final AS f ON f.key = m.key
 WHERE r.account = :account AND r.reference = ANY (:references) AND NOT r.batch ORDER BY m.key;
 
 -- page: Those of the rows within the effort that the rest of the search fits: one by one, in their order, until the page
 -- is full. (OFFSET 0 keeps the planner from joining all of them first, and from turning the joins round.)
-SELECT {message}, f.state, f.err
+SELECT {hit}
 FROM ({rows} LIMIT :effort) AS looked
 JOIN LATERAL (SELECT * FROM message WHERE key = looked.key OFFSET 0) AS m ON true
 LEFT JOIN LATERAL (SELECT state, err FROM final WHERE key = looked.key OFFSET 0) AS f ON true
@@ -20,8 +20,10 @@ WHERE (:number::text = '' OR starts_with(m.destination, :number))
   AND (:account::bigint IS NULL OR m.account = :account AND m.time >= :from AND m.time <= :to)
   AND (:state::smallint IS NULL OR m.state = :state)
   AND (:final::smallint IS NULL OR CASE :final
-       WHEN 0 THEN f.state IS NULL
-       WHEN 1 THEN f.state = {Delivery.DELIVRD} ELSE f.state <> {Delivery.DELIVRD} END)
+       WHEN 1 THEN f.state = {Delivery.DELIVRD}
+       WHEN 2 THEN f.state <> {Delivery.DELIVRD}
+       WHEN 3 THEN f.state IS NULL AND {taken} >= m.segments
+       ELSE f.state IS NULL AND {taken} < m.segments END)
 ORDER BY {order} LIMIT :limit;
 
 -- rows_by_number: Messages to a number, or to those that begin so, block by block, newest first.

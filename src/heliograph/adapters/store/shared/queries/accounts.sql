@@ -2,11 +2,13 @@
 INSERT INTO account (
     name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate,
     callback_url, callback_format, content_decoding, networks, senders, created, inbound_url,
-    inbound_reply, opt_out, stop_text, help_text, smart
+    inbound_reply, opt_out, stop_text, help_text, smart, request_rate, request_burst, daily_messages, daily_spend,
+    max_waiting, prefixes
 ) VALUES (
     :name, :password_hash, :signing_secret, :timezone, :plan, :credit_limit, :suspended, :list_interval, :rate,
     :callback_url, :callback_format, :content_decoding, :networks, :senders, :created, :inbound_url,
-    :inbound_reply, :opt_out, :stop_text, :help_text, :smart
+    :inbound_reply, :opt_out, :stop_text, :help_text, :smart, :request_rate, :request_burst, :daily_messages,
+    :daily_spend, :max_waiting, :prefixes
 ) ON CONFLICT (name) DO NOTHING RETURNING id;
 
 -- update_account: Changes all of an account that may be changed.
@@ -15,7 +17,9 @@ UPDATE account SET
     credit_limit = :credit_limit, suspended = :suspended, list_interval = :list_interval, rate = :rate,
     callback_url = :callback_url, callback_format = :callback_format, content_decoding = :content_decoding,
     networks = :networks, senders = :senders, inbound_url = :inbound_url, inbound_reply = :inbound_reply,
-    opt_out = :opt_out, stop_text = :stop_text, help_text = :help_text, smart = :smart
+    opt_out = :opt_out, stop_text = :stop_text, help_text = :help_text, smart = :smart, request_rate = :request_rate,
+    request_burst = :request_burst, daily_messages = :daily_messages, daily_spend = :daily_spend,
+    max_waiting = :max_waiting, prefixes = :prefixes
 WHERE id = :id;
 
 -- account_by_id: An account.
@@ -26,6 +30,9 @@ SELECT {account} FROM account WHERE name = :name;
 
 -- accounts: Every account with its balance, by name.
 SELECT {account}, balance FROM account ORDER BY name {bytewise};
+
+-- accounts_without_credit: Accounts that are not suspended and can pay for nothing more.
+SELECT name FROM account WHERE balance + credit_limit <= 0 AND NOT suspended ORDER BY name {bytewise} LIMIT :limit;
 
 -- lock_account: The balance of an account, which nobody else changes until the transaction ends.
 SELECT balance FROM account WHERE id = :account;
@@ -67,10 +74,11 @@ WHERE kind <> {EntryKind.TOP_UP}
 GROUP BY span ORDER BY span;
 
 -- keys: The keys of an account, revoked ones included.
-SELECT id, account, digest, created, revoked FROM api_key WHERE account = :account ORDER BY created, id {bytewise};
+SELECT id, account, digest, created, revoked, expires, used FROM api_key WHERE account = :account ORDER BY created, id {bytewise};
 
 -- add_key: A new key; no row where one of its id is there.
-INSERT INTO api_key (account, id, digest, created, revoked) VALUES (:account, :id, :digest, :created, :revoked)
+INSERT INTO api_key (account, id, digest, created, revoked, expires)
+VALUES (:account, :id, :digest, :created, :revoked, :expires)
 ON CONFLICT DO NOTHING RETURNING 1;
 
 -- revoke_key: Revokes a key that is not revoked.

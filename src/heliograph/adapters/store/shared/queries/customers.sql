@@ -1,6 +1,13 @@
 -- balance: The balance of an account.
 SELECT balance FROM account WHERE id = :account;
 
+-- allowance: The limits of an account on a day and on what waits, and what is used of them.
+SELECT daily_messages, daily_spend, max_waiting, used_until, used_messages, used_spend, used_waiting
+FROM account WHERE id = :account;
+
+-- waiting: How many messages of an account wait in the queue.
+SELECT count(*) FROM queue WHERE account = :account AND node IS NULL;
+
 -- message: A message of an account.
 SELECT {message} FROM message AS m WHERE m.key = :key AND m.account = :account AND m.tail = :tail;
 

@@ -90,3 +90,16 @@ ON CONFLICT (connector, node) DO UPDATE SET state = excluded.state, at = exclude
 
 -- link_states: The latest reports of all nodes.
 SELECT connector, node, state, at FROM link_state ORDER BY connector, node;
+
+-- senders: The registries of all accounts.
+SELECT account, sender, state, since, note FROM sender ORDER BY account, sender {bytewise};
+
+-- sender_known: Whether an account's registry has a sender.
+SELECT 1 FROM sender WHERE account = :account AND sender = :sender;
+
+-- put_sender: A sender of a registry, new or changed.
+INSERT INTO sender (account, sender, state, since, note) VALUES (:account, :sender, :state, :since, :note)
+ON CONFLICT (account, sender) DO UPDATE SET state = excluded.state, since = excluded.since, note = excluded.note;
+
+-- remove_sender: Removes a sender from a registry.
+DELETE FROM sender WHERE account = :account AND sender = :sender RETURNING 1;

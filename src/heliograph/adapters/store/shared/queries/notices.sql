@@ -22,6 +22,19 @@ ORDER BY r.due, r.key, p.at, p.segment;
 -- next_notice_due: The earliest due time of a notice that nobody has claimed.
 SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL;
 
+-- accounts_with_notices: Accounts that have notices which nobody has claimed, with the earliest due time of each. Each is
+-- found by a jump in the index, however many notices it has.
+WITH RECURSIVE holder (account) AS (
+    SELECT min(account) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL AND account > :beyond
+    UNION ALL
+    SELECT (
+        SELECT min(account) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL AND account > holder.account
+    ) FROM holder WHERE holder.account IS NOT NULL
+)
+SELECT account,
+    (SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL AND account = holder.account)
+FROM holder WHERE account IS NOT NULL LIMIT :limit;
+
 -- undo_ends: Deletes the ends of some notices, which are owed again.
 DELETE FROM callback WHERE key {among(keys)};
 
@@ -37,7 +50,7 @@ ORDER BY c.key DESC LIMIT :limit;
 
 -- give_up: Ends some notices, as given up.
 INSERT INTO callback (key, "end", code, attempts, at)
-SELECT key, {CallbackEnd.GIVEN_UP}, 0, attempts, :now FROM callback_retry WHERE key {among(keys)}
+SELECT key, {CallbackEnd.FAILED}, 0, attempts, :now FROM callback_retry WHERE key {among(keys)}
 ON CONFLICT DO NOTHING;
 
 -- keep_without_due: Clears the due time of ended notices, whose bodies are kept for a replay.

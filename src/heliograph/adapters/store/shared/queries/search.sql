@@ -1,15 +1,15 @@
 -- hit: A message with its final.
-SELECT {message}, f.state, f.err FROM message AS m LEFT JOIN final AS f ON f.key = m.key WHERE m.key = :key;
+SELECT {hit} FROM message AS m LEFT JOIN final AS f ON f.key = m.key WHERE m.key = :key;
 
 -- hit_of_id: The message of an id, with its final.
-SELECT {message}, f.state, f.err FROM message AS m LEFT JOIN final AS f ON f.key = m.key
+SELECT {hit} FROM message AS m LEFT JOIN final AS f ON f.key = m.key
 WHERE m.key = :key AND m.tail = :tail;
 
 -- batch_of_id: The last key of the batch of an id.
 SELECT last_key FROM batch WHERE key = :key AND tail = :tail;
 
 -- hits_of_batch: Messages of a batch, in their order.
-SELECT {message}, f.state, f.err FROM message AS m LEFT JOIN final AS f ON f.key = m.key
+SELECT {hit} FROM message AS m LEFT JOIN final AS f ON f.key = m.key
 WHERE m.key > :key AND m.key <= :last_key AND m.batch = :key ORDER BY m.key LIMIT :limit;
 
 -- submissions_of: The submissions of a message's parts.

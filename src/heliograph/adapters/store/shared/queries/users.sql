@@ -21,33 +21,48 @@ DELETE FROM admin_session WHERE {user_column} = :name;
 DELETE FROM admin_session WHERE expires <= :now;
 
 -- add_session: A new session.
-INSERT INTO admin_session (digest, {user_column}, csrf, created, expires)
-VALUES (:digest, :user, :csrf, :created, :expires);
+INSERT INTO admin_session (digest, {user_column}, csrf, created, expires, used)
+VALUES (:digest, :user, :csrf, :created, :expires, :used);
 
 -- session: A session that has not expired, with its user.
-SELECT s.digest, s.{user_column}, s.csrf, s.created, s.expires, u.name, u.password_hash, u.role, u.created
+SELECT s.digest, s.{user_column}, s.csrf, s.created, s.expires, s.used, u.name, u.password_hash, u.role, u.created
 FROM admin_session AS s JOIN admin_user AS u ON u.name = s.{user_column}
 WHERE s.digest = :digest AND s.expires > :now;
+
+-- use_session: Notes when somebody last did something in a session.
+UPDATE admin_session SET used = :now WHERE digest = :digest AND used < :now;
 
 -- close_session: Ends a session.
 DELETE FROM admin_session WHERE digest = :digest;
 
 -- add_token: A new token; no row where one of the id is there.
-INSERT INTO admin_token (id, name, digest, scopes, created, revoked)
-VALUES (:id, :name, :digest, :scopes, :created, :revoked) ON CONFLICT DO NOTHING RETURNING 1;
+INSERT INTO admin_token (id, name, digest, scopes, created, revoked, expires)
+VALUES (:id, :name, :digest, :scopes, :created, :revoked, :expires) ON CONFLICT DO NOTHING RETURNING 1;
 
 -- tokens: All of them in the order of their making, revoked ones included.
-SELECT id, name, digest, scopes, created, revoked FROM admin_token ORDER BY created, id {bytewise};
+SELECT id, name, digest, scopes, created, revoked, expires, used FROM admin_token ORDER BY created, id {bytewise};
 
 -- token: The token of a digest, unless it is revoked.
-SELECT id, name, digest, scopes, created, revoked FROM admin_token WHERE digest = :digest AND revoked IS NULL;
+SELECT id, name, digest, scopes, created, revoked, expires, used FROM admin_token WHERE digest = :digest AND revoked IS NULL;
 
 -- revoke_token: Revokes a token that is not revoked.
 UPDATE admin_token SET revoked = :now WHERE id = :token AND revoked IS NULL RETURNING 1;
 
+-- next_deed: Takes the next key, and locks out other writers until the commit; the hash is that of the line before.
+UPDATE deed_head SET key = key + 1 RETURNING key, hash;
+
 -- append_deed: A line; nothing ever changes or deletes one.
-INSERT INTO deed (at, actor, action, target, details, address)
-VALUES (:at, :actor, :action, :target, :details, :address);
+INSERT INTO deed (key, at, actor, action, target, details, address, hash)
+VALUES (:key, :at, :actor, :action, :target, :details, :address, :hash);
+
+-- end_deeds: Makes the line that was written last the end of the log.
+UPDATE deed_head SET hash = :hash;
+
+-- deed_head: The end of the log.
+SELECT key, hash FROM deed_head;
+
+-- deed_links: Lines after a key, the oldest first, as they are kept.
+SELECT key, at, actor, action, target, details, address, hash FROM deed WHERE key > :after ORDER BY key LIMIT :limit;
 
 -- deeds: The newest lines before a key, of an actor, of actions that begin so, of a target; '' is any.
 SELECT at, actor, action, target, details, address, key FROM deed

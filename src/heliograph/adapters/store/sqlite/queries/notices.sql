@@ -7,15 +7,27 @@ UPDATE callback_retry SET node = :node WHERE key IN (
     ORDER BY r.due, r.key LIMIT :limit
 ) RETURNING key;
 
+-- claim_notices_of: Claims the notices of some accounts that are due, so many of each, each one's oldest first.
+UPDATE callback_retry SET node = :node WHERE key IN (
+    SELECT c.key FROM json_each(:accounts) AS a CROSS JOIN callback_retry AS c ON c.key IN (
+        SELECT r.key FROM callback_retry AS r
+        LEFT JOIN final AS f ON f.key = r.key
+        WHERE r.node IS NULL AND r.account = a.value AND r.due IS NOT NULL AND r.due <= :now
+          AND (r.key < 0 OR f.state IS NOT NULL OR EXISTS (SELECT 1 FROM inbound AS i WHERE i.key = r.key))
+        ORDER BY r.due, r.key LIMIT :limit
+    )
+) RETURNING key;
+
 -- ended_keys: Notices that ended undelivered: a message's, an account's, or all.
 SELECT c.key FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)} LEFT JOIN inbound AS i ON i.key = c.key
 WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account IS NULL OR coalesce(m.account, i.account) = :account)
   AND (:key IS NULL OR c.key = :key);
 
 -- owe_again: Owes some notices from now on.
-INSERT INTO callback_retry (key, due, attempts, body, problem, "first")
-SELECT value, :now, 0, x'', '', :now FROM json_each(:keys) WHERE true
-ON CONFLICT (key) DO UPDATE SET due = :now, attempts = 0, "first" = :now, node = NULL;
+INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")
+SELECT k.value, coalesce(m.account, i.account), :now, 0, x'', '', :now FROM json_each(:keys) AS k
+LEFT JOIN message AS m ON m.key = {subject(k.value)} LEFT JOIN inbound AS i ON i.key = k.value WHERE true
+ON CONFLICT (key) DO UPDATE SET account = excluded.account, due = :now, attempts = 0, "first" = :now, node = NULL;
 
 -- owed_notices: Notices that nobody has claimed, in the order in which they are due.
 SELECT r.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account), coalesce(m.callback_url, a.inbound_url),

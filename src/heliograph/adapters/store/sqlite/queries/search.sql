@@ -6,13 +6,13 @@ WHERE :account IS NULL OR a.id = :account
 ORDER BY r.key DESC;
 
 -- hits_of_references: The messages of an account's requests that gave one of these references.
-SELECT {message}, f.state, f.err FROM json_each(:references) AS wanted
+SELECT {hit} FROM json_each(:references) AS wanted
 CROSS JOIN reference AS r ON r.account = :account AND r.reference = wanted.value
 CROSS JOIN message AS m ON m.key = r.key LEFT JOIN final AS f ON f.key = m.key
 WHERE r.batch = 0 ORDER BY m.key;
 
 -- page: The rows within the effort that fit the rest of the search.
-SELECT {message}, f.state, f.err
+SELECT {hit}
 FROM (SELECT time, key FROM ({rows}) LIMIT :effort) AS looked
 CROSS JOIN message AS m ON m.key = looked.key
 LEFT JOIN final AS f ON f.key = m.key
@@ -20,14 +20,17 @@ WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
   AND (:account IS NULL OR m.account = :account AND m.time >= :from AND m.time <= :to)
   AND (:state IS NULL OR m.state = :state)
   AND (:final IS NULL OR CASE :final
-       WHEN 0 THEN f.state IS NULL
-       WHEN 1 THEN f.state = {Delivery.DELIVRD} ELSE f.state <> {Delivery.DELIVRD} END)
+       WHEN 1 THEN f.state = {Delivery.DELIVRD}
+       WHEN 2 THEN f.state <> {Delivery.DELIVRD}
+       WHEN 3 THEN f.state IS NULL AND {taken} >= m.segments
+       ELSE f.state IS NULL AND {taken} < m.segments END)
 LIMIT :limit;
 
--- rows_by_number: Messages to a number, or to those that begin so, block by block, newest first.
+-- rows_by_number: Messages to a number, or to those that begin so, block by block, newest first. The sum keeps the planner
+-- from the index by which old blocks are found: its order is another, and everything found would have to be sorted.
 SELECT 0 AS time, n.key FROM number_block AS b
 CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :number AND n.number < :number || ':'
-WHERE b.last_key >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
+WHERE b.last_key + 0 >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
 ORDER BY b.block DESC, n.key DESC;
 
 -- rows_of_account: All messages of an account, by when they are sent. Each part is read in the order of its index.

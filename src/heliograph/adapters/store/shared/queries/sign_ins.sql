@@ -1,0 +1,41 @@
+-- put_sign_in_key: The key that names are hashed with, unless there is one.
+INSERT INTO sign_in_key (id, key) VALUES (1, :key) ON CONFLICT (id) DO NOTHING;
+
+-- sign_in_key: That key.
+SELECT key FROM sign_in_key;
+
+-- add_sign_in_failure: Failures of one name at one node within about a second.
+INSERT INTO sign_in_failure (at, node, door, name, failures) VALUES (:at, :node, :door, :name, :failures);
+
+-- add_sign_in_place: Makes a place known, from its time on.
+INSERT INTO sign_in_place (door, name, at) VALUES (:door, :name, :at)
+ON CONFLICT (door, name) DO UPDATE SET at = excluded.at;
+
+-- sign_in_failures: Failures from a time on, but those of one node, the newest first.
+SELECT door, name, node, at, failures FROM sign_in_failure
+WHERE at >= :since AND node <> :but ORDER BY at DESC, node, door, name LIMIT :limit;
+
+-- sign_in_places: Places that are known, the newest first.
+SELECT door, name, at FROM sign_in_place ORDER BY at DESC, door, name LIMIT :limit;
+
+-- forget_sign_in_failures: Deletes failures before a time.
+DELETE FROM sign_in_failure WHERE (at, node, door, name) IN (
+    SELECT at, node, door, name FROM sign_in_failure WHERE at < :before ORDER BY at LIMIT :limit
+) RETURNING 1;
+
+-- forget_sign_in_places: Deletes places that were known last before a time.
+DELETE FROM sign_in_place WHERE (door, name) IN (
+    SELECT door, name FROM sign_in_place WHERE at < :before ORDER BY at LIMIT :limit
+) RETURNING 1;
+
+-- rehash_account: Replaces the hash of an account's password unless it has changed.
+UPDATE account SET password_hash = :hashed WHERE id = :account AND password_hash = :was;
+
+-- rehash_user: Replaces the hash of a user's password unless it has changed.
+UPDATE admin_user SET password_hash = :hashed WHERE name = :name AND password_hash = :was;
+
+-- use_key: Notes a use of an API key.
+UPDATE api_key SET used = :at WHERE account = :account AND id = :key AND (used IS NULL OR used < :at);
+
+-- use_token: Notes a use of an admin token.
+UPDATE admin_token SET used = :at WHERE id = :key AND (used IS NULL OR used < :at);

@@ -1,0 +1,223 @@
+"""The capacity that all accounts share, and how it is shared out: connections, places in line, receivers and addresses.
+
+Nobody takes all of anything. An account gets at most a fixed part of what is still free, so that some is always left
+for the next. Connections to receivers that have not answered of late are half of all at most, so that receivers that
+answer find some whatever others do. Where there is none left, accounts get the next ones in turn.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from heliograph.adapters.webhook.dial import Dialer
+from heliograph.adapters.webhook.guard import IPAddress
+from heliograph.adapters.webhook.settings import WebhookLimits
+from heliograph.app.webhook_job import TryResult
+
+PART: Final = 4
+"""The part of the free connections and receivers that one account may have: a quarter."""
+
+PROBATION: Final = 4
+"""The most connections to an origin that has not answered of late."""
+
+
+class StarvedOrigin(Protocol):
+    """An origin that would open a connection if there were room."""
+
+    @property
+    def hungry(self) -> bool:
+        """Whether a connection would still be of use."""
+
+    def pump(self) -> None:
+        """Opens connections, as far as there is room."""
+
+
+class AccountLoad:
+    """The part of the capacity that one account uses."""
+
+    __slots__ = ("account", "connections", "starved", "unproven", "waiting")
+
+    def __init__(self, account: int) -> None:
+        self.account = account
+        self.connections = 0
+        """Connections that are open or being opened."""
+        self.unproven = 0
+        """Connections to origins that have not answered of late."""
+        self.waiting = 0
+        """Jobs in line."""
+        self.starved: dict[StarvedOrigin, None] = {}
+        """Origins that would open a connection if there were room, in the order they asked."""
+
+
+class AddressLoad:
+    """The connections to one address: all of them, and those of each account."""
+
+    __slots__ = ("by_account", "connections")
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.by_account: dict[int, int] = {}
+
+
+class SharedCapacity:
+    """The limits, how much of them is used, and where results go."""
+
+    def __init__(self, limits: WebhookLimits, dialer: Dialer, deliver: Callable[[TryResult], None]) -> None:
+        self.limits = limits
+        self.dialer = dialer
+        self.deliver = deliver
+        self.connections = 0
+        """Connections that are open or being opened."""
+        self.unproven = 0
+        """Connections to origins that have not answered of late."""
+        self.waiting = 0
+        """Jobs in line."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Connections being opened."""
+        self._most_unproven = (limits.connections + 1) // 2
+        self._starved: dict[int, AccountLoad] = {}
+        """Accounts with starved origins, the one whose turn is next first."""
+        self._addresses: dict[IPAddress, AddressLoad] = {}
+
+    # --- connections
+
+    def connection_room(self, load: AccountLoad) -> int:
+        """Returns how many more connections the account may have: fewer, the fewer are free."""
+        return (self.limits.connections - self.connections + PART - 1) // PART - load.connections
+
+    def unproven_room(self, load: AccountLoad) -> int:
+        """Returns how many more connections the account may have to origins that have not answered of late."""
+        return (self._most_unproven - self.unproven + PART - 1) // PART - load.unproven
+
+    def origin_share(self, load: AccountLoad, *, proven: bool) -> int:
+        """Returns how many connections one origin of the account may have; 0 where the account has no room."""
+        room = self.connection_room(load)
+        if room <= 0:
+            return 0
+        share = min(self.limits.connections_per_origin, (room + 1) // 2)
+        if not proven:
+            share = min(share, PROBATION, max(0, self.unproven_room(load) + PART - 1) // PART)
+        return share
+
+    def line_share(self, load: AccountLoad) -> int:
+        """Returns how many jobs may wait for one origin of the account."""
+        limits = self.limits
+        room = (limits.waiting - self.waiting + 1) // 2 - load.waiting
+        return min(limits.waiting_per_origin, (room + 1) // 2)
+
+    def hold(self, load: AccountLoad, count: int, *, proven: bool) -> None:
+        """Counts so many connections more, or fewer."""
+        self.connections += count
+        load.connections += count
+        if not proven:
+            self.judge(load, count)
+
+    def judge(self, load: AccountLoad, count: int) -> None:
+        """Counts so many more of the connections as unproven, or fewer."""
+        self.unproven += count
+        load.unproven += count
+
+    @property
+    def crowded(self) -> bool:
+        """Whether more than three quarters of the connections are in use."""
+        return self.connections * 4 > self.limits.connections * 3
+
+    # --- addresses
+
+    def address_room(self, load: AccountLoad, address: IPAddress) -> bool:
+        """Tells whether the account may have one more connection to the address."""
+        held = self._addresses.get(address)
+        if held is None:
+            return True
+        free = self.limits.connections_per_address - held.connections
+        return held.by_account.get(load.account, 0) < (free + 1) // 2
+
+    def enter_address(self, load: AccountLoad, address: IPAddress) -> None:
+        """Counts one more connection of the account to the address."""
+        held = self._addresses.get(address)
+        if held is None:
+            held = self._addresses[address] = AddressLoad()
+        held.connections += 1
+        held.by_account[load.account] = held.by_account.get(load.account, 0) + 1
+
+    def leave_address(self, load: AccountLoad, address: IPAddress) -> None:
+        """Counts one connection of the account to the address less."""
+        held = self._addresses[address]
+        held.connections -= 1
+        left = held.by_account[load.account] - 1
+        if left:
+            held.by_account[load.account] = left
+        else:
+            del held.by_account[load.account]
+        if not held.connections:
+            del self._addresses[address]
+
+    # --- those that found none
+
+    def starve(self, load: AccountLoad, origin: StarvedOrigin) -> None:
+        """Notes that the origin needs a connection and found no room."""
+        load.starved[origin] = None
+        if self._starved.get(load.account) is not load:
+            self._starved[load.account] = load
+
+    def wants_place(self, load: AccountLoad) -> bool:
+        """Tells whether a starved origin could have the place of an idle connection of this account."""
+        if self.connections >= self.limits.connections:
+            return bool(self._starved)
+        return bool(load.starved) and self.connection_room(load) <= 0
+
+    def feed_starved(self) -> None:
+        """Lets starved origins open connections, one an account in turn, as far as there is room."""
+        turns = len(self._starved)
+        while turns > 0 and self.connections < self.limits.connections:
+            account = next(iter(self._starved))
+            load = self._starved.pop(account)
+            before = self.connections
+            if self.connection_room(load) > 0:
+                while load.starved:
+                    origin = next(iter(load.starved))
+                    del load.starved[origin]
+                    if origin.hungry:
+                        origin.pump()
+                        break
+            if load.starved:
+                self._starved[account] = load
+            turns = len(self._starved) if self.connections > before else turns - 1
+
+    @property
+    def starved(self) -> int:
+        """The number of accounts with starved origins."""
+        return len(self._starved)
+
+
+class Place:
+    """The place of one connection in the shared capacity, from before it is opened until it is gone."""
+
+    __slots__ = ("_address", "_load", "_shared", "is_open")
+
+    def __init__(self, shared: SharedCapacity, load: AccountLoad) -> None:
+        self._shared = shared
+        self._load = load
+        self._address: IPAddress | None = None
+        self.is_open = False
+        """Whether the connection was opened: then its end gives the place back."""
+
+    @property
+    def account(self) -> int:
+        """The account whose connection it is."""
+        return self._load.account
+
+    def go_to(self, address: IPAddress) -> bool:
+        """Counts the connection at this address and no other. Returns False where the address has no room."""
+        self.leave_address()
+        if not self._shared.address_room(self._load, address):
+            return False
+        self._shared.enter_address(self._load, address)
+        self._address = address
+        return True
+
+    def leave_address(self) -> None:
+        """Counts the connection at no address."""
+        address, self._address = self._address, None
+        if address is not None:
+            self._shared.leave_address(self._load, address)

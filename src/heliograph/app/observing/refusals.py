@@ -1,0 +1,159 @@
+"""Refused requests of customers: counted and sampled in memory, until a batch of them is written.
+
+A refusal makes no fact and no commit. What one account can make the gateway keep is bounded: a count for each reason
+and hour, and its last `KEPT` requests of each reason. So a client that is refused all the time pushes out nothing of
+another account's, and nothing of its own for other reasons.
+"""
+
+import re
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from heliograph.app.configuration import Account
+from heliograph.app.records import RefusalCount, RefusedRequest
+from heliograph.domain.error import Fault, Reason
+from heliograph.domain.phone import mask
+
+KEPT: Final = 20
+"""Refused requests of one account and reason that are kept, the latest ones."""
+
+MOST_KINDS: Final = 20_000
+"""Accounts and reasons of which refusals are noted until they are written; the metrics count those of others."""
+
+HOUR_MS: Final = 3_600_000
+
+_MESSAGE_CHARS: Final = 300
+_WORD_CHARS: Final = 128
+_VALUE_CHARS: Final = 16
+"""Characters of a value of the customer's up to which it cannot be much of a text."""
+
+_VALUE = re.compile(r"[\"'].*[\"']", re.DOTALL)
+_NUMBER = re.compile(r"\+?[0-9]{6,}")
+_NUMBER_IN_PATH = re.compile(r"\+?[0-9]{6,20}").fullmatch
+"""Matches a number and no id of a message, which may have digits alone."""
+_PUBLIC = frozenset({"to", "from", "number", "after", "time", "validity"})
+"""Fields whose values are no texts; their numbers are shown in part all the same."""
+_TIMES = frozenset({"time", "validity"})
+_TEXTS = frozenset({"content", "udh", "tlvs", "reference"})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, as far as it may be told, without its account. `path` has no query."""
+
+    method: str
+    path: str
+    address: str
+    request_id: str
+
+
+@dataclass(slots=True)
+class RefusalBatch:
+    """Refusals that are to be written: counts of each account, reason and hour, and the latest requests, oldest first
+    within account and reason. `names` are the accounts' by id."""
+
+    counts: dict[tuple[int, Reason, int], RefusalCount] = field(default_factory=dict)
+    latest: dict[tuple[int, Reason], deque[RefusedRequest]] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+
+    def add(self, request: RefusedRequest, number: int = 1) -> None:
+        """Counts `number` refusals of which this is the last one, and keeps it."""
+        kind = (request.account, request.reason)
+        samples = self.latest.get(kind)
+        if samples is None:
+            if len(self.latest) >= MOST_KINDS:
+                return
+            samples = self.latest[kind] = deque(maxlen=KEPT)
+        samples.append(request)
+        self.count(RefusalCount(*kind, request.at // HOUR_MS * HOUR_MS, number, request.at))
+
+    def count(self, added: RefusalCount) -> None:
+        key = (added.account, added.reason, added.hour)
+        known = self.counts.get(key)
+        if known is None:
+            if len(self.counts) < MOST_KINDS:
+                self.counts[key] = replace(added)
+            return
+        known.requests += added.requests
+        known.latest = max(known.latest, added.latest)
+
+    def merge(self, newer: "RefusalBatch") -> None:
+        """Adds what was noted after all of this."""
+        self.names |= newer.names
+        for samples in newer.latest.values():
+            for each in samples:
+                self.add(each, 0)
+        for count in newer.counts.values():
+            if (count.account, count.reason) in self.latest:
+                self.count(count)
+
+
+class Refusals:
+    """Refused requests of this process."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Reason] = Counter()
+        """Refused requests by reason, of unknown clients too, since the start."""
+        self.replayed = 0
+        """Requests that were answered again before they came to a commit, since the start."""
+        self._batch = RefusalBatch()
+
+    def note(self, account: Account | None, fault: Fault, asked: Asked, now: int) -> None:
+        """Notes a request that is answered with the fault; of an unknown client it is counted only."""
+        self.counts[fault.reason] += 1
+        if account is None:
+            return
+        batch = self._batch
+        batch.names[account.id] = account.name
+        batch.add(
+            RefusedRequest(
+                account.id, fault.reason, now, fault.entry.http, asked.method, asked.path, fault.field or "",
+                fault.message, asked.address, asked.request_id,
+            )
+        )  # fmt: skip
+
+    def take(self) -> RefusalBatch:
+        """Returns what was noted since the last call, as it may be kept."""
+        batch, self._batch = self._batch, RefusalBatch()
+        for samples in batch.latest.values():
+            for number, each in enumerate(samples):
+                samples[number] = _bare(each)
+        return batch
+
+
+def _bare(request: RefusedRequest) -> RefusedRequest:
+    """Returns the request as it may be kept and shown: no texts, no whole phone numbers, nothing that a terminal obeys,
+    nothing long."""
+    return replace(
+        request,
+        method=_word(request.method),
+        path=_word("/".join(mask(part) if _NUMBER_IN_PATH(part) else part for part in request.path.split("/"))),
+        field=_word(request.field),
+        message=_line(without_values(request.message, request.field), _MESSAGE_CHARS),
+        address=_word(request.address),
+        request_id=_word(request.request_id),
+    )
+
+
+def without_values(message: str, field: str) -> str:
+    """Returns the message of a fault without what the customer wrote, but for numbers, shown in part, and values that
+    are too short to be texts."""
+
+    def shown(found: re.Match[str]) -> str:
+        value = found[0]
+        if field in _TEXTS or (field not in _PUBLIC and len(value) > _VALUE_CHARS + 2):
+            return "…"
+        return value
+
+    message = _VALUE.sub(shown, message)
+    return message if field in _TIMES else _NUMBER.sub(lambda found: mask(found[0]), message)
+
+
+def _word(text: str) -> str:
+    return _line(text, _WORD_CHARS)
+
+
+def _line(text: str, most: int) -> str:
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)

@@ -1,0 +1,141 @@
+"""Memory of those who sign in: their failures, and the places from which they signed in before.
+
+A *place* is the network of an address; a *pair* is a user at a place. Only keyed hashes of them are kept, here and in
+the store. A pair that signed in before is *known*: what others do at its place, or to its user elsewhere, does not
+concern it. Failures and places of other nodes, and of runs before this one, are merged in from the store.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final
+
+from heliograph.app.records import SignInFailure, SignInPlace
+from heliograph.domain.failure_counts import TIMES, FailureCounts
+from heliograph.domain.host import network
+
+PLACES: Final = 20_000
+"""Known pairs; of more, the one longest unused is forgotten."""
+
+REFRESHED_MS: Final = 24 * 3_600_000
+"""Milliseconds for which a known pair's last success is not written again."""
+
+USED_MS: Final = 3_600_000
+"""Milliseconds for which a key's last use is not written again."""
+
+UNWRITTEN: Final = 2_000
+"""Names whose failures wait to be written, at most; those of more are counted in this process alone."""
+
+
+@dataclass(slots=True)
+class Unwritten:
+    """Failures and places to be written to the store."""
+
+    failures: dict[bytes, int] = field(default_factory=dict)
+    places: dict[bytes, int] = field(default_factory=dict)
+    uses: dict[tuple[int, str], int] = field(default_factory=dict)
+    """Times of uses of keys, by account and key."""
+
+
+class FailureRegister:
+    """The failures and places of one kind of door. `kind` tells its names from those of others."""
+
+    def __init__(self, kind: str, window: float, key: bytes, now_ms: Callable[[], int]) -> None:
+        """`key` is what all nodes hash with; `window` is in seconds; `now_ms` tells the time in ms since the epoch."""
+        self.kind = kind
+        self.counts = FailureCounts(window)
+        self._key = key
+        self._now_ms = now_ms
+        self._places: dict[bytes, int] = {}
+        """Times at which known pairs signed in, in ms, within a day; oldest use first."""
+        self._unwritten = Unwritten()
+
+    # --- names
+
+    def place(self, address: str) -> bytes:
+        return self._hash(b"place", network(address))
+
+    def token_place(self, address: str) -> bytes:
+        """Names the place of those who send tokens, which belong to no user."""
+        return self._hash(b"token", network(address))
+
+    def pair(self, name: str, address: str) -> bytes:
+        return self._hash(b"pair", f"{network(address)}\n{name}")
+
+    def user(self, name: str) -> bytes:
+        return self._hash(b"user", name)
+
+    def _hash(self, what: bytes, text: str) -> bytes:
+        octets = text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(octets, key=self._key, person=self.kind.encode() + what, digest_size=16).digest()
+
+    # --- failures
+
+    def wait(self, name: bytes, most: int, now: float) -> float:
+        """Returns the seconds until the name may fail again, 0 if it has failed fewer than `most` times."""
+        return self.counts.wait(name, most, now)
+
+    def note_failure(self, names: Iterable[bytes], now: float) -> None:
+        for name in names:
+            self.counts.add(name, now, now)
+            failures = self._unwritten.failures
+            if name in failures or len(failures) < UNWRITTEN:
+                failures[name] = failures.get(name, 0) + 1
+
+    # --- keys
+
+    def expired(self, expires: int | None) -> bool:
+        """Returns whether a key that is good until then is good no more."""
+        return expires is not None and expires <= self._now_ms()
+
+    def note_use(self, account: int, key: str, used: int | None) -> None:
+        """Notes that a key, or a token with the account 0, is used; it is written unless `used` is of the last hour."""
+        now_ms = self._now_ms()
+        uses = self._unwritten.uses
+        if (used is None or now_ms - used >= USED_MS) and ((account, key) in uses or len(uses) < UNWRITTEN):
+            uses[account, key] = now_ms
+
+    def left_s(self, expires: int | None) -> float:
+        """Returns the seconds until a key expires."""
+        return inf if expires is None else (expires - self._now_ms()) / 1000
+
+    # --- places
+
+    def knows(self, pair: bytes) -> bool:
+        return pair in self._places
+
+    def note_success(self, pair: bytes) -> None:
+        """Makes the pair a known one."""
+        now_ms = self._now_ms()
+        written = self._places.pop(pair, None)
+        if written is None or now_ms - written >= REFRESHED_MS:
+            self._unwritten.places[pair] = written = now_ms
+        self._places[pair] = written
+        self._keep_few()
+
+    def _keep_few(self) -> None:
+        while len(self._places) > PLACES:
+            del self._places[next(iter(self._places))]
+
+    # --- the store
+
+    def take(self) -> Unwritten:
+        """Returns what has come since the last time, to be written."""
+        taken, self._unwritten = self._unwritten, Unwritten()
+        return taken
+
+    def merge_failures(self, failures: Iterable[SignInFailure], now: float) -> None:
+        """Counts what others wrote."""
+        now_ms = self._now_ms()
+        for each in failures:
+            at = now - max(0, now_ms - each.at) / 1000
+            for _ in range(min(each.failures, TIMES)):
+                self.counts.add(each.name, at, now)
+
+    def merge_places(self, places: Iterable[SignInPlace]) -> None:
+        """Adds pairs that others know, the newest last."""
+        for each in places:
+            if each.name not in self._places:
+                self._places[each.name] = each.at
+        self._keep_few()

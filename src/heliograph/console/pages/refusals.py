@@ -1,0 +1,59 @@
+"""Refused requests: how often and why customers were answered with an error, and the last of these requests."""
+
+from collections import Counter
+from datetime import UTC, datetime
+
+from heliograph.app.admin.refusals import HOUR_MS, MOST_HOURS, RefusalReport
+from heliograph.app.records import Scope
+from heliograph.console import chart
+from heliograph.console.request import Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.domain.calendar import DAY_MS
+from heliograph.domain.display import counted
+from heliograph.domain.error import Reason
+
+PATH = "/refusals"
+PAGE = 100
+SPANS = {"1": "Last hour", "24": "Last 24 hours", "168": "Last 7 days", str(MOST_HOURS): "Last 14 days"}
+DEFAULT = "24"
+HOURLY_MS = 48 * HOUR_MS
+"""Length of a chart with a bar an hour; a longer one has a bar a day."""
+
+
+async def show(request: PageRequest) -> PageResponse:
+    query = request.query
+    hours = query.get("hours", DEFAULT)
+    hours = hours if hours in SPANS else DEFAULT
+    account, reason = query.get("account", ""), query.get("reason", "")
+    report, problem = None, None
+    try:
+        report = await request.services.admin.refusals.report(account, reason, int(hours), PAGE)
+    except Mistake as mistake:
+        problem = problem_of(mistake)
+    return request.page(
+        "refusals.html",
+        status=200 if problem is None else 404,
+        report=report,
+        problem=problem,
+        accounts=sorted(found.name for found, _ in await request.manage.accounts()),
+        account=account,
+        reasons=[each.value for each in Reason],
+        reason=reason,
+        spans=SPANS,
+        hours=hours,
+        chart="" if report is None else _chart(report, request.now),
+    )
+
+
+def _chart(report: RefusalReport, now: int) -> str:
+    step = HOUR_MS if now - report.since <= HOURLY_MS else DAY_MS
+    sums: Counter[int] = Counter()
+    for hour, requests in report.hours:
+        sums[hour // step] += requests
+    bars = []
+    for span in range(report.since // step, now // step + 1):
+        name = datetime.fromtimestamp(span * step / 1000, UTC).strftime("%H:%M" if step == HOUR_MS else "%d %b")
+        bars.append((name, sums[span], f"{name}: {counted(sums[span], 'request')}"))
+    return chart.bars(bars, f"Refused requests: {counted(report.requests, 'request')}")
+
+
+PAGES = (PageRoute("GET", PATH, Scope.READ_MESSAGES, show),)

@@ -1,0 +1,125 @@
+"""Counts of failures to sign in, in a bounded memory that nobody who fails on purpose can make forget.
+
+What failed is named by 16 octets that look random to whoever causes the failures: a keyed hash. Names are counted
+exactly as long as there is room. Where more fail within the window than there is room for, none of those that are
+counted makes room: the others are counted together in a sketch of a fixed size (count-min), which may say too much of a
+name, and never too little.
+"""
+
+from array import array
+from typing import Final
+
+EXACT: Final = 20_000
+"""Names counted exactly at once."""
+
+TIMES: Final = 100
+"""Failures of one name that are counted; no limit is higher."""
+
+ROWS: Final = 4
+COLUMNS: Final = 16_384
+"""Size of the sketch: two generations of ROWS x COLUMNS counters of two octets, 256 KiB."""
+
+MOST: Final = 0xFFFF
+
+
+class FailureCounts:
+    """Counts failures within the last `window` seconds. Times are seconds of a monotonic clock."""
+
+    def __init__(self, window: float, exact: int = EXACT) -> None:
+        self.window = window
+        self._room = exact
+        self._times: dict[bytes, list[float]] = {}
+        """Times of failures, in their order; whoever failed last comes last."""
+        self._sketch: Sketch | None = None
+
+    def __len__(self) -> int:
+        """The names that are counted exactly."""
+        return len(self._times)
+
+    def count(self, name: bytes, now: float) -> int:
+        """Returns how often the name failed within the window; where there were too many names, at least as often."""
+        times = self._times.get(name)
+        if times is not None:
+            since = now - self.window
+            found = sum(1 for at in times if at > since)
+            if found or self._sketch is None:
+                return found
+        return 0 if self._sketch is None else self._sketch.count(name, now)
+
+    def wait(self, name: bytes, most: int, now: float) -> float:
+        """Returns the seconds until the name has fewer than `most` failures in the window; 0 if it has now."""
+        if self.count(name, now) < most:
+            return 0.0
+        times = self._times.get(name, [])
+        return self.window if len(times) < most else max(times[-most] + self.window - now, 0.001)
+
+    def add(self, name: bytes, at: float, now: float) -> None:
+        """Counts a failure at `at`, which is not after `now`."""
+        since = now - self.window
+        if at <= since:
+            return
+        times = self._times.pop(name, None)
+        if times is None:
+            if len(self._times) >= self._room:
+                self._drop_old(since)
+            if len(self._times) >= self._room:
+                if self._sketch is None:
+                    self._sketch = Sketch(self.window, now)
+                self._sketch.add(name, now)
+                return
+            times = []
+            if self._sketch is not None:
+                # what the sketch has of the name stays counted
+                times = [now] * min(self._sketch.count(name, now), TIMES)
+        times = [each for each in times if each > since]
+        times.append(at)
+        times.sort()
+        self._times[name] = times[-TIMES:]
+
+    def _drop_old(self, since: float) -> None:
+        """Forgets the names that failed longest ago, as far as that is out of the window."""
+        while self._times:
+            name = next(iter(self._times))
+            if self._times[name][-1] > since:
+                return
+            del self._times[name]
+
+
+class Sketch:
+    """Counts many names in little memory, over the present window and the one before. Never counts too few."""
+
+    def __init__(self, window: float, now: float) -> None:
+        self._window = window
+        self._begun = now
+        self._cells = _cells()
+        self._before = _cells()
+
+    def add(self, name: bytes, now: float) -> None:
+        self._turn(now)
+        places = _places(name)
+        # only the smallest counters of a name grow: the others count somebody else already
+        least = min(self._cells[place] for place in places)
+        for place in places:
+            if self._cells[place] == least < MOST:
+                self._cells[place] = least + 1
+
+    def count(self, name: bytes, now: float) -> int:
+        self._turn(now)
+        places = _places(name)
+        return min(self._cells[place] for place in places) + min(self._before[place] for place in places)
+
+    def _turn(self, now: float) -> None:
+        past = now - self._begun
+        if past < self._window:
+            return
+        self._before = self._cells if past < 2 * self._window else _cells()
+        self._cells = _cells()
+        self._begun = now
+
+
+def _cells() -> "array[int]":
+    return array("H", bytes(2 * ROWS * COLUMNS))
+
+
+def _places(name: bytes) -> list[int]:
+    return [row * COLUMNS + int.from_bytes(name[4 * row : 4 * row + 4], "big") % COLUMNS for row in range(ROWS)]

@@ -1,0 +1,42 @@
+"""Secrets for programs as text: a prefix, random characters and a checksum, by which scanners know what leaked.
+
+All characters are letters and digits but for the prefix's last one: nothing that a shell, a URL or a command line's
+options would trip over.
+"""
+
+from typing import Final
+from zlib import crc32
+
+API_KEY: Final = "hk_"
+ADMIN_TOKEN: Final = "hat_"  # noqa: S105 - the prefix of all of them
+
+RANDOM_OCTETS: Final = 24
+RANDOM_CHARS: Final = 33
+"""Characters that RANDOM_OCTETS octets take."""
+
+CHECK_CHARS: Final = 6
+"""Characters of the checksum, a CRC-32 of all that stands before it."""
+
+_DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def make_secret(prefix: str, octets: bytes) -> str:
+    """Returns the secret made from RANDOM_OCTETS random octets."""
+    text = prefix + _in_digits(int.from_bytes(octets, "big"), RANDOM_CHARS)
+    return text + _in_digits(crc32(text.encode()), CHECK_CHARS)
+
+
+def is_misspelt(prefix: str, text: str) -> bool:
+    """Returns whether a text looks like a secret with the prefix and its checksum is wrong. Secrets of before, which
+    had none, have another length."""
+    if len(text) != len(prefix) + RANDOM_CHARS + CHECK_CHARS or not text.startswith(prefix) or not text.isascii():
+        return False
+    return _in_digits(crc32(text[:-CHECK_CHARS].encode()), CHECK_CHARS) != text[-CHECK_CHARS:]
+
+
+def _in_digits(number: int, chars: int) -> str:
+    text = ""
+    for _ in range(chars):
+        number, digit = divmod(number, len(_DIGITS))
+        text = _DIGITS[digit] + text
+    return text

@@ -1,0 +1,24 @@
+"""A task that goes on beside the others until it is stopped."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+class Background:
+    """Runs `work` as a task of its own name."""
+
+    def __init__(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Does nothing yet; `start` begins."""
+        self._name = name
+        self._work = work
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._work(), name=self._name)
+
+    async def stop(self) -> None:
+        """Cancels the task, if it was started, and waits for its end."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])

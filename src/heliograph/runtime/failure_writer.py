@@ -1,0 +1,110 @@
+"""Writing down failures to sign in, places that are known and uses of keys; and reading what other nodes wrote."""
+
+import asyncio
+from typing import Final
+
+from heliograph.app.ports import Clock, SignIns, Unavailable
+from heliograph.app.records import KeyUse, SignInFailure, SignInPlace
+from heliograph.app.sending.failure_register import PLACES, UNWRITTEN, FailureRegister
+from heliograph.domain.calendar import DAY_MS
+from heliograph.runtime.background import Background
+
+WRITE_S: Final = 1.0
+"""Seconds between two writes; a crash loses what failed since the last one."""
+
+LATE_MS: Final = 5_000
+"""Milliseconds by which what another node wrote may seem to be late: its clock, and its commit."""
+
+READ: Final = 20_000
+"""Rows that are read at once."""
+
+SOME: Final = 500
+"""Rows of one transaction."""
+
+FORGET_ROUNDS: Final = 60
+"""Writes between two rounds of forgetting."""
+
+PLACE_DAYS: Final = 90
+"""Days for which a place stays known without another success."""
+
+
+class FailureWriter:
+    """Writes what the registers have noted once a second; reads what earlier runs wrote, and what other nodes do."""
+
+    def __init__(
+        self, registers: list[FailureRegister], store: SignIns, clock: Clock, node: int, *, shared: bool
+    ) -> None:
+        """`shared`: other nodes write to the same store."""
+        self._registers = {each.kind: each for each in registers}
+        self._store = store
+        self._clock = clock
+        self._node = node
+        self._shared = shared
+        self._window_ms = int(max(each.counts.window for each in registers) * 1000)
+        self._task = Background("sign-in failures", self._run)
+        self._rounds = 0
+        self._since = 0
+        self._seen: set[tuple[int, int, bytes]] = set()
+        """Rows that were read and may be found again: time, node and name."""
+
+    async def start(self) -> None:
+        """Reads what earlier runs and other nodes wrote, then starts to write. Raises Unavailable."""
+        await self.read()
+        places = await self._store.places(PLACES)
+        for kind, register in self._registers.items():
+            register.merge_places(each for each in reversed(places) if each.door == kind)
+        self._task.start()
+
+    async def stop(self) -> None:
+        """Stops, and writes what is left if the store takes it."""
+        await self._task.stop()
+        await self.write()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(WRITE_S)
+            await self.write()
+            try:
+                if self._shared:
+                    await self.read()
+                self._rounds += 1
+                if self._rounds % FORGET_ROUNDS == 0:
+                    await self.forget()
+            except Unavailable:
+                continue  # what was not read is read in the next round
+
+    async def write(self) -> None:
+        """Writes what has come since the last time. What the store does not take is known to this process alone."""
+        failures: list[SignInFailure] = []
+        places: list[SignInPlace] = []
+        uses: list[KeyUse] = []
+        now = self._clock.now()
+        for kind, register in self._registers.items():
+            unwritten = register.take()
+            for name, number in unwritten.failures.items():
+                failures.append(SignInFailure(kind, name, self._node, now, number))
+            places += [SignInPlace(kind, name, at) for name, at in unwritten.places.items()]
+            uses += [KeyUse(account, key, at) for (account, key), at in unwritten.uses.items()]
+        try:
+            for start in range(0, max(len(failures), len(places), len(uses)), SOME):
+                end = start + SOME
+                await self._store.add(failures[start:end], places[start:end], uses[start:end])
+        except Unavailable:
+            return
+
+    async def read(self) -> None:
+        """Counts what others wrote since the last time. Raises Unavailable."""
+        now = self._clock.now()
+        since = max(self._since - LATE_MS, now - self._window_ms)
+        found = await self._store.failures(since, self._node, READ)
+        fresh = [each for each in found if (each.at, each.node, each.name) not in self._seen]
+        for kind, register in self._registers.items():
+            register.merge_failures((each for each in fresh if each.door == kind), self._clock.monotonic())
+        self._since = now
+        self._seen = {(each.at, each.node, each.name) for each in found}
+
+    async def forget(self) -> None:
+        """Deletes what counts no more. Raises Unavailable."""
+        now = self._clock.now()
+        limit = UNWRITTEN * FORGET_ROUNDS
+        await self._store.forget(now - 2 * self._window_ms, now - PLACE_DAYS * DAY_MS, limit)

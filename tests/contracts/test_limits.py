@@ -1,0 +1,221 @@
+"""Limits of a day and of what waits: exact, however requests come."""
+
+import asyncio
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given as any_of
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from heliograph.app.configuration import Account
+from heliograph.app.facts import Accept, Facts, Final, Verdict
+from heliograph.app.ports import Store
+from heliograph.domain.allowance import Allowance
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
+from tests.contracts.conftest import EVERY
+from tests.support.store import CREDIT, HOUR, NODE, OPENERS, START, Given, Opener
+
+DAY = 24 * HOUR
+EVENING = START + HOUR
+"""The end of the day of the first requests."""
+
+
+async def verdicts(store: Store, *accepts: Accept) -> list[Verdict]:
+    await store.commits.record(Facts(accepts=list(accepts)))
+    return [accept.verdict for accept in accepts]
+
+
+def single(given: Given, account: Account, price: int = CREDIT, **fields: object) -> Accept:
+    return given.accept(given.message(account.id, price=price), **({"day_ends": EVENING} | fields))
+
+
+async def test_messages_of_a_day_end_at_the_limit(store: Store, given: Given) -> None:
+    account = await given.account(daily_messages=3)
+    accepts = [single(given, account) for _ in range(5)]
+    assert await verdicts(store, *accepts) == [Verdict.ACCEPTED] * 3 + [Verdict.DAILY_MESSAGES] * 2
+    assert await verdicts(store, single(given, account)) == [Verdict.DAILY_MESSAGES]
+    assert await store.customers.balance(account.id) == 97 * CREDIT
+    assert await verdicts(store, single(given, account, day_ends=EVENING + DAY)) == [Verdict.ACCEPTED]
+    assert await store.upkeep.audit() == []
+
+
+async def test_what_comes_late_or_of_an_unknown_day_counts_into_the_day_that_has_begun(
+    store: Store, given: Given
+) -> None:
+    account = await given.account(daily_messages=2)
+    assert await verdicts(store, single(given, account, day_ends=EVENING + DAY)) == [Verdict.ACCEPTED]
+    assert await verdicts(store, single(given, account)) == [Verdict.ACCEPTED]
+    assert await verdicts(store, single(given, account, day_ends=0)) == [Verdict.DAILY_MESSAGES]
+
+
+async def test_spending_of_a_day_ends_at_the_limit_and_less_may_still_go(store: Store, given: Given) -> None:
+    account = await given.account(daily_spend=5 * CREDIT)
+    accepts = [single(given, account, price * CREDIT) for price in (3, 3, 2, 0, 1)]
+    assert await verdicts(store, *accepts) == [
+        Verdict.ACCEPTED,
+        Verdict.DAILY_SPEND,
+        Verdict.ACCEPTED,
+        Verdict.ACCEPTED,
+        Verdict.DAILY_SPEND,
+    ]
+    assert await store.customers.balance(account.id) == 95 * CREDIT
+
+
+async def test_a_batch_is_whole_or_refused(store: Store, given: Given) -> None:
+    account = await given.account(daily_messages=5)
+    batches = [given.batch(account.id, 3, price=CREDIT) for _ in range(2)]
+    for batch in batches:
+        batch.day_ends = EVENING
+    assert await verdicts(store, *batches) == [Verdict.ACCEPTED, Verdict.DAILY_MESSAGES]
+    assert await store.customers.message(account.id, batches[1].messages[0].key, batches[1].messages[0].tail) is None
+    rest = given.batch(account.id, 2, price=CREDIT)
+    assert await verdicts(store, rest) == [Verdict.ACCEPTED]
+    assert await store.upkeep.audit() == []
+
+
+async def test_what_is_refunded_counts_all_the_same(store: Store, given: Given) -> None:
+    account = await given.account(daily_spend=CREDIT, daily_messages=1)
+    accept = single(given, account)
+    assert await verdicts(store, accept) == [Verdict.ACCEPTED]
+    final = Final(account.id, accept.key, Delivery.REJECTD, "", START, owed=False, failed=True, refund=CREDIT)
+    await store.commits.record(Facts(finals=[final]))
+    assert await store.customers.balance(account.id) == 100 * CREDIT
+    assert await verdicts(store, single(given, account)) == [Verdict.DAILY_MESSAGES]
+
+
+async def test_a_replayed_request_and_a_suppressed_recipient_count_nothing(store: Store, given: Given) -> None:
+    account = await given.account(daily_messages=3)
+    await store.suppressions.suppress(account.id, ["4917099"], "message", START)
+    batch = given.batch(account.id, 3)
+    batch.messages[1].destination = "4917099"
+    batch.day_ends = EVENING
+    assert await verdicts(store, batch) == [Verdict.ACCEPTED]
+    message = given.message(account.id, reference="once")
+    assert await verdicts(store, given.accept(message, fingerprint=b"1", day_ends=EVENING)) == [Verdict.ACCEPTED]
+    again = given.accept(given.message(account.id, reference="once"), fingerprint=b"1", day_ends=EVENING)
+    await store.commits.record(Facts(accepts=[again]))
+    assert again.verdict is Verdict.REPLAYED
+    assert (await store.customers.allowance(account.id)).messages == 3
+
+
+async def test_no_more_wait_than_may_and_what_has_left_makes_room(store: Store, given: Given) -> None:
+    account = await given.account(max_waiting=2)
+    await given.scheduled(account.id)
+    await given.scheduled(account.id)
+
+    def scheduled() -> Accept:
+        time = given.now + HOUR
+        return given.accept(given.message(account.id, time=time, expires=time + HOUR, state=State.SCHEDULED))
+
+    assert await verdicts(store, scheduled()) == [Verdict.WAITING]
+    assert await verdicts(store, single(given, account)) == [Verdict.ACCEPTED]
+    assert (await store.customers.allowance(account.id)).waiting == 2
+    (queued,) = await store.queue.claim(1, 1, START + HOUR, NODE)
+    await store.commits.record(Facts(dequeued=[(account.id, queued.message.key)]))
+    assert await verdicts(store, scheduled(), scheduled()) == [Verdict.ACCEPTED, Verdict.WAITING]
+    assert await store.upkeep.audit() == []
+
+
+async def test_a_changed_limit_holds_for_the_next_request(store: Store, given: Given) -> None:
+    account = await given.account(daily_messages=1)
+    accepts = [single(given, account) for _ in range(2)]
+    assert await verdicts(store, *accepts) == [Verdict.ACCEPTED, Verdict.DAILY_MESSAGES]
+    await store.accounts.update(account.id, {"daily_messages": 3})
+    accepts = [single(given, account) for _ in range(3)]
+    assert await verdicts(store, *accepts) == [Verdict.ACCEPTED, Verdict.ACCEPTED, Verdict.DAILY_MESSAGES]
+    await store.accounts.update(account.id, {"daily_messages": 0})
+    assert await verdicts(store, single(given, account)) == [Verdict.ACCEPTED]
+
+
+@pytest.mark.parametrize("opener", OPENERS, indirect=True)
+async def test_several_nodes_at_once_do_not_go_beyond_it(store: Store, opener: Opener, given: Given) -> None:
+    account = await given.account(daily_messages=40, daily_spend=60 * CREDIT)
+    other = await opener()
+    try:
+        halves = [[single(given, account) for _ in range(60)] for _ in (store, other)]
+        await asyncio.gather(
+            *(
+                each.commits.record(Facts(accepts=half[start : start + 5]))
+                for each, half in zip((store, other), halves, strict=True)
+                for start in range(0, 60, 5)
+            )
+        )
+        told = [accept.verdict for half in halves for accept in half]
+        assert told.count(Verdict.ACCEPTED) == 40
+        assert told.count(Verdict.DAILY_MESSAGES) == 80
+        assert await store.customers.balance(account.id) == 60 * CREDIT
+    finally:
+        await other.close()
+
+
+Commits = list[list[tuple[int, int, int, bool]]]
+
+PLACES = count(0, 1_000)
+"""Distances of the times of examples, so that no two have the same keys."""
+
+REQUESTS = st.lists(
+    st.lists(
+        st.tuples(
+            st.integers(1, 4),  # messages
+            st.integers(0, 3),  # credits each
+            st.integers(0, 2),  # days later
+            st.booleans(),  # whether they are queued
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"])
+def test_any_requests_are_judged_as_a_model_does(kind: str, tmp_path: Path) -> None:
+    names = count()
+    with asyncio.Runner() as runner:
+        store = runner.run(EVERY[kind](tmp_path)())
+
+        @settings(max_examples=40, deadline=None)
+        @any_of(commits=REQUESTS, messages=st.integers(0, 9), spend=st.integers(0, 9), waiting=st.integers(0, 5))
+        def judged(commits: Commits, messages: int, spend: int, waiting: int) -> None:
+            allowance = Allowance(messages, spend * CREDIT, waiting)
+            runner.run(_judged(store, f"account-{next(names)}", commits, allowance))
+
+        judged()
+        assert runner.run(store.upkeep.audit()) == []
+        runner.run(store.close())
+
+
+async def _judged(store: Store, name: str, commits: Commits, model: Allowance) -> None:
+    given = Given(store, START + next(PLACES))
+    account = await given.account(
+        name,
+        credit=1000 * CREDIT,
+        daily_messages=model.daily_messages,
+        daily_spend=model.daily_spend,
+        max_waiting=model.max_waiting,
+    )
+    sums: dict[int, tuple[int, int]] = {}
+    for commit in commits:
+        accepts = []
+        for number, price, later, queued in commit:
+            accept = given.batch(account.id, number, price=price * CREDIT, queued=queued)
+            accept.day_ends = EVENING + later * DAY
+            accepts.append(accept)
+        await store.commits.record(Facts(accepts=accepts))
+        for accept, (number, price, _, queued) in zip(accepts, commit, strict=True):
+            model.turn(accept.day_ends)
+            load = (number, number * price * CREDIT, number if queued else 0)
+            expected = model.overrun(*load)
+            assert accept.verdict.name == ("ACCEPTED" if expected is None else expected.name)
+            if expected is None:
+                model.use(*load)
+                sent, spent = sums.get(model.day_ends, (0, 0))
+                sums[model.day_ends] = (sent + load[0], spent + load[1])
+    for sent, spent in sums.values():
+        assert not model.daily_messages or sent <= model.daily_messages
+        assert not model.daily_spend or spent <= model.daily_spend
+    if model.daily_messages or model.daily_spend or model.max_waiting:
+        assert await store.customers.allowance(account.id) == model

@@ -1,0 +1,63 @@
+"""What each scope of a token reaches, as people decided it."""
+
+import msgspec
+
+from heliograph.admin_api import account_shapes
+from heliograph.admin_api.operations import operations
+from heliograph.app.admin.fields import ACCOUNT, OPENING, own_scopes
+from heliograph.app.records import TOKEN_SCOPES
+from heliograph.composition.connectors import KINDS
+
+REACH = {
+    "accounts:read": """GET /accounts, GET /accounts/{name}, GET /accounts/{name}/ledger, GET /accounts/{name}/usage,
+        GET /accounts/{name}/keys, GET /senders""",
+    "accounts:write": "POST /accounts, PATCH /accounts/{name}",
+    "keys:write": """POST /accounts/{name}/password, POST /accounts/{name}/signing-secret, POST /accounts/{name}/keys,
+        DELETE /accounts/{name}/keys/{id}""",
+    "topups:write": "POST /accounts/{name}/top-ups",
+    "credit:write": "",
+    "limits:write": "PUT /accounts/{name}/senders, DELETE /accounts/{name}/senders/{sender}",
+    "connectors:read": "GET /connectors, GET /connectors/{name}",
+    "connectors:operate": """POST /connectors/{name}/pause, POST /connectors/{name}/resume,
+        POST /connectors/{name}/test""",
+    "connectors:write": "POST /connectors, PATCH /connectors/{name}, DELETE /connectors/{name}",
+    "routes:read": """GET /routes, GET /templates, GET /templates/{name}, POST /template-check, GET /numbers,
+        GET /decision""",
+    "routes:write": """POST /routes, DELETE /routes/{id}, POST /templates, PUT /templates, PATCH /templates/{name},
+        DELETE /templates/{name}, POST /numbers, DELETE /numbers/{id}""",
+    "prices:read": "GET /prices",
+    "prices:write": "PUT /prices, DELETE /prices",
+    "messages:read": """GET /overview, GET /accounts/{name}/suppressions, GET /inbound, GET /inbound/{id},
+        GET /messages, GET /messages/{id}, GET /refusals""",
+    "messages:write": """POST /accounts/{name}/suppressions, DELETE /accounts/{name}/suppressions/{number},
+        POST /inbound/{id}/route, POST /messages/{id}/cancel, POST /messages/{id}/reschedule""",
+    "callbacks:read": "GET /callbacks, GET /callbacks/hosts",
+    "callbacks:write": """POST /inbound/{id}/replay-callback, POST /messages/{id}/replay-callback,
+        POST /callbacks/replay, POST /callbacks/drop""",
+    "audit:read": "GET /audit, GET /audit/head",
+}
+"""What a token with one scope alone may ask. An operation that is added is added here, by who may use it."""
+
+OWN_SCOPES = {
+    "credit": "topups:write", "credit_limit": "credit:write", "price": "prices:write", "plan": "prices:write",
+    "request_rate": "limits:write", "request_burst": "limits:write", "daily_messages": "limits:write",
+    "daily_spend": "limits:write", "max_waiting": "limits:write", "prefixes": "limits:write",
+    "rate": "limits:write", "list_interval": "limits:write", "networks": "limits:write", "senders": "limits:write",
+}  # fmt: skip
+"""Fields of an account that take a scope beside `accounts:write`."""
+
+
+def test_every_operation_is_reached_by_the_scope_that_the_table_says() -> None:
+    reached: dict[str, set[str]] = {scope.value: set() for scope in TOKEN_SCOPES}
+    for operation in operations(KINDS):
+        reached[operation.scope.value].add(f"{operation.method} {operation.path}")
+    wanted = {scope: {" ".join(each.split()) for each in text.split(",")} - {""} for scope, text in REACH.items()}
+    assert reached == wanted
+
+
+def test_every_field_of_an_account_has_its_scope() -> None:
+    settings = {each.name for each in msgspec.structs.fields(account_shapes.AccountSettings)}
+    assert settings == set(ACCOUNT)
+    opening = {each.name for each in msgspec.structs.fields(account_shapes.NewAccountShape)}
+    assert opening == settings | set(OPENING) | {"name"}
+    assert {name: scope.value for name, scope in (own_scopes() | OPENING).items()} == OWN_SCOPES

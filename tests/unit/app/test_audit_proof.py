@@ -1,0 +1,165 @@
+"""What the proof of the audit log finds, and what it compares with."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from heliograph.app.admin.audit_proof import AuditProof, ExportedHead, read_heads
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.records import AuditEntry, AuditHead, AuditLink
+from heliograph.domain.audit_chain import GENESIS, entry_hash
+from tests.support.gateway import START
+from tests.support.memory_store import MemoryStore
+from tests.support.use_case_fakes import SetClock
+
+SECRET = b"s" * 32
+
+
+async def written(count: int = 5) -> MemoryStore:
+    store = MemoryStore()
+    for number in range(count):
+        await store.audit_log.append(AuditEntry(START + number, "user:ada", "account.set", "acme", {"n": str(number)}))
+    return store
+
+
+def proof(store: MemoryStore, secret: bytes | None = None) -> AuditProof:
+    return AuditProof(store, SetClock(), lambda: secret)
+
+
+def lines(store: MemoryStore) -> list[AuditLink]:
+    return store._place.people.deeds
+
+
+def chained(store: MemoryStore) -> None:
+    """Makes the hashes anew, as somebody would who rewrites the whole log."""
+    previous = GENESIS
+    for key, line in enumerate(lines(store), 1):
+        texts = (line.actor, line.action, line.target, line.details, line.address)
+        line.key, line.hash = key, entry_hash(previous, key, line.at, texts)
+        previous = line.hash
+    store._place.people.head = AuditHead(len(lines(store)), previous)
+
+
+async def test_what_was_written_is_right() -> None:
+    assert await proof(await written(0)).faults() == []
+    store = await written(2_500)
+    assert await proof(store).faults() == []
+    assert (await proof(store).head()).entries == 2_500
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("at", START), ("actor", "user:eve"), ("action", "account.top-up"), ("target", "other"), ("details", "{}"),
+        ("address", "192.0.2.1"), ("hash", b"h" * 32),
+    ],
+)  # fmt: skip
+async def test_the_first_entry_that_was_changed_is_named(field: str, value: object) -> None:
+    store = await written()
+    for line in lines(store)[2:]:
+        setattr(line, field, value)
+    (problem,) = await proof(store).faults()
+    assert problem.startswith("Entry 3 of the audit log is not as it was written: ")
+
+
+async def test_what_moves_between_two_fields_is_seen() -> None:
+    store = await written()
+    line = lines(store)[1]
+    line.actor, line.action = line.actor + line.action[0], line.action[1:]
+    assert (await proof(store).faults())[0].startswith("Entry 2 of the audit log is not as it was written: ")
+
+
+def _swap(found: list[AuditLink]) -> None:
+    found[1].key, found[2].key = 3, 2
+    found.sort(key=lambda line: line.key)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda found: found.pop(0), "Entry 1 of the audit log is missing."),
+        (lambda found: found.pop(2), "Entry 3 of the audit log is missing."),
+        (lambda found: found.__delitem__(slice(1, 4)), "Entries 2 to 4 of the audit log are missing."),
+        (lambda found: found.clear(), "ends with entry 0; after it 5 entries more had been written."),
+        (lambda found: found.pop(), "ends with entry 4; after it 1 entry more had been written."),
+        (lambda found: found.insert(0, replace(found[0], key=0)), "Entry 0 of the audit log is not as it was written"),
+        (lambda found: found.append(replace(found[0], key=6)), "Entry 6 of the audit log lies behind its end."),
+        (_swap, "Entry 2 of the audit log is not as it was written"),
+    ],
+)
+async def test_entries_that_were_removed_added_or_moved(change: Callable[[list[AuditLink]], None], told: str) -> None:
+    store = await written()
+    change(lines(store))
+    (problem,) = await proof(store).faults()
+    assert told in problem
+
+
+async def test_a_log_that_was_written_anew_shows_against_a_head_of_before() -> None:
+    store = await written()
+    before = await proof(store).head()
+    lines(store)[1].actor = "user:eve"
+    chained(store)
+    assert await proof(store).faults() == []
+    (problem,) = await proof(store).faults([before])
+    assert "up to entry 5 is not that of 2023-11-14T22:13:20.000Z" in problem
+    assert problem.endswith("it was rewritten.")
+
+
+async def test_an_end_that_was_removed_shows_against_a_head_of_before() -> None:
+    store = await written()
+    early, late = await proof(await written(3)).head(), await proof(store).head()
+    del lines(store)[4:]
+    chained(store)
+    assert await proof(store).faults() == []
+    assert await proof(store).faults([early]) == []
+    (problem,) = await proof(store).faults([late, early])
+    assert "ends with entry 4, and had 5 at" in problem
+
+
+async def test_a_head_stays_right_while_the_log_grows() -> None:
+    store = await written(0)
+    heads = []
+    for _ in range(4):
+        heads.append(await proof(store).head())
+        await store.audit_log.append(AuditEntry(START, "cli:root", "route.add", "", {}))
+    assert await proof(store).faults(heads) == []
+    wrong = replace(heads[2], hash=heads[1].hash)
+    assert len(await proof(store).faults([*heads, wrong])) == 1
+
+
+async def test_a_head_is_signed_and_its_signature_is_checked() -> None:
+    store = await written()
+    head = await proof(store, SECRET).head()
+    assert await proof(store, SECRET).faults([head]) == []
+    forged = [replace(head, at=head.at + 1000), replace(head, signature=b""), replace(head, signature=bytes(32))]
+    for each in forged:
+        (problem,) = await proof(store, SECRET).faults([each])
+        assert "was not signed with the secret of audit.key_file" in problem
+    assert await proof(store, b"t" * 32).faults([head]) != []
+    assert await proof(store).faults(forged) == []
+
+
+async def test_a_head_is_read_as_it_is_written() -> None:
+    store = await written()
+    heads = [await proof(store, SECRET).head(), await proof(store).head()]
+    text = "\n\n".join(json.dumps(head.as_object()) for head in heads)
+    assert read_heads(text) == heads
+    assert heads[1].as_object()["signature"] is None
+
+
+GOOD = ExportedHead(5, bytes(32), START).as_object()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "\n", "{", "[]", "5", "{}", json.dumps(GOOD | {"hash": "00"}), json.dumps(GOOD | {"hash": 5}),
+        json.dumps(GOOD | {"entries": "5"}), json.dumps(GOOD | {"time": "2027-01-15"}),
+        json.dumps(GOOD | {"signature": "x"}), json.dumps(GOOD) + "\n{}",
+    ],
+)  # fmt: skip
+def test_what_is_no_head_is_refused(text: str) -> None:
+    with pytest.raises(Invalid):
+        read_heads(text)

@@ -1,0 +1,44 @@
+"""A message's history, as people and as customers are told it."""
+
+import pytest
+
+from heliograph.app.admin.history import history
+from heliograph.app.records import CallbackView, MessageRecord
+from tests.support.store import SECOND, START
+from tests.support.use_case_fakes import Messages, SetClock
+
+UNREACHED = "1 try failed (the receiver could not be reached), next at 2023-11-14T22:13:25Z"
+
+
+def record(problem: str) -> MessageRecord:
+    message = Messages(SetClock())()
+    view = CallbackView(
+        message.key, message.tail, 1, "https://customer.example/r", 1, problem, START, START + 5 * SECOND
+    )
+    return MessageRecord(message, [], [], [], None, [], None, view)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "connection refused",
+        "no connection in time",
+        "no answer within 10 s",
+        "its name has no address",
+        "its address is refused: private",
+        "its certificate is not trusted: self-signed certificate",
+        "TLS failed (wrong version number)",
+        "its answer is not HTTP",
+        "it closed the connection without an answer",
+    ],
+)
+def test_customers_are_not_told_why_a_receiver_could_not_be_reached(problem: str) -> None:
+    (told,) = [event for event in history(record(problem), for_customer=True) if event.event == "CallbackOwed"]
+    assert told.detail == UNREACHED
+    (shown,) = [event for event in history(record(problem)) if event.event == "CallbackOwed"]
+    assert problem in shown.detail, "who looks after the gateway is told"
+
+
+def test_customers_are_told_what_their_receiver_answered() -> None:
+    told = [event.detail for event in history(record("HTTP 503"), for_customer=True)]
+    assert any("(HTTP 503)" in detail for detail in told)
