@@ -185,6 +185,7 @@ class Heliograph(Gateway):
         self.program = Path(sys.executable).with_name("heliograph")
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("HELIOGRAPH_")}
         self._environment["HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS"] = "127.0.0.0/8"
+        self._environment["HELIOGRAPH_MESSAGES_GUARD_YOUNG_DAYS"] = "0"  # its numbers in a row would be held
         self._environment.update(settings)
         self._connectors = connectors
         self._secrets: dict[str, dict[str, str]] = {}

@@ -55,6 +55,7 @@ FULL = Account(
     daily_spend=25 * CREDIT,
     max_waiting=50,
     prefixes=("49", "43"),
+    guard="off",
 )
 
 

@@ -12,6 +12,7 @@ from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
+from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.refusals import ViewRefusals
@@ -278,6 +279,7 @@ async def open_house() -> AdminHouse:
         suppressions=ManageSuppressions(store, clock),
         templates=ManageTemplates(store, clock),
         senders=ManageSenders(store, clock),
+        guard=ManageGuard(store, clock),
         conversations=Conversations(store),
         refusals=ViewRefusals(store, clock),
         views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),

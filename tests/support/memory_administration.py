@@ -168,6 +168,7 @@ class MemoryNetwork(MemoryPart):
             {each.account: _owner(rows.accounts[each.account]) for each in rows.numbers.values()},
             [replace(template) for _, template in sorted(rows.templates.items())],
             [replace(sender) for _, sender in sorted(rows.senders.items())],
+            [hold for _, (hold, ended) in sorted(rows.holds.items()) if ended is None],
         )
 
     async def add_connector(self, connector: Connector) -> Connector:

@@ -12,6 +12,7 @@ from heliograph.app.configuration import (
     Price,
     RegisteredSender,
     Route,
+    TrafficHold,
 )
 from heliograph.app.facts import (
     Attempt,
@@ -41,6 +42,7 @@ from heliograph.domain.audit_chain import GENESIS
 from heliograph.domain.error import Reason
 from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
+from heliograph.domain.pumping import TrafficCount
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.suppression import Suppression
 
@@ -148,6 +150,9 @@ class Rows:
     numbers: dict[int, InboundNumber] = field(default_factory=dict)
     templates: dict[str, MessageTemplate] = field(default_factory=dict)
     senders: dict[tuple[int, str], RegisteredSender] = field(default_factory=dict)
+    traffic: dict[tuple[int, str, int], TrafficCount] = field(default_factory=dict)
+    holds: dict[tuple[int, str], tuple[TrafficHold, int | None]] = field(default_factory=dict)
+    """What the pumping guard held, and when that ended."""
     inbound: dict[int, InboundMessage] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
     """Places of inbound messages among their account's, by key."""

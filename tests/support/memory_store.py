@@ -21,6 +21,7 @@ from tests.support.memory_delivery import (
     MemoryQueue,
     MemoryReceipts,
 )
+from tests.support.memory_guard import MemoryGuard
 from tests.support.memory_inbound import MemoryInbound, MemoryPulls
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_refusals import MemoryRefusedRequests
@@ -73,6 +74,7 @@ class MemoryStore:
         self.network: ports.Network = MemoryNetwork(place)
         self.templates: ports.Templates = MemoryTemplates(place)
         self.senders: ports.Senders = MemorySenders(place)
+        self.guard: ports.Guard = MemoryGuard(place)
         self.users: ports.Users = MemoryUsers(place)
         self.tokens: ports.Tokens = MemoryTokens(place)
         self.sign_ins: ports.SignIns = MemorySignIns(place)

@@ -28,8 +28,10 @@ Found = TypeVar("Found")
 
 _LOOPBACK = {
     "HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+    "HELIOGRAPH_MESSAGES_GUARD_YOUNG_DAYS": "0",
 }
-"""The settings by which receipts may be posted to receivers of the test."""
+"""The settings by which receipts may be posted to receivers of the test, and by which numbers in a row, which tests
+send to from new accounts, are not held."""
 
 
 def eventually(look: Callable[[], Found], what: str, seconds: float = PATIENCE_S, pause: float = 0.02) -> Found:

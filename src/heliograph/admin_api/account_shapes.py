@@ -50,6 +50,7 @@ class AccountShape(Struct):
     daily_spend: Annotated[Credits, Meta(description="Credits that it may be charged a day; 0 is no limit.")]
     max_waiting: Annotated[int, Meta(description="Messages scheduled or waiting at once; 0 is no limit.")]
     prefixes: Annotated[list[str], Meta(description="Prefixes of numbers that it may send to; empty is all.")]
+    guard: Annotated[str, Meta(description="Whether the pumping guard watches it: auto (while it is young), on, off.")]
 
 
 class AccountWithKeys(AccountShape):
@@ -88,6 +89,7 @@ class AccountSettings(Accepts):
     daily_spend: Credits | UnsetType = UNSET
     max_waiting: Annotated[int, Meta(ge=0, le=MAX_COUNT)] | UnsetType = UNSET
     prefixes: list[str] | UnsetType = UNSET
+    guard: Literal["auto", "on", "off"] | UnsetType = UNSET
 
 
 class NewAccountShape(AccountSettings, kw_only=True):

@@ -10,6 +10,8 @@ from msgspec import Struct
 from heliograph.admin_api import (
     account_shapes,
     customers,
+    guard,
+    guard_shapes,
     inbound,
     network,
     refusal_shapes,
@@ -136,6 +138,12 @@ _FIRST: tuple[AdminOperation, ...] = (
 )  # fmt: skip
 
 _LAST: tuple[AdminOperation, ...] = (
+    AdminOperation("GET", "/guard", Scope.READ_MESSAGES, "What the pumping guard holds",
+        guard.list_holds, guard_shapes.HoldsShape),
+    AdminOperation("POST", "/guard/release", Scope.WRITE_MESSAGES, "Send what is held of a prefix",
+        guard.release_hold, guard_shapes.HeldNumber, guard_shapes.HeldRange, (), (INVALID, NOT_FOUND)),
+    AdminOperation("POST", "/guard/refund", Scope.WRITE_MESSAGES, "Cancel and refund what is held of a prefix",
+        guard.refund_hold, guard_shapes.HeldNumber, guard_shapes.HeldRange, (), (INVALID, NOT_FOUND)),
     AdminOperation("GET", "/senders", Scope.READ_ACCOUNTS, "Registered senders, of one account or all",
         senders.list_senders, sender_shapes.SendersShape, None,
         (QueryParameter("account", "Only this account's."),

@@ -11,6 +11,7 @@ import msgspec
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.refusals import ViewRefusals
@@ -55,6 +56,7 @@ class AdminServices:
     suppressions: ManageSuppressions
     templates: ManageTemplates
     senders: ManageSenders
+    guard: ManageGuard
     conversations: Conversations
     refusals: ViewRefusals
     views: Views
@@ -93,6 +95,10 @@ class AdminRequest:
     @property
     def senders(self) -> ManageSenders:
         return self.services.senders.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def guard(self) -> ManageGuard:
+        return self.services.guard.acting_as(self.actor.name, self.actor.address)
 
     @property
     def views(self) -> Views:

@@ -58,6 +58,7 @@ def account(found: configuration.Account, balance: int) -> account_shapes.Accoun
         daily_spend=format_credits(found.daily_spend),
         max_waiting=found.max_waiting,
         prefixes=list(found.prefixes),
+        guard=found.guard,
     )
 
 

@@ -59,6 +59,8 @@ class Account:
     """Messages that may be scheduled or wait in the queue at once; 0 is no limit."""
     prefixes: tuple[str, ...] = ()
     """Prefixes of the numbers that it may send to; none means all."""
+    guard: str = "auto"
+    """`auto`, `on` or `off`: whether the pumping guard watches it; `auto` while it is young."""
 
 
 #: What `account set` may change, and nothing else.
@@ -66,7 +68,7 @@ ACCOUNT_FIELDS = (
     "password_hash", "signing_secret", "timezone", "plan", "credit_limit", "suspended", "list_interval", "rate",
     "callback_url", "callback_format", "content_decoding", "networks", "senders", "inbound_url",
     "inbound_reply", "opt_out", "stop_text", "help_text", "smart", "request_rate", "request_burst", "daily_messages",
-    "daily_spend", "max_waiting", "prefixes",
+    "daily_spend", "max_waiting", "prefixes", "guard",
 )  # fmt: skip
 
 
@@ -167,6 +169,16 @@ class RegisteredSender:
 
 
 @dataclass(frozen=True, slots=True)
+class TrafficHold:
+    """An account's traffic to a prefix that the pumping guard holds since a time (ms), and why, for people."""
+
+    account: int
+    prefix: str
+    since: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class NumberOwner:
     """An account with numbers, as the reception of its messages needs it."""
 
@@ -193,6 +205,8 @@ class Tables:
     templates: list[MessageTemplate] = field(default_factory=list)
     senders: list[RegisteredSender] = field(default_factory=list)
     """The registries of all accounts, by account and sender."""
+    holds: list[TrafficHold] = field(default_factory=list)
+    """The pumping guard's holds, by account and prefix."""
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
+    from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.refusals import ViewRefusals
@@ -82,6 +83,10 @@ class Invocation:
     def suppressions(self, work: "Callable[[ManageSuppressions], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of phones that opted out. Raises Failure."""
         return self._run(lambda tools: work(tools.suppressions))
+
+    def guard(self, work: "Callable[[ManageGuard], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of administration of what the pumping guard holds. Raises Failure."""
+        return self._run(lambda tools: work(tools.guard))
 
     def senders(self, work: "Callable[[ManageSenders], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of sender registries. Raises Failure."""

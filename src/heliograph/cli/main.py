@@ -19,6 +19,7 @@ _MODULES = {
     "number": "inbound",
     "inbound": "inbound",
     "sender": "sender",
+    "guard": "guard",
     "suppression": "suppression",
     "template": "template",
     "send": "send",

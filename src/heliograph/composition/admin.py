@@ -8,6 +8,7 @@ from heliograph import admin_api, console
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
+from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.refusals import ViewRefusals
@@ -95,6 +96,7 @@ class AdminApps:
             suppressions=ManageSuppressions(store, clock),
             templates=ManageTemplates(store, clock),
             senders=ManageSenders(store, clock),
+            guard=ManageGuard(store, clock),
             conversations=Conversations(store),
             refusals=ViewRefusals(store, clock),
             views=Views(

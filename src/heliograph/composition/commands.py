@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heliograph.api.fields import Terms
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
+    from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.refusals import ViewRefusals
@@ -124,6 +125,12 @@ class Tools:
         from heliograph.app.admin.senders import ManageSenders
 
         return ManageSenders(self._store, self._clock, _terminal_user())
+
+    @property
+    def guard(self) -> "ManageGuard":
+        from heliograph.app.admin.guard import ManageGuard
+
+        return ManageGuard(self._store, self._clock, _terminal_user())
 
     @property
     def refusals(self) -> "ViewRefusals":

@@ -38,6 +38,7 @@ from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.failure_writer import FailureWriter
 from heliograph.runtime.long_polls import LongPolls
 from heliograph.runtime.refusal_writer import RefusalWriter
+from heliograph.runtime.traffic_guard import TrafficGuard
 
 if TYPE_CHECKING:
     from heliograph.api.app import Api
@@ -176,6 +177,7 @@ class Gateway:
             self._watching.refusals, store.refused_requests, self._clock, self._journal
         )
         self._refusal_writer.start()
+        self._start_guard()
         await listening.open(api, self._watching)
         self._journal.say("info", "ready", url=self.url)
 
@@ -193,6 +195,8 @@ class Gateway:
         if hasattr(self, "engine"):
             await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
             await self._watching.stop()
+        if hasattr(self, "_guard"):
+            await self._guard.stop()
         if hasattr(self, "_refusal_writer"):
             await self._refusal_writer.stop()
         if hasattr(self, "_failure_writer"):
@@ -203,6 +207,18 @@ class Gateway:
         await self._store.close()
         overdue.cancel()
         self._journal.say("info", "stopped")
+
+    def _start_guard(self) -> None:
+        self._guard = TrafficGuard(
+            self._watching.traffic,
+            self._store.guard,
+            self._store.accounts,
+            self._directory,
+            self._clock,
+            self._journal,
+            self._settings.messages.guard_young_days,
+        )
+        self._guard.start()
 
     def _give_up(self) -> None:
         """Logs every task that has not ended, and ends the process as in a crash, which loses nothing."""

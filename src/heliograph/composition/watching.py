@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.app.observing.refusals import Refusals
+from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.ports import Clock, Intake, Store, Watcher, WebhookSender
 from heliograph.config import Settings
 from heliograph.http.asgi import Asgi, Headers
@@ -37,6 +38,7 @@ class Watching:
         self._counters = MessageCounters()
         self._feed = EventFeed()
         self.refusals = Refusals()
+        self.traffic = TrafficWatch()
         self._traces = _open_traces(settings, clock)
 
     @property
@@ -46,7 +48,7 @@ class Watching:
     @property
     def watchers(self) -> tuple[Watcher, ...]:
         traces = [] if self._traces is None else [self._traces]
-        return (self._counters, self._feed, *traces)
+        return (self._counters, self._feed, self.traffic, *traces)
 
     def sender(self, sender: WebhookSender) -> WebhookSender:
         """The sender as the engine is to use it."""

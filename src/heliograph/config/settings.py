@@ -157,6 +157,9 @@ class MessageSettings:
         least=0.05,
         most=24 * 60,
     )
+    guard_young_days: float = _setting(
+        30.0, "How long the pumping guard watches new accounts.", unit="days", least=0, most=3650
+    )
 
 
 @dataclass(frozen=True, slots=True)

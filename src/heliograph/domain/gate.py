@@ -6,7 +6,7 @@ for each message of a request, and `judge` with the rules `at_claim` when a mess
 accept and claim days may pass (a scheduled message, one that an operator put off), hence the second question.
 
 A rule is a function of the message, the counters and the time, so that whatever limits sending is one more rule: quiet
-hours. Order matters: the first answer that is not PASS stands. Credit, suppressions and what an account may send
+hours, holds. Order matters: the first answer that is not PASS stands. Credit, suppressions and what an account may send
 and spend a day (`domain.allowance`) are no rules: the store judges them, in its transaction.
 """
 
@@ -17,6 +17,7 @@ from typing import Final, Protocol
 
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, Entry, Fault, Reason
 from heliograph.domain.host import Network, is_within
+from heliograph.domain.pumping import range_of
 from heliograph.domain.sender_state import SenderState, problem_of
 
 
@@ -65,6 +66,10 @@ class Refuse:
 
 
 PASS: Final = Pass()
+
+HELD_UNTIL: Final = 1 << 50
+"""The time (ms) until which the pumping guard holds: for ever. Rows of the queue that are due then are held by it; the
+number of their range is added, which says by which hold."""
 
 MOST_SHOWN: Final = 20
 """Numbers that one sentence names."""
@@ -117,13 +122,16 @@ def compile_policy(
     request_burst: int = 0,
     prefixes: tuple[str, ...] = (),
     capped: bool = False,
+    held: tuple[str, ...] = (),
     at_claim: tuple[Rule, ...] = (),
 ) -> Policy | None:
     """Returns the policy of an account with these restrictions, None where it has none."""
-    is_open = not (suspended or networks or senders or registry or prefixes or capped)
+    is_open = not (suspended or networks or senders or registry or prefixes or capped or held)
     if is_open and not (rate > 0 or request_rate > 0 or at_claim):
         return None
     limits: tuple[Rule, ...] = (within_rate(rate),) if rate > 0 else ()
+    if held:
+        limits, at_claim = (*limits, hold_ranges(held)), (*at_claim, hold_ranges(held))
     return Policy(
         suspended, networks, senders, registry, rate, request_rate, request_burst, prefixes, capped, limits, at_claim
     )
@@ -185,6 +193,16 @@ def within_rate(rate: float) -> Rule:
     def rule(_: Judged, counters: Counters, __: int) -> Judgement:
         wait = counters.rate_wait_s
         return Refuse(TOO_EARLY, problem, None, max(1, ceil(wait)), Reason.RATE) if wait > 0 else PASS
+
+    return rule
+
+
+def hold_ranges(held: tuple[str, ...]) -> Rule:
+    """Makes the rule of an account whose traffic to these ranges is held until somebody has looked at it."""
+    holds = {each: Hold(HELD_UNTIL + int(each), "pumping guard") for each in held}
+
+    def rule(message: Judged, _: Counters, __: int) -> Judgement:
+        return holds.get(range_of(message.destination), PASS)
 
     return rule
 

@@ -135,6 +135,7 @@ class Engine:
             environment.directory.route,
             marks.get(DISPATCH, 0),
             shared=shared,
+            policy_of=environment.directory.claim_policy,
         )
         self.reception = self._make_reception(recovery, shared=shared)
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self._refused))

@@ -7,12 +7,14 @@ import pytest
 
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import ROOT, operations
+from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import CallbackRetry, Facts, Final, InboundMessage
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.composition.connectors import KINDS
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.admin import AdminHouse, Answered, call_asgi, open_house
+from tests.support.gateway import START
 
 ALL = tuple(scope.value for scope in TOKEN_SCOPES)
 NEW = {"name": "new", "credit": "10", "timezone": "Europe/Berlin", "suspended": False, "networks": ["192.0.2.0/24"]}
@@ -521,3 +523,15 @@ async def test_registries_of_senders(house: AdminHouse, token: str) -> None:
     assert [(each["action"], each["target"], each["details"]) for each in audit] == [
         ("sender.remove", "acme", {"sender": "News"}),
     ]
+
+
+async def test_what_the_pumping_guard_holds(house: AdminHouse, token: str) -> None:
+    assert (await house.ask(token, "GET", "/guard")).json == {"holds": []}
+    await house.gateway.store.guard.hold(TrafficHold(1, "44770", START, "a surge"), 0)
+    (held,) = (await house.ask(token, "GET", "/guard")).json["holds"]
+    assert (held["account"], held["prefix"], held["why"], held["messages"]) == ("acme", "44770", "a surge", 0)
+    asked = {"account": "acme", "prefix": "44770"}
+    assert (await house.ask(token, "POST", "/guard/refund", asked)).json == {"messages": 0}
+    assert (await house.ask(token, "POST", "/guard/release", asked)).json == {"messages": 0}
+    for verb in ("release", "refund"):
+        assert fault(await house.ask(token, "POST", f"/guard/{verb}", asked))[:2] == (404, "07")

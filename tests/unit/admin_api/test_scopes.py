@@ -28,8 +28,9 @@ REACH = {
     "prices:read": "GET /prices",
     "prices:write": "PUT /prices, DELETE /prices",
     "messages:read": """GET /overview, GET /accounts/{name}/suppressions, GET /inbound, GET /inbound/{id},
-        GET /messages, GET /messages/{id}, GET /refusals""",
+        GET /messages, GET /messages/{id}, GET /refusals, GET /guard""",
     "messages:write": """POST /accounts/{name}/suppressions, DELETE /accounts/{name}/suppressions/{number},
+        POST /guard/release, POST /guard/refund,
         POST /inbound/{id}/route, POST /messages/{id}/cancel, POST /messages/{id}/reschedule""",
     "callbacks:read": "GET /callbacks, GET /callbacks/hosts",
     "callbacks:write": """POST /inbound/{id}/replay-callback, POST /messages/{id}/replay-callback,
@@ -41,7 +42,7 @@ REACH = {
 OWN_SCOPES = {
     "credit": "topups:write", "credit_limit": "credit:write", "price": "prices:write", "plan": "prices:write",
     "request_rate": "limits:write", "request_burst": "limits:write", "daily_messages": "limits:write",
-    "daily_spend": "limits:write", "max_waiting": "limits:write", "prefixes": "limits:write",
+    "daily_spend": "limits:write", "max_waiting": "limits:write", "prefixes": "limits:write", "guard": "limits:write",
     "rate": "limits:write", "list_interval": "limits:write", "networks": "limits:write", "senders": "limits:write",
 }  # fmt: skip
 """Fields of an account that take a scope beside `accounts:write`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.configuration import Account, ApiKey, Connector, Route
+from heliograph.app.configuration import Account, ApiKey, Connector, Route, TrafficHold
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
@@ -16,6 +16,7 @@ from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import zone
+from heliograph.domain.gate import HELD_UNTIL
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -184,6 +185,31 @@ def test_a_message_goes_its_whole_way() -> None:
         await asyncio.sleep(3.0)
         assert [job.key for job in rig.arrived] == [accept.key]
         assert rig.rows.callbacks.keys() == {accept.key}
+
+    scenario(story)
+
+
+def test_what_the_guard_holds_waits_over_a_restart_until_it_is_released() -> None:
+    async def story(rig: Rig) -> None:
+        free = rig.fresh(queued=True)
+        message = rig.fresh(queued=True, destination="447700900123")
+        await rig.store.guard.hold(TrafficHold(message.account, "44770", 0, "a surge"), 0)
+        await asyncio.sleep(3.0)
+        await rig.send(free, message)
+        await asyncio.sleep(3.0)
+        assert rig.sent_at(free)
+        assert rig.rows.queue[message.key].due == HELD_UNTIL + 44770
+        await rig.kill()
+        await rig.start()
+        await asyncio.sleep(3.0)
+        assert rig.submits == 1
+        await rig.store.guard.release(message.account, "44770", rig.clock.now())
+        await rig.store.guard.let_go(rig.clock.now(), 10)
+        await asyncio.sleep(3.0)  # who has not heard of the release holds it once more
+        assert await rig.store.guard.let_go(rig.clock.now(), 10) <= 1
+        await asyncio.sleep(3.0)
+        assert rig.sent_at(message)
+        assert message.key not in rig.rows.queue
 
     scenario(story)
 

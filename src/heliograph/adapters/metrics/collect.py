@@ -16,7 +16,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
 from heliograph.app.observing.counters import InboundCounters, LaneCounters, MessageCounters
 from heliograph.app.observing.refusals import Refusals
-from heliograph.app.ports import CarrierState, Clock, Store, Unavailable
+from heliograph.app.ports import CarrierState, Clock, HeldTraffic, Store, Unavailable
 from heliograph.app.records import BacklogCounts
 from heliograph.domain.error import Reason
 from heliograph.domain.money import format_credits
@@ -30,14 +30,9 @@ REFRESH_S = 15.0
 AGAIN_S = 2.0
 """Seconds until the next look after one that failed."""
 
-_REASONS = {
-    Verdict.TOO_LITTLE_CREDIT: "credit",
-    Verdict.SUSPENDED: "suspended",
-    Verdict.REPLAYED: "replayed",
-    Verdict.REFERENCE_CONFLICT: "conflict",
-    Verdict.UNAVAILABLE: "unavailable",
-    Verdict.SUPPRESSED: "suppressed",
-}
+HELD_COUNTED = 100_000
+"""Messages of one hold of the pumping guard that are counted."""
+
 _OUTCOMES = ("accepted", "deferred", "refused", "unknown")
 _REMOVED = "(removed)"
 """Name that stands for connectors removed before their name was known."""
@@ -67,6 +62,7 @@ class Collector:
         self._data = data
         self._turned_away = turned_away
         self._backlog: BacklogCounts | None = None
+        self._held: list[HeldTraffic] = []
         self._refreshed = 0
         self._answers = True
         self._balance = self._accounts = 0
@@ -86,6 +82,7 @@ class Collector:
         """Reads the backlog from the store. Raises Unavailable."""
         backlog = await self._store.upkeep.counts(self._clock.now())
         accounts = await self._store.accounts.all()
+        self._held = await self._store.guard.holds(HELD_COUNTED)
         self._backlog = backlog
         self._balance, self._accounts = sum(balance for _, balance in accounts), len(accounts)
         self._refreshed = self._clock.now()
@@ -234,6 +231,8 @@ class Collector:
         for connector, name in names.items():
             yield Sample("heliograph_deferred_messages", (name,), backlog.deferred.get(connector, 0))
         yield Sample("heliograph_scheduled_messages", (), backlog.scheduled)
+        yield Sample("heliograph_guard_holds", (), len(self._held))
+        yield Sample("heliograph_guard_messages", (), sum(each.messages for each in self._held))
         yield Sample("heliograph_awaiting_parts", (), backlog.awaiting)
         yield Sample("heliograph_callbacks_pending", (), backlog.owed)
         yield Sample("heliograph_callbacks_failed", (), backlog.ended)

@@ -6,6 +6,7 @@ from typing import assert_never
 from heliograph.app.facts import NOT_SENT, CallbackEnd
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.display import counted
+from heliograph.domain.gate import HELD_UNTIL
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, err_of
 
@@ -106,6 +107,11 @@ def _open(
         return (
             "It was submitted: the operator took it. Nobody asked for its receipt, so no more will be known, and it "
             "stays submitted."
+        )
+    if trace.queued is not None and trace.queued[1] >= HELD_UNTIL:
+        return (
+            "It is held: the pumping guard found its account's messages to such numbers suspicious, and waits for "
+            "somebody to release or refund them (`heliograph guard list`)."
         )
     connector = message.connector if trace.queued is None else trace.queued[0]
     name = connectors.get(connector, "a connector that is gone")

@@ -214,6 +214,12 @@ ACCOUNT: Mapping[str, FieldRule] = {
     "prefixes": FieldRule(
         _prefixes, "prefixes of numbers that it may send to, comma separated; empty is all", "49,43", Scope.WRITE_LIMITS
     ),
+    "guard": FieldRule(
+        one_of("auto", "on", "off"),
+        "auto, on or off: whether the pumping guard watches it; auto is while it is young",
+        "on",
+        Scope.WRITE_LIMITS,
+    ),
     "callback_url": FieldRule(
         _callback_url,
         "where receipts go that name no dlr-url; empty is nowhere",

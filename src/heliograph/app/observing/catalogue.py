@@ -294,6 +294,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "connector",
             ),
             _gauge("heliograph_scheduled_messages", "Messages scheduled for later."),
+            _gauge("heliograph_guard_holds", "Accounts and prefixes whose traffic the pumping guard holds."),
+            _gauge("heliograph_guard_messages", "Messages that it holds; of each hold up to 100,000 are counted."),
             _gauge("heliograph_awaiting_parts", "Parts whose receipts are awaited by their rows."),
             _gauge("heliograph_callbacks_pending", "Callbacks that wait for their next try."),
             _gauge("heliograph_callbacks_failed", "Callbacks that failed for good, or whose receiver is gone."),

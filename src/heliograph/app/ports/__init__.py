@@ -18,6 +18,7 @@ from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, Co
 from heliograph.app.ports.commits import Commits
 from heliograph.app.ports.customers import BatchSlice, Customers, ListQuery, MessageRecord
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
+from heliograph.app.ports.guard import Guard, HeldTraffic
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages
@@ -51,6 +52,8 @@ __all__ = [
     "Deferred",
     "Fenced",
     "Gathering",
+    "Guard",
+    "HeldTraffic",
     "Ids",
     "Inbound",
     "Incoming",

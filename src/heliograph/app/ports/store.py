@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from heliograph.app.ports.accounts import Accounts
 from heliograph.app.ports.commits import Commits
 from heliograph.app.ports.customers import Customers
+from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages
@@ -60,6 +61,7 @@ class Store(Protocol):
     network: Network
     templates: Templates
     senders: Senders
+    guard: Guard
     users: Users
     tokens: Tokens
     sign_ins: SignIns

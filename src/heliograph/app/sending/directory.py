@@ -72,6 +72,8 @@ class Directory:
         self._numbers = NumberRules()
         self._owners: dict[int, NumberOwner] = {}
         self._senders: dict[int, dict[str, SenderState]] = {}
+        self._held: dict[int, tuple[str, ...]] = {}
+        self._claim_policies: dict[int, Policy | None] = {}
         self._prices = PriceBook()
         self._inbound_prices = PriceBook(built_in=0)
 
@@ -101,6 +103,11 @@ class Directory:
         self._senders = {}
         for each in tables.senders:
             self._senders.setdefault(each.account, {})[each.sender] = each.state
+        held: dict[int, tuple[str, ...]] = {}
+        for hold in tables.holds:
+            held[hold.account] = (*held.get(hold.account, ()), hold.prefix)
+        self._held = held
+        self._claim_policies = {account: compile_policy(held=prefixes) for account, prefixes in held.items()}
         self._accounts.clear()
         self._revision = tables.revision
         self.generation += 1
@@ -130,6 +137,10 @@ class Directory:
     def route(self, destination: str) -> int | None:
         """Returns the connector that a message takes, by the rules of `app.routing`; None where none does."""
         return chosen(self._rules.candidates(destination))
+
+    def claim_policy(self, account: int) -> Policy | None:
+        """Returns the rules by which messages of an account are judged when they are claimed; None: there are none."""
+        return self._claim_policies.get(account)
 
     def asks_receipts(self, connector: int) -> bool:
         """Returns whether the connector's operator is asked for the receipt of every message."""
@@ -180,6 +191,7 @@ class Directory:
                 networks=tuple(ip_network(network, strict=False) for network in account.networks),
                 senders=frozenset(account.senders),
                 registry=self._senders.get(account.id),
+                held=self._held.get(account.id, ()),
                 rate=account.rate,
                 request_rate=account.request_rate,
                 request_burst=account.request_burst,

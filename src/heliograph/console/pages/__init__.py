@@ -7,6 +7,7 @@ from heliograph.console.request import PageRoute
 _MODULES = (
     "overview",
     "messages",
+    "guard",
     "inbound",
     "conversation",
     "numbers",

@@ -168,6 +168,16 @@ async def _customers_worries(request: PageRequest, backlog: BacklogCounts) -> li
         ]
         if len(failing) > NAMED:
             found.append((f"{counted(len(failing) - NAMED, 'more receiver')} fail.", link("/callbacks", tab="hosts")))
+    held = await request.services.admin.guard.holds()
+    found += [
+        (
+            f"The pumping guard holds {counted(each.messages, 'message')} of {each.account} to {each.prefix}: see why.",
+            link("/guard"),
+        )
+        for each in held[:NAMED]
+    ]
+    if len(held) > NAMED:
+        found.append((f"The pumping guard holds {len(held) - NAMED} more.", link("/guard")))
     if request.may(Scope.READ_ACCOUNTS):
         names = await request.manage.accounts_without_credit(NAMED + 1)
         found += [

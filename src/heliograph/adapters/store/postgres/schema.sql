@@ -47,7 +47,8 @@ CREATE TABLE account (
     stop_text        text NOT NULL,            -- confirms a STOP; '': nothing does
     help_text        text NOT NULL,            -- answers HELP
     smart            text NOT NULL,            -- off, on: whether typographic signs may be replaced
-    prefixes         text NOT NULL             -- JSON array: where it may send to; empty: anywhere
+    prefixes         text NOT NULL,            -- JSON array: where it may send to; empty: anywhere
+    guard            text NOT NULL             -- auto, on, off: whether the pumping guard watches it
 ) WITH (fillfactor = 50);
 
 -- When the last list of an account was admitted.
@@ -142,6 +143,30 @@ CREATE TABLE sender (
     state   text NOT NULL,                     -- domain.sender_state.SenderState
     note    text NOT NULL,
     PRIMARY KEY (account, sender)
+);
+
+-- What watched accounts sent to ranges of numbers, an hour each (domain.pumping.TrafficCount).
+CREATE TABLE traffic_hour (
+    account  bigint NOT NULL,
+    hour     bigint NOT NULL,
+    messages bigint NOT NULL,
+    near     bigint NOT NULL,
+    ended    bigint NOT NULL,
+    failed   bigint NOT NULL,
+    prefix   text NOT NULL,
+    PRIMARY KEY (account, prefix, hour)
+);
+
+CREATE INDEX traffic_hour_hour ON traffic_hour (hour);
+
+-- Ranges of numbers to which an account's messages are held.
+CREATE TABLE traffic_hold (
+    account bigint NOT NULL,
+    since   bigint NOT NULL,
+    ended   bigint,                            -- NULL while it holds
+    prefix  text NOT NULL,
+    why     text NOT NULL,
+    PRIMARY KEY (account, prefix)
 );
 
 -- Numbers that an account must not send to. The digest is there even where the number was erased.
@@ -424,6 +449,8 @@ CREATE INDEX queue_expires ON queue (expires, key) WHERE node IS NULL;
 CREATE INDEX queue_account ON queue (connector, account, due, key) WHERE node IS NULL;
 -- An opt-out ends what waits for a phone.
 CREATE INDEX queue_phone ON queue (account, phone) WHERE node IS NULL;
+-- What the pumping guard holds.
+CREATE INDEX queue_guarded ON queue (account, due) WHERE due >= {HELD_UNTIL} AND node IS NULL;
 -- How many were put off is asked often; there may be millions of scheduled ones beside them.
 CREATE INDEX queue_put_off ON queue (due, connector) WHERE put_off AND node IS NULL;
 

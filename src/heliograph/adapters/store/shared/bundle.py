@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from heliograph.adapters.store.shared.accounts import StoredAccounts
 from heliograph.adapters.store.shared.customers import StoredCustomers
+from heliograph.adapters.store.shared.guard import StoredGuard
 from heliograph.adapters.store.shared.inbound import StoredInbound, StoredPulls
 from heliograph.adapters.store.shared.network import StoredNetwork
 from heliograph.adapters.store.shared.noted import Noted
@@ -32,6 +33,7 @@ class Bundle:
     network: ports.Network
     templates: ports.Templates
     senders: ports.Senders
+    guard: ports.Guard
     users: ports.Users
     tokens: ports.Tokens
     sign_ins: ports.SignIns
@@ -61,6 +63,7 @@ class Bundle:
         self.network = StoredNetwork(runner)
         self.templates = StoredTemplates(runner)
         self.senders = StoredSenders(runner)
+        self.guard = StoredGuard(runner)
         self.users = StoredUsers(runner)
         self.tokens = StoredTokens(runner)
         self.sign_ins = StoredSignIns(runner)

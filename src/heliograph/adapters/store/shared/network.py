@@ -14,6 +14,7 @@ from heliograph.app.configuration import (
     RegisteredSender,
     Route,
     Tables,
+    TrafficHold,
 )
 from heliograph.app.ports import ConnectorReport
 from heliograph.domain.numbers import InboundNumber
@@ -35,6 +36,7 @@ class StoredNetwork(Operations):
         numbers = yield Q.numbers()
         templates = yield Q.templates()
         senders = yield Q.senders()
+        holds = yield Q.traffic_holds()
         return Tables(
             revision,
             [connector_of(row) for row in connectors],
@@ -44,6 +46,7 @@ class StoredNetwork(Operations):
             {row[2]: NumberOwner(row[2], row[6], bool(row[5]), bool(row[7]), *row[8:]) for row in numbers},
             [template_of(row) for row in templates],
             [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
+            [TrafficHold(*row) for row in holds],
         )
 
     @write

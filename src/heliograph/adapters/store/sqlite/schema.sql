@@ -36,6 +36,7 @@ CREATE TABLE account (
     daily_spend      INTEGER NOT NULL,         -- charges a day; 0: as far as the balance goes
     max_waiting      INTEGER NOT NULL,         -- messages in the queue at once; 0: as many as come
     prefixes         TEXT NOT NULL,            -- JSON array: where it may send to; empty: anywhere
+    guard            TEXT NOT NULL,            -- auto, on, off: whether the pumping guard watches it
     used_until       INTEGER NOT NULL DEFAULT 0,  -- the end of the day that the next two are of
     used_messages    INTEGER NOT NULL DEFAULT 0,
     used_spend       INTEGER NOT NULL DEFAULT 0,
@@ -132,6 +133,30 @@ CREATE TABLE sender (
     since   INTEGER NOT NULL,
     note    TEXT NOT NULL,
     PRIMARY KEY (account, sender)
+) STRICT, WITHOUT ROWID;
+
+-- What watched accounts sent to ranges of numbers, an hour each (domain.pumping.TrafficCount).
+CREATE TABLE traffic_hour (
+    account  INTEGER NOT NULL,
+    prefix   TEXT NOT NULL,
+    hour     INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    near     INTEGER NOT NULL,
+    ended    INTEGER NOT NULL,
+    failed   INTEGER NOT NULL,
+    PRIMARY KEY (account, prefix, hour)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX traffic_hour_hour ON traffic_hour (hour);
+
+-- Ranges of numbers to which an account's messages are held.
+CREATE TABLE traffic_hold (
+    account INTEGER NOT NULL,
+    prefix  TEXT NOT NULL,
+    since   INTEGER NOT NULL,
+    ended   INTEGER,                           -- NULL while it holds
+    why     TEXT NOT NULL,
+    PRIMARY KEY (account, prefix)
 ) STRICT, WITHOUT ROWID;
 
 -- Numbers that an account must not send to. The digest is there even where the number was erased.
@@ -403,6 +428,8 @@ CREATE INDEX queue_expires ON queue (expires) WHERE node IS NULL;
 CREATE INDEX queue_account ON queue (connector, account, due) WHERE node IS NULL;
 -- An opt-out ends what waits for a phone.
 CREATE INDEX queue_phone ON queue (account, phone) WHERE node IS NULL;
+-- What the pumping guard holds.
+CREATE INDEX queue_guarded ON queue (account, due) WHERE due >= {HELD_UNTIL} AND node IS NULL;
 -- How many were put off is asked often; there may be millions of scheduled ones beside them.
 CREATE INDEX queue_put_off ON queue (due, connector) WHERE put_off = 1 AND node IS NULL;
 

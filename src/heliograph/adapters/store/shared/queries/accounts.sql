@@ -3,12 +3,12 @@ INSERT INTO account (
     name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate,
     callback_url, callback_format, content_decoding, networks, senders, created, inbound_url,
     inbound_reply, opt_out, stop_text, help_text, smart, request_rate, request_burst, daily_messages, daily_spend,
-    max_waiting, prefixes
+    max_waiting, prefixes, guard
 ) VALUES (
     :name, :password_hash, :signing_secret, :timezone, :plan, :credit_limit, :suspended, :list_interval, :rate,
     :callback_url, :callback_format, :content_decoding, :networks, :senders, :created, :inbound_url,
     :inbound_reply, :opt_out, :stop_text, :help_text, :smart, :request_rate, :request_burst, :daily_messages,
-    :daily_spend, :max_waiting, :prefixes
+    :daily_spend, :max_waiting, :prefixes, :guard
 ) ON CONFLICT (name) DO NOTHING RETURNING id;
 
 -- update_account: Changes all of an account that may be changed.
@@ -19,7 +19,7 @@ UPDATE account SET
     networks = :networks, senders = :senders, inbound_url = :inbound_url, inbound_reply = :inbound_reply,
     opt_out = :opt_out, stop_text = :stop_text, help_text = :help_text, smart = :smart, request_rate = :request_rate,
     request_burst = :request_burst, daily_messages = :daily_messages, daily_spend = :daily_spend,
-    max_waiting = :max_waiting, prefixes = :prefixes
+    max_waiting = :max_waiting, prefixes = :prefixes, guard = :guard
 WHERE id = :id;
 
 -- account_by_id: An account.

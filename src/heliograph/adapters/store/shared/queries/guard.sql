@@ -1,0 +1,54 @@
+-- add_traffic: Adds to what an account sent to a range within an hour.
+INSERT INTO traffic_hour (account, prefix, hour, messages, near, ended, failed)
+VALUES (:account, :prefix, :hour, :messages, :near, :ended, :failed)
+ON CONFLICT (account, prefix, hour) DO UPDATE SET
+    messages = traffic_hour.messages + excluded.messages, near = traffic_hour.near + excluded.near,
+    ended = traffic_hour.ended + excluded.ended, failed = traffic_hour.failed + excluded.failed;
+
+-- traffic: The hours of an account's range from a time on.
+SELECT hour, messages, near, ended, failed FROM traffic_hour
+WHERE account = :account AND prefix = :prefix AND hour >= :since AND hour <= :hour ORDER BY hour;
+
+-- forget_traffic: Deletes old hours.
+DELETE FROM traffic_hour WHERE (account, prefix, hour) IN (
+    SELECT account, prefix, hour FROM traffic_hour WHERE hour < :before ORDER BY hour LIMIT :limit
+) RETURNING 1;
+
+-- hold_traffic: Begins to hold a range; no row where it is held, or was let go of since `quiet`.
+INSERT INTO traffic_hold (account, prefix, since, why) VALUES (:account, :prefix, :since, :why)
+ON CONFLICT (account, prefix) DO UPDATE SET since = excluded.since, why = excluded.why, ended = NULL
+WHERE traffic_hold.ended < :quiet
+RETURNING 1;
+
+-- traffic_holds: What is held.
+SELECT account, prefix, since, why FROM traffic_hold WHERE ended IS NULL ORDER BY account, prefix {bytewise};
+
+-- is_held: Whether a range is held.
+SELECT 1 FROM traffic_hold WHERE account = :account AND prefix = :prefix AND ended IS NULL;
+
+-- end_hold: Lets go of a range.
+UPDATE traffic_hold SET ended = :now WHERE account = :account AND prefix = :prefix AND ended IS NULL RETURNING 1;
+
+-- held_number: How many messages of an account to a range are held, up to a limit, and their price.
+SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint) FROM (
+    SELECT q.key FROM queue AS q
+    WHERE q.due >= {HELD_UNTIL} AND q.node IS NULL AND q.account = :account AND q.due = :until
+    LIMIT :limit
+) AS held JOIN message AS m ON m.key = held.key;
+
+-- held_messages: Messages of an account to a range that are held, nothing of which has left.
+SELECT q.key FROM queue AS q
+WHERE q.due >= {HELD_UNTIL} AND q.node IS NULL AND q.account = :account AND q.due = :until
+  AND NOT q.attempted AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
+ORDER BY q.key LIMIT :limit;
+
+-- held_among: Those of some rows that are held.
+SELECT key FROM queue WHERE due >= {HELD_UNTIL} AND node IS NULL AND NOT attempted AND key {among(keys)};
+
+-- let_go: Makes held messages due whose range is not held any more.
+UPDATE queue SET due = :now WHERE node IS NULL AND due >= {HELD_UNTIL} AND key IN (
+    SELECT q.key FROM queue AS q WHERE q.due >= {HELD_UNTIL} AND q.node IS NULL AND NOT EXISTS (
+        SELECT 1 FROM traffic_hold AS h
+        WHERE h.account = q.account AND h.ended IS NULL AND q.due = {HELD_UNTIL} + CAST(h.prefix AS bigint)
+    ) LIMIT :limit
+) RETURNING 1;

@@ -1,0 +1,46 @@
+"""The pumping guard: what watched accounts send where, and what of it is held."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from heliograph.app.configuration import TrafficHold
+from heliograph.domain.pumping import TrafficCount, TrafficFigures
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTraffic:
+    """A hold with the number of its messages, up to a limit, and their price (micro-credits)."""
+
+    hold: TrafficHold
+    messages: int
+    price: int
+
+
+class Guard(Protocol):
+    """Counts traffic by account, range and hour over all nodes, and keeps what is held. A hold that begins or ends adds
+    one to the revision of `Network`, whose tables have the holds."""
+
+    async def add(self, counts: Sequence[TrafficCount], since: int) -> list[TrafficFigures]:
+        """Adds the counts, of one hour each, and returns the figures of the same hours by all nodes, beside the hours
+        from `since` (ms) on before them."""
+
+    async def hold(self, hold: TrafficHold, quiet: int) -> bool:
+        """Holds a range from now on. Returns False, having done nothing, where it is held already, or was let go of
+        since `quiet` (ms)."""
+
+    async def holds(self, limit: int) -> list[HeldTraffic]:
+        """Returns all holds, by account and prefix; of each the messages are counted up to `limit`."""
+
+    async def release(self, account: int, prefix: str, now: int) -> None:
+        """Lets go of a range; `let_go` makes what it held due. Raises Missing where it is not held."""
+
+    async def refund(self, account: int, prefix: str, now: int, limit: int) -> int:
+        """Cancels and refunds up to `limit` held messages of a range, which stays held; returns how many. Raises
+        Missing where it is not held."""
+
+    async def let_go(self, now: int, limit: int) -> int:
+        """Makes up to `limit` held messages due whose range is not held any more; returns how many."""
+
+    async def forget(self, before: int, limit: int) -> int:
+        """Deletes up to `limit` hours before `before`; returns how many."""

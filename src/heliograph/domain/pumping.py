@@ -1,0 +1,98 @@
+"""The pumping guard's judgement: whether what an account sends to a range of numbers looks as if it were sent for what
+the messages cost, not for who reads them. Pure.
+
+Whoever shares in an operator's revenue, or has stolen a key, has a gateway send to numbers that nobody waits at: many
+at once where few went before, one number after the other, and most of them unreachable. Each of the three happens to
+honest customers, too (a campaign, a company's block of numbers, an old list); two of them together hardly ever do.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+PREFIX_DIGITS: Final = 5
+"""First digits of a number that make its range: the country's, and some of the operator's."""
+
+LEAST: Final = 60
+"""Messages of an hour below which nothing is judged."""
+
+SURGE: Final = 5
+"""Times the usual hour from which an hour is a surge."""
+
+NEAR_SHARE: Final = 0.5
+"""Share of messages to neighbours of other numbers from which numbers count as sequential."""
+
+LEAST_ENDED: Final = 20
+"""Messages whose end is known, below which their failures are not judged."""
+
+FAILED_SHARE: Final = 0.6
+"""Share of these that were not delivered from which an hour fails."""
+
+NEIGHBOURS: Final = 10
+"""Numbers beside another that are its neighbours lie in the same or the next block of so many."""
+
+BLOCKS: Final = 256
+"""Blocks that are remembered of a range, the latest."""
+
+
+@dataclass(slots=True)
+class TrafficCount:
+    """The messages of an account to a range of numbers within an hour, which begins at `hour` (ms)."""
+
+    account: int
+    prefix: str
+    hour: int
+    messages: int = 0
+    near: int = 0
+    """Messages to neighbours of other numbers that were sent to shortly before."""
+    ended: int = 0
+    """Messages whose end became known."""
+    failed: int = 0
+    """The number of these that were not delivered."""
+
+
+@dataclass(slots=True)
+class TrafficFigures:
+    """An hour of an account's range beside the hours before: how many of these had messages, and how many messages."""
+
+    now: TrafficCount
+    hours: int = 0
+    earlier: int = 0
+
+
+@dataclass(slots=True)
+class Neighbourhood:
+    """Numbers of a range that were sent to lately, by blocks."""
+
+    latest: dict[int, str] = field(default_factory=dict)
+
+    def meet(self, number: str) -> bool:
+        """Says whether the number is a neighbour of another one, and remembers it."""
+        block = int(number) // NEIGHBOURS
+        latest = self.latest
+        near = any(latest.get(each, number) != number for each in (block - 1, block, block + 1))
+        latest.pop(block, None)
+        latest[block] = number
+        if len(latest) > BLOCKS:
+            del latest[next(iter(latest))]
+        return near
+
+
+def range_of(number: str) -> str:
+    """Returns the range of a number, by which traffic is counted and held."""
+    return number[:PREFIX_DIGITS]
+
+
+def suspicion(figures: TrafficFigures) -> str | None:
+    """Returns why an hour looks like pumping, for people; None where it does not."""
+    now = figures.now
+    if now.messages < LEAST:
+        return None
+    signs = []
+    usual = figures.earlier / figures.hours if figures.hours else 0.0
+    if now.messages >= SURGE * max(usual, LEAST / SURGE):
+        signs.append(f"{now.messages} messages this hour, usually {usual:.0f}")
+    if now.near >= NEAR_SHARE * now.messages:
+        signs.append(f"{100 * now.near // now.messages} % to neighbouring numbers")
+    if now.ended >= LEAST_ENDED and now.failed >= FAILED_SHARE * now.ended:
+        signs.append(f"{100 * now.failed // now.ended} % of {now.ended} not delivered")
+    return "; ".join(signs) if len(signs) > 1 else None

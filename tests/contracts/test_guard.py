@@ -1,0 +1,112 @@
+"""The pumping guard's rows: hours by all nodes, holds, and what becomes of what is held."""
+
+import pytest
+
+from heliograph.app.configuration import Account, Missing, TrafficHold
+from heliograph.app.facts import Facts, Queueing
+from heliograph.app.ports import HeldTraffic, Store
+from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.message import State
+from heliograph.domain.pumping import TrafficCount, TrafficFigures, range_of
+from tests.support.store import CREDIT, HOUR, NODE, START, Given
+
+RANGE = "49170"
+NOW = START // HOUR * HOUR
+
+
+def hold_of(account: Account, prefix: str = RANGE, since: int = START) -> TrafficHold:
+    return TrafficHold(account.id, prefix, since, "a surge; numbers")
+
+
+async def held(store: Store, given: Given, account: Account, destination: str = "4917012345678") -> int:
+    """The key of a message that is accepted, queued and put back by the guard."""
+    message = given.message(account.id, destination=destination, queued=True)
+    await given.recorded(given.accept(message))
+    until = HELD_UNTIL + int(range_of(destination))
+    await store.commits.record(
+        Facts(queueings=[Queueing(account.id, message.key, 1, until, message.expires, False, False)])
+    )
+    return message.key
+
+
+async def due(store: Store) -> list[int]:
+    return [queued.message.key for queued in await store.queue.claim(1, 100, START + HOUR, NODE)]
+
+
+async def test_hours_are_added_up_and_compared_with_those_before(store: Store, account: Account) -> None:
+    before = [TrafficCount(account.id, RANGE, NOW - hours * HOUR, messages=10 * hours) for hours in (1, 2, 9)]
+    before.append(TrafficCount(account.id, RANGE, NOW - 3 * HOUR, ended=4))
+    await store.guard.add(before, 0)
+    await store.guard.add([TrafficCount(account.id, RANGE, NOW, 5, 2, 1, 1)], 0)
+    other = TrafficCount(account.id, "44770", NOW, 1)
+    found = await store.guard.add([TrafficCount(account.id, RANGE, NOW, 3, 1, 0, 0), other], NOW - 8 * HOUR)
+    by_prefix = {each.now.prefix: each for each in found}
+    assert by_prefix[RANGE] == TrafficFigures(TrafficCount(account.id, RANGE, NOW, 8, 3, 1, 1), 2, 30)
+    assert by_prefix["44770"] == TrafficFigures(other, 0, 0)
+    assert await store.guard.forget(NOW - 2 * HOUR, 10) == 2
+    assert await store.guard.forget(NOW + HOUR, 2) == 2
+    assert await store.guard.forget(NOW + HOUR, 10) == 2
+
+
+async def test_a_range_is_held_once_and_told_by_the_tables(store: Store, account: Account) -> None:
+    revision = await store.network.revision()
+    assert await store.guard.hold(hold_of(account), 0)
+    assert await store.network.revision() > revision
+    assert not await store.guard.hold(hold_of(account, since=START + 1), START + HOUR)
+    assert (await store.network.tables()).holds == [hold_of(account)]
+    assert await store.guard.holds(10) == [HeldTraffic(hold_of(account), 0, 0)]
+
+
+async def test_what_is_held_is_no_nodes_until_it_is_released_and_then_in_its_order(
+    store: Store, given: Given, account: Account
+) -> None:
+    await store.guard.hold(hold_of(account), 0)
+    keys = [await held(store, given, account, f"491701234567{n}") for n in range(3)]
+    elsewhere = await held(store, given, account, "447700900123")
+    assert await due(store) == []
+    assert await store.guard.holds(2) == [HeldTraffic(hold_of(account), 2, 2 * CREDIT)]
+    assert await store.guard.let_go(START, 10) == 1
+    assert await due(store) == [elsewhere]
+    await store.guard.release(account.id, RANGE, START + 1)
+    assert (await store.network.tables()).holds == []
+    assert await store.guard.let_go(START, 2) == 2
+    assert await store.guard.let_go(START, 10) == 1
+    assert await due(store) == keys
+    assert not await store.guard.hold(hold_of(account), START + 1)
+    assert await store.guard.hold(hold_of(account, since=START + 5), START + 2)
+    with pytest.raises(Missing):
+        await store.guard.release(account.id, "44770", START)
+
+
+async def test_what_is_refunded_is_cancelled_and_the_hold_goes_on(store: Store, given: Given, account: Account) -> None:
+    with pytest.raises(Missing):
+        await store.guard.refund(account.id, RANGE, START, 10)
+    await store.guard.hold(hold_of(account), 0)
+    keys = [await held(store, given, account, f"491701234567{n}") for n in range(3)]
+    elsewhere = await held(store, given, account, "491711234567")
+    scheduled = await given.scheduled(account.id, destination="4917012345999")
+    assert await store.customers.balance(account.id) == 95 * CREDIT
+    assert await store.guard.refund(account.id, RANGE, START, 2) == 2
+    assert await store.guard.refund(account.id, RANGE, START, 10) == 1
+    assert await store.guard.refund(account.id, RANGE, START, 10) == 0
+    assert await store.customers.balance(account.id) == 98 * CREDIT
+    assert (await store.guard.holds(10))[0].messages == 0
+    assert await store.upkeep.audit() == []
+    assert await store.guard.let_go(START, 10) == 1
+    assert await due(store) == [elsewhere, scheduled.key]
+    assert not set(keys) & set(await due(store))
+
+
+async def test_what_is_held_ends_with_its_validity(store: Store, given: Given, account: Account) -> None:
+    await store.guard.hold(hold_of(account), 0)
+    key = await held(store, given, account)
+    (queued,) = await store.queue.claim_expired(10, START + 25 * HOUR, NODE)
+    assert (queued.message.key, queued.message.state) == (key, State.SENT)
+
+
+async def test_the_guard_of_an_account_is_kept(store: Store, given: Given) -> None:
+    account = await given.account("watched", guard="on")
+    assert (await store.accounts.update(account.id, {"guard": "off"})).guard == "off"
+    found = await store.accounts.by_id(account.id)
+    assert found is not None
+    assert found.guard == "off"

@@ -1,0 +1,44 @@
+"""The console's page of the pumping guard."""
+
+from heliograph.app.configuration import TrafficHold
+from heliograph.app.facts import Facts, Queueing
+from heliograph.domain.gate import HELD_UNTIL
+from tests.integration.console.test_console import text_of
+from tests.support.admin import AdminHouse, Browser
+from tests.support.gateway import START
+
+
+async def hold(house: AdminHouse) -> None:
+    """Holds a message of acme."""
+    store = house.gateway.store
+    await store.guard.hold(TrafficHold(1, "44770", START, "70 messages this hour, usually 2; 98 % in a row"), 0)
+    await house.gateway.send({"to": "447700900123", "from": "Helio", "content": "Hello"})
+    accept = house.gateway.intake.accepted[-1]
+    message = accept.messages[0]
+    await store.commits.record(
+        Facts(queueings=[Queueing(1, message.key, 1, HELD_UNTIL + 44770, message.expires, False, False)])
+    )
+
+
+async def test_what_is_held_is_shown_and_released(house: AdminHouse, ada: Browser) -> None:
+    assert "Nothing is held." in text_of(await ada.get("/guard"))
+    await hold(house)
+    page = text_of(await ada.get("/guard"))
+    assert "acme 44770" in page
+    assert "70 messages this hour, usually 2; 98 % in a row" in page
+    assert "The pumping guard holds 1 message of acme to 44770" in text_of(await ada.get("/"))
+    told = text_of(await ada.follow(await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})))
+    assert "1 message of acme to 44770 are sent now." in told
+    assert "Nothing is held." in told
+    assert (await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})).status == 404
+    assert [entry.action for entry in await house.entries()][-1] == "guard.release"
+
+
+async def test_what_is_held_is_refunded_and_stays_held(house: AdminHouse, ada: Browser) -> None:
+    await hold(house)
+    before = await house.gateway.balance()
+    told = text_of(await ada.follow(await ada.post("/guard/refund", {"account": "acme", "prefix": "44770"})))
+    assert "1 message of acme to 44770 are cancelled and refunded." in told
+    assert int(await house.gateway.balance()) == int(before) + 1
+    assert "acme 44770" in told
+    assert [entry.action for entry in await house.entries()][-1] == "guard.refund"

@@ -1,0 +1,103 @@
+"""The pumping guard in the in-memory store."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from heliograph.app.configuration import Missing, TrafficHold
+from heliograph.app.ports import HeldTraffic
+from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.pumping import TrafficCount, TrafficFigures
+from tests.support.memory_rows import MemoryPart
+from tests.support.memory_suppressions import withdraw_waiting
+
+
+class MemoryGuard(MemoryPart):
+    """`app.ports.Guard`."""
+
+    async def add(self, counts: Sequence[TrafficCount], since: int) -> list[TrafficFigures]:
+        rows = self._open()
+        found = []
+        for each in counts:
+            row = rows.traffic.setdefault(
+                (each.account, each.prefix, each.hour), TrafficCount(each.account, each.prefix, each.hour)
+            )
+            row.messages += each.messages
+            row.near += each.near
+            row.ended += each.ended
+            row.failed += each.failed
+            earlier = [
+                other.messages
+                for (account, prefix, hour), other in rows.traffic.items()
+                if (account, prefix) == (each.account, each.prefix) and since <= hour < each.hour and other.messages
+            ]
+            found.append(TrafficFigures(replace(row), len(earlier), sum(earlier)))
+        return found
+
+    async def hold(self, hold: TrafficHold, quiet: int) -> bool:
+        rows = self._open()
+        known = rows.holds.get((hold.account, hold.prefix))
+        if known is not None and (known[1] is None or known[1] >= quiet):
+            return False
+        rows.holds[hold.account, hold.prefix] = (hold, None)
+        rows.revision += 1
+        return True
+
+    async def holds(self, limit: int) -> list[HeldTraffic]:
+        rows = self._open()
+        found = []
+        for _, (hold, ended) in sorted(rows.holds.items()):
+            if ended is None:
+                keys = self._held(hold.account, hold.prefix)[:limit]
+                found.append(HeldTraffic(hold, len(keys), sum(rows.messages[key].price for key in keys)))
+        return found
+
+    async def release(self, account: int, prefix: str, now: int) -> None:
+        rows = self._open()
+        rows.holds[account, prefix] = (self._find(account, prefix), now)
+        rows.revision += 1
+
+    async def refund(self, account: int, prefix: str, now: int, limit: int) -> int:
+        rows = self._open()
+        self._find(account, prefix)
+        keys = [
+            key
+            for key in self._held(account, prefix)
+            if not rows.queue[key].attempted and not any(of == key for of, _ in rows.sent)
+        ][:limit]
+        withdraw_waiting(self._place, keys, now)
+        return len(keys)
+
+    async def let_go(self, now: int, limit: int) -> int:
+        rows = self._open()
+        holding = [key for key, (_, ended) in rows.holds.items() if ended is None]
+        free = [
+            key
+            for key, row in rows.queue.items()
+            if row.due >= HELD_UNTIL and row.node is None
+            if (rows.messages[key].account, str(row.due - HELD_UNTIL)) not in holding
+        ][:limit]
+        for key in free:
+            rows.queue[key].due = now
+        return len(free)
+
+    async def forget(self, before: int, limit: int) -> int:
+        rows = self._open()
+        old = sorted(key for key in rows.traffic if key[2] < before)[:limit]
+        for key in old:
+            del rows.traffic[key]
+        return len(old)
+
+    def _find(self, account: int, prefix: str) -> TrafficHold:
+        hold, ended = self._open().holds.get((account, prefix), (None, None))
+        if hold is None or ended is not None:
+            raise Missing("no such hold")
+        return hold
+
+    def _held(self, account: int, prefix: str) -> list[int]:
+        rows = self._open()
+        return sorted(
+            key
+            for key, row in rows.queue.items()
+            if row.due == HELD_UNTIL + int(prefix) and row.node is None
+            if rows.messages[key].account == account
+        )

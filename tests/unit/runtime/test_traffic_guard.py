@@ -1,0 +1,152 @@
+"""The rounds of the pumping guard: who is watched, what is held, and that it stays a matter of people then."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.app.facts import Accept, Facts, Final
+from heliograph.app.observing.traffic import MOST, MOST_OPEN, TrafficWatch
+from heliograph.domain.calendar import DAY_MS
+from heliograph.domain.receipt import Delivery
+from heliograph.runtime.traffic_guard import HISTORY_MS, QUIET_MS, TrafficGuard
+from tests.support.gateway import START, Gateway, open_gateway
+
+GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}
+
+
+class Guarded:
+    """A gateway with a guard."""
+
+    def __init__(self, gateway: Gateway, young_days: float) -> None:
+        self.gateway = gateway
+        self.watch = TrafficWatch()
+        store = gateway.store
+        self.guard = TrafficGuard(
+            self.watch, store.guard, store.accounts, gateway.directory, gateway.clock, gateway.journal, young_days
+        )
+
+    async def send(self, *numbers: str) -> list[Accept]:
+        """Sends to each, shows the watcher what was accepted, and lets the guard do a round."""
+        known = len(self.gateway.intake.accepted)
+        for number in numbers:
+            assert (await self.gateway.send({**GOOD, "to": number})).status == 200
+        accepts = self.gateway.intake.accepted[known:]
+        self.watch.committed(Facts(accepts=list(accepts)), self.gateway.clock.now(), 0.0)
+        await self.guard.round()
+        await self.gateway.directory.refresh()
+        return accepts
+
+    async def end(self, accepts: list[Accept], state: Delivery) -> None:
+        finals = [Final(1, accept.key, state, "", START, owed=False) for accept in accepts]
+        self.watch.committed(Facts(finals=finals), self.gateway.clock.now(), 0.0)
+        await self.guard.round()
+
+    async def held(self) -> list[str]:
+        return [each.hold.prefix for each in await self.gateway.store.guard.holds(10)]
+
+
+async def guarded(young_days: float = 30.0, **changes: Any) -> Guarded:
+    gateway = await open_gateway()
+    if changes:
+        await gateway.change_account(**changes)
+    made = Guarded(gateway, young_days)
+    await made.guard.round()
+    return made
+
+
+def row(first: int, count: int) -> list[str]:
+    return [str(first + place) for place in range(count)]
+
+
+async def test_a_surge_of_numbers_in_a_row_is_held_and_what_follows_waits() -> None:
+    made = await guarded(guard="on")
+    await made.send(*row(447700900000, 59))
+    assert await made.held() == []
+    await made.send(*row(447700900059, 2))
+    assert await made.held() == ["44770"]
+    assert [fields for _, event, fields in made.gateway.journal.lines if event == "guard.held"] == [
+        {
+            "account": "acme",
+            "prefix": "44770",
+            "problem": "61 messages this hour, usually 0; 98 % to neighbouring numbers",
+        }
+    ]
+    (accept,) = await made.send("447700900999")
+    assert accept.messages[0].queued
+    (free,) = await made.send("491701234567")
+    assert not free.messages[0].queued
+    assert made.gateway.directory.claim_policy(1) is not None
+
+
+async def test_a_surge_whose_messages_fail_is_held() -> None:
+    made = await guarded(guard="on")
+    accepts = await made.send(*[str(447700000000 + 997 * place) for place in range(70)])
+    assert await made.held() == []
+    await made.end(accepts[:10], Delivery.DELIVRD)
+    await made.end(accepts[10:25], Delivery.UNDELIV)
+    assert await made.held() == ["44770"]
+
+
+async def test_a_campaign_that_arrives_is_not_held() -> None:
+    made = await guarded(guard="on")
+    accepts = await made.send(*[str(447700000000 + 997 * place) for place in range(200)])
+    await made.end(accepts, Delivery.DELIVRD)
+    assert await made.held() == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "age_days", "young_days", "watched"),
+    [
+        ("auto", 29, 30, True),
+        ("auto", 31, 30, False),
+        ("auto", 1, 0, False),
+        ("on", 99, 0, True),
+        ("off", 1, 30, False),
+    ],
+)
+async def test_young_accounts_are_watched_and_others_as_they_are_set(
+    setting: str, age_days: int, young_days: float, watched: bool
+) -> None:
+    gateway = await open_gateway()
+    await gateway.change_account(guard=setting)
+    gateway.store._place.rows.accounts[1].created = START - age_days * DAY_MS
+    made = Guarded(gateway, young_days)
+    await made.guard.round()
+    assert (1 in made.watch.watched) is watched
+    await made.send(*row(447700900000, 100))
+    assert await made.held() == (["44770"] if watched else [])
+
+
+async def test_what_was_released_is_not_held_again_for_a_day() -> None:
+    made = await guarded(guard="on")
+    await made.send(*row(447700900000, 70))
+    await made.gateway.store.guard.release(1, "44770", made.gateway.clock.now())
+    await made.gateway.directory.refresh()
+    await made.send(*row(447700900100, 70))
+    assert await made.held() == []
+    made.gateway.clock.forward(max(QUIET_MS, HISTORY_MS) / 1000 + 1)
+    await made.send(*row(447700900200, 70))
+    assert await made.held() == ["44770"]
+
+
+async def test_two_nodes_see_together_what_each_sees_half_of() -> None:
+    made = await guarded(guard="on")
+    other = Guarded(made.gateway, 30)
+    await other.guard.round()
+    await made.send(*row(447700900000, 40))
+    assert await made.held() == []
+    await other.send(*row(447700900040, 40))
+    assert await made.held() == ["44770"]
+
+
+async def test_what_is_gathered_is_bounded() -> None:
+    watch = TrafficWatch()
+    watch.watched = frozenset({1})
+    made = await guarded(guard="on")
+    accepts = await made.send("447700900000")
+    for _ in range(3):
+        watch.committed(Facts(accepts=accepts * MOST), START, 0.0)
+    (count,) = watch.take(START)
+    assert count.messages == MOST
+    assert watch.take(START) == []
+    assert MOST_OPEN >= MOST
