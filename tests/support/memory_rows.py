@@ -44,6 +44,7 @@ from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.pumping import TrafficCount
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.series import Cell, CellKey, Grain
 from heliograph.domain.suppression import Suppression
 
 
@@ -121,6 +122,14 @@ class UnansweredRow:
 
 
 @dataclass(slots=True)
+class TrailRow:
+    id: int
+    node: int
+    seq: int
+    keys: bytes
+
+
+@dataclass(slots=True)
 class Rows:
     accounts: dict[int, Account] = field(default_factory=dict)
     keys: list[ApiKey] = field(default_factory=list)
@@ -166,6 +175,8 @@ class Rows:
     sign_in_failures: list[SignInFailure] = field(default_factory=list)
     sign_in_places: dict[tuple[str, bytes], SignInPlace] = field(default_factory=dict)
     sign_in_key: bytes = b""
+    series: dict[tuple[Grain, int, CellKey], Cell] = field(default_factory=dict)
+    trails: list[TrailRow] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     given: dict[str, int] = field(default_factory=dict)

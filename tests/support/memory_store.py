@@ -27,6 +27,7 @@ from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_refusals import MemoryRefusedRequests
 from tests.support.memory_rows import MemoryPart, MemoryState, Rows
 from tests.support.memory_senders import MemorySenders
+from tests.support.memory_series import MemorySeries
 from tests.support.memory_sign_ins import MemorySignIns
 from tests.support.memory_suppressions import MemorySuppressions
 
@@ -81,6 +82,7 @@ class MemoryStore:
         self.audit_log: ports.AuditLog = MemoryAuditLog(place)
         self.messages: ports.Messages = MemoryMessages(place)
         self.refused_requests: ports.RefusedRequests = MemoryRefusedRequests(place)
+        self.series: ports.Series = MemorySeries(place)
         self.upkeep: ports.Upkeep = MemoryUpkeep(place)
         self.leases: ports.Leases | None = None
         for port, part in list(vars(self).items()):

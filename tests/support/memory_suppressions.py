@@ -9,6 +9,7 @@ from heliograph.domain.money import EntryKind
 from heliograph.domain.opt_out import Wish
 from heliograph.domain.suppression import Suppression
 from tests.support.memory_rows import End, MemoryPart, MemoryState
+from tests.support.memory_series import keep_ended
 
 
 def withdraw(place: MemoryState, key: int, at: int) -> None:
@@ -23,9 +24,10 @@ def withdraw(place: MemoryState, key: int, at: int) -> None:
 
 
 def withdraw_waiting(place: MemoryState, keys: Sequence[int], at: int) -> None:
-    """Withdraws messages."""
+    """Withdraws messages, and leaves their trail to the series."""
     for key in keys:
         withdraw(place, key, at)
+    keep_ended(place, list(keys), at)
 
 
 def suppress(place: MemoryState, account: int, number: str, at: int, source: str) -> bool:

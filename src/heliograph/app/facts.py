@@ -124,6 +124,8 @@ class Submission:
     at: int
     waited: int = field(default=-1, compare=False)
     took: int = field(default=-1, compare=False)
+    message: Message | None = field(default=None, compare=False)
+    """The message, for watchers; None where who made the fact does not know it."""
 
 
 @dataclass(slots=True)
@@ -196,8 +198,9 @@ class Final:
     `err` is the operator's own code, as it wrote it; empty where it gave none. Customers are told `err_of` it.
     `owed`: a notice is owed to the account (`app.notice.owes_receipt`). `failed`: the message never left the
     gateway; its state becomes Failed and `refund` micro-credits go back to `account`, in the same transaction and at
-    most once. `waited` is not stored: milliseconds from the operator's answer to the last receipt (from when the
-    message was due, if this process did not see the answer); -1 where no receipt came.
+    most once. `waited`, `message` and `connector` are for watchers and are not stored: milliseconds from the operator's
+    answer to the last receipt (from when the message was due, if this process did not see the answer), -1 where no
+    receipt came; the message, and the connector that had it last.
     """
 
     account: int
@@ -209,6 +212,8 @@ class Final:
     failed: bool = False
     refund: int = 0
     waited: int = field(default=-1, compare=False)
+    message: Message | None = field(default=None, compare=False)
+    connector: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -376,6 +381,20 @@ class InboundReply:
     problem: str
 
 
+@dataclass(slots=True)
+class Trail:
+    """The keys of what one commit made true, for the series (`app.observing.trail`), kept until they have counted it.
+
+    `seq` numbers the commits of one node, from 1. 0 is for what is to be counted from the rows, by whichever node comes
+    first. The store clears `plain` where some of it was true already, or it cannot tell: then the rows say what to
+    count, and not the facts.
+    """
+
+    seq: int
+    keys: bytes
+    plain: bool = field(default=True, compare=False)
+
+
 MessageName = tuple[int, int]
 """A message by its account and its key, for facts that say nothing else."""
 
@@ -416,6 +435,8 @@ class Facts:
     inbound_replies: list[InboundReply] = field(default_factory=list)
     callbacks: list[CallbackDone] = field(default_factory=list)
     callback_retries: list[CallbackRetry] = field(default_factory=list)
+    trail: list[Trail] = field(default_factory=list)
+    """One trail, or none where series count nothing; those of its pieces where a commit was written in pieces."""
     marks: dict[str, int] = field(default_factory=dict)
     """Durable high- and low-water marks by name; see `app.marks`."""
 

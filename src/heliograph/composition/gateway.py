@@ -281,6 +281,7 @@ class Gateway:
                 encode_json=msgspec.json.encode,
                 opt_out_words=load_opt_out_words(),
                 watchers=(*self._watching.watchers, self._long_polls),
+                trails=settings.reports.enabled,
                 leases=self._store.leases,
             ),
             TimeLimits(
@@ -288,6 +289,7 @@ class Gateway:
                 messages.receipt_grace_hours,
                 settings.callbacks.retry_hours,
                 messages.inbound_parts_minutes / 60,
+                (settings.reports.minutes_days, settings.reports.hours_days, settings.reports.days_years * 365.25),
             ),
             node=self._node,
             fallbacks=() if self._simulated is None else (self._simulated.connector,),

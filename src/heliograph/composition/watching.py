@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.app.observing.refusals import Refusals
+from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.ports import Clock, Intake, Store, Watcher, WebhookSender
 from heliograph.config import Settings
 from heliograph.http.asgi import Asgi, Headers
 from heliograph.runtime.engine import Engine
+from heliograph.runtime.series_writer import SeriesWriter
 
 if TYPE_CHECKING:
     from heliograph.adapters.tracing import TraceWatcher
@@ -38,6 +40,7 @@ class Watching:
         self._counters = MessageCounters()
         self._feed = EventFeed()
         self.refusals = Refusals()
+        self.series = SeriesCounter()
         self.traffic = TrafficWatch()
         self._traces = _open_traces(settings, clock)
 
@@ -47,8 +50,9 @@ class Watching:
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
+        series = (self.series,) if self._settings.reports.enabled else ()
         traces = [] if self._traces is None else [self._traces]
-        return (self._counters, self._feed, self.traffic, *traces)
+        return (self._counters, self._feed, self.traffic, *series, *traces)
 
     def sender(self, sender: WebhookSender) -> WebhookSender:
         """The sender as the engine is to use it."""
@@ -83,6 +87,8 @@ class Watching:
             self.refusals,
             api.turned_away.counts,
         )
+        self._series_writer = SeriesWriter(self.series, self.refusals, store.series, engine.node)
+        self._series_writer.start()
         collector.start()
         self._stop_collector = collector.stop
         api.mount(
@@ -122,6 +128,7 @@ class Watching:
         if hasattr(self, "_control"):
             await self._control.close()
             await self._stop_collector()
+            await self._series_writer.stop()
         if self._traces is not None:
             await self._traces.close()
 

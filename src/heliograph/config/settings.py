@@ -368,6 +368,16 @@ class ConsoleSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """The series that reports and charts are made of: counts by account, connector and country."""
+
+    enabled: bool = _setting(True, "Whether they are counted. What was counted before is kept, and shown.")
+    minutes_days: float = _setting(7.0, "How long counts of each minute are kept.", unit="days", least=1, most=366)
+    hours_days: float = _setting(90.0, "How long counts of each hour are kept.", unit="days", least=1, most=3660)
+    days_years: float = _setting(3.0, "How long counts of each day are kept.", unit="years", least=1, most=30)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings. `data` is the data directory, `file` what was read, or None."""
 
@@ -385,6 +395,7 @@ class Settings:
     passwords: PasswordSettings = PasswordSettings()
     console: ConsoleSettings = ConsoleSettings()
     audit: AuditSettings = field(default_factory=AuditSettings)
+    reports: ReportSettings = ReportSettings()
     shutdown: Shutdown = Shutdown()
 
     @property

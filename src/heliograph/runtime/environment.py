@@ -20,6 +20,8 @@ class TimeLimits:
     receipt_grace: float
     callback_retry: float
     inbound_parts: float = 1 / 6
+    series_days: tuple[float, ...] = (7, 90, 3 * 365)
+    """Days for which minutes, hours and days of the series are kept."""
 
 
 @dataclass(slots=True)
@@ -39,6 +41,8 @@ class Environment:
     watchers: tuple[Watcher, ...] = ()
     policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy()
     """Tells the policy of a connector's lane."""
+    trails: bool = False
+    """Whether commits have trails, since one of the watchers counts series."""
     leases: Leases | None = None
     """Leases of a store that other nodes may share; None on a store with one node."""
 

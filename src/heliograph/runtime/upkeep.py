@@ -5,6 +5,7 @@ import asyncio
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.ports import Unavailable
 from heliograph.domain.ids import first_key_at
+from heliograph.domain.series import Grain
 from heliograph.runtime.engine_parts import EngineParts
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.lease import Lease
@@ -30,6 +31,16 @@ seconds, and a busy one is still in small pieces."""
 
 STATE_ROUNDS = 3
 """Rounds between two reports of the connectors' states for people."""
+
+SERIES_ROUNDS = 10
+"""Rounds between two looks for what series are to count from the rows: messages that were cancelled, and what nodes
+that ended had not counted."""
+
+TRAILS = 100
+"""Trails that are counted from the rows in one transaction: some thousands of messages at most."""
+
+SERIES_KEPT_ROUNDS = 600
+"""Rounds between two looks for series that are older than they are kept."""
 
 NUMBERS_ROUNDS = 5
 """Rounds between two looks whether there are enough new messages to be indexed by number."""
@@ -145,6 +156,7 @@ class Housekeeping:
         if self._due("refusals", OVERDUE_ROUNDS):
             refused = store.refused_requests
             self._repeat("refusals", await refused.forget(now - REFUSED_DAYS * 24 * HOUR_MS, BATCH))
+        await self._keep_series(now)
         if self._due("numbers", NUMBERS_ROUNDS):
             for _ in range(NUMBERS_BLOCKS):
                 if await store.upkeep.index_numbers(now, NUMBERS_BLOCK) == 0:
@@ -159,6 +171,15 @@ class Housekeeping:
                 if not await self._parts.lookup.find_gathered(self._environment.leases, oldest):
                     self._unfinished.discard("gathered")
                     break
+
+    async def _keep_series(self, now: int) -> None:
+        series = self._environment.store.series
+        if self._due("series", SERIES_ROUNDS) and await series.settle(TRAILS) < TRAILS:
+            self._unfinished.discard("series")
+        if self._due("old series", SERIES_KEPT_ROUNDS):
+            kept = zip(Grain, self._limits.series_days, strict=True)
+            found = [await series.forget(grain, now - int(days * 24 * HOUR_MS), BATCH) for grain, days in kept]
+            self._repeat("old series", max(found))
 
     async def _look_after_nodes(self) -> None:
         """Takes over from nodes that are gone, and takes the binds that are free; for nodes that share a store."""

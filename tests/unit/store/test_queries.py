@@ -19,12 +19,15 @@ from heliograph.adapters.store.shared.rows import (
     set_values,
     template_values,
 )
+from heliograph.adapters.store.shared.series import cell_values, place_values, series_values
 from heliograph.adapters.store.sqlite import driver as sqlite
 from heliograph.app.configuration import Account, MessageTemplate
 from heliograph.app.facts import PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
+from heliograph.app.ports.series import SeriesCell, SeriesQuery
 from heliograph.app.records import RefusalCount, RefusalQuery, RefusedRequest
 from heliograph.domain.error import Reason
+from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.connectors import smpp_connector
 
 STATEMENTS = {"sqlite": sqlite.STATEMENTS, "postgres": postgres.STATEMENTS}
@@ -38,6 +41,9 @@ SPREAD = {
     "hours_values": frozenset(hours_values(RefusalQuery())),
     "refusal_values": frozenset(refusal_values(RefusalCount(0, Reason.RATE, 0, 0, 0))),
     "refused_values": frozenset(refused_values(RefusedRequest(0, Reason.RATE, 0, 0, "", "", "", "", "", ""))),
+    "series_values": frozenset(series_values(SeriesQuery(Grain.DAY, 0, 0))),
+    "place_values": frozenset(place_values(SeriesCell(Grain.DAY, 0, CellKey(0, 0, ""), Cell()))),
+    "cell_values": frozenset(cell_values(Cell())),
     "template_values": frozenset(template_values(MessageTemplate(0, "", ""))),
 }
 """What a call with `**account_values(...)` names."""

@@ -34,7 +34,7 @@ settings = changed(settings, "traces.endpoint", "http://127.0.0.1:4318/v1/traces
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("", "3 True False"),
+        ("", "4 True False"),
         (ASKED_FOR, "traces.endpoint is set, and opentelemetry is not installed: pip install 'heliograph[otel]'"),
     ],
 )

@@ -8,7 +8,8 @@ from itertools import chain, combinations, islice
 from typing import Any
 
 from heliograph.app.commit.pieces import joined, pieces
-from heliograph.app.facts import Facts
+from heliograph.app.facts import Facts, Trail
+from heliograph.app.observing.trail import trail_of
 from heliograph.app.ports import Commits, Unavailable, Unfit
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import NO_CODE
@@ -67,13 +68,23 @@ class UnfitPiece:
 class Bisection:
     """Records the facts of one commit by halves, down to the pieces that the store refuses."""
 
-    def __init__(self, commits: Commits, facts: Facts, noted: Callable[[UnfitPiece], None]) -> None:
-        """`noted` is told of each unfit piece."""
+    def __init__(
+        self,
+        commits: Commits,
+        facts: Facts,
+        noted: Callable[[UnfitPiece], None],
+        next_seq: Callable[[], int] | None = None,
+    ) -> None:
+        """`noted` is told of each unfit piece. `next_seq` numbers trails; None where nobody counts series."""
         self._commits = commits
         self._facts = facts
         self._noted = noted
         self._left: list[Facts] = []
         self._written: list[Facts] = []
+        self._next_seq = next_seq
+        self.trails: list[int] = []
+        """Numbers of the trails of what is certainly written: each piece has its own, whatever becomes of the others.
+        Series count these from the rows."""
 
     async def record(self) -> None:
         """Records the facts, and reduces `facts` to those recorded and all requests, with their verdicts.
@@ -82,6 +93,7 @@ class Bisection:
         when only requests are left, these stay UNAVAILABLE.
         """
         facts = self._facts
+        facts.trail = []
         everything = pieces(facts)
         first = len(everything) - len(facts.accepts)
         self._left, requests = everything[:first], everything[first:]
@@ -101,7 +113,7 @@ class Bisection:
         if not some:
             return
         try:
-            await self._commits.record(joined(some))
+            await self._record(joined(some))
         except Unfit as problem:
             if len(some) == 1:
                 await self._settle(some[0], problem)
@@ -112,11 +124,17 @@ class Bisection:
         else:
             self._done(some, some)
 
+    async def _record(self, some: Facts) -> None:
+        if self._next_seq is not None and (keys := trail_of(some)):
+            some.trail = [Trail(self._next_seq(), keys)]
+        await self._commits.record(some)
+        self.trails += [trail.seq for trail in some.trail]
+
     async def _settle(self, piece: Facts, problem: Unfit) -> None:
         """Records what the store takes of the piece at fault."""
         for reduced in _reduced(piece):
             with suppress(Unfit):
-                await self._commits.record(reduced)
+                await self._record(reduced)
                 self._done([piece], [reduced])
                 self._noted(UnfitPiece(piece, str(problem), PieceFate.REDUCED))
                 return
@@ -132,7 +150,7 @@ class Bisection:
         """Replaces all facts but requests and marks by those of the pieces."""
         whole = joined(some)
         for each in fields(Facts):
-            if each.name not in ("accepts", "marks"):
+            if each.name not in ("accepts", "trail", "marks"):
                 setattr(self._facts, each.name, getattr(whole, each.name))
 
 
@@ -164,5 +182,5 @@ def _without(fact: Any, values: tuple[Said, ...]) -> Any:
 def _kinds(piece: Facts) -> Iterator[tuple[str, list[Any]]]:
     """Yields the kinds of which the piece has facts, with these facts."""
     for each in fields(Facts):
-        if each.name != "marks" and (facts := getattr(piece, each.name)):
+        if each.name not in ("trail", "marks") and (facts := getattr(piece, each.name)):
             yield each.name, facts

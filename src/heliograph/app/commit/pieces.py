@@ -57,6 +57,6 @@ def joined(pieces: Iterable[Facts]) -> Facts:
     whole = Facts()
     for piece in pieces:
         for each in fields(Facts):
-            if each.name != "marks":
+            if each.name not in ("trail", "marks"):
                 getattr(whole, each.name).extend(getattr(piece, each.name))
     return whole

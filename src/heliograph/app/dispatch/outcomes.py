@@ -112,7 +112,9 @@ class PartOutcomes:
         segments = item.covers(segment)
         for number in segments:
             self.gathering.facts.submissions.append(
-                Submission(message.account, message.key, number, lane.connector, operator_id, 0, now, waited, took)
+                Submission(
+                    message.account, message.key, number, lane.connector, operator_id, 0, now, waited, took, message
+                )
             )
             waited = took = -1
         item.taken += 1
@@ -236,6 +238,8 @@ class PartOutcomes:
             owed,
             failed=True,
             refund=message.price,
+            message=message,
+            connector=lane.connector,
         )
         facts.finals.append(final)
         if item.row:

@@ -22,6 +22,7 @@ MOST_KINDS: Final = 20_000
 """Accounts and reasons of which refusals are noted until they are written; the metrics count those of others."""
 
 HOUR_MS: Final = 3_600_000
+MINUTE_MS: Final = 60_000
 
 _MESSAGE_CHARS: Final = 300
 _WORD_CHARS: Final = 128
@@ -98,12 +99,14 @@ class Refusals:
         self.replayed = 0
         """Requests that were answered again before they came to a commit, since the start."""
         self._batch = RefusalBatch()
+        self._minutes: Counter[tuple[int, int, Reason]] = Counter()
 
     def note(self, account: Account | None, fault: Fault, asked: Asked, now: int) -> None:
         """Notes a request that is answered with the fault; of an unknown client it is counted only."""
         self.counts[fault.reason] += 1
         if account is None:
             return
+        self._minutes[now - now % MINUTE_MS, account.id, fault.reason] += 1
         batch = self._batch
         batch.names[account.id] = account.name
         batch.add(
@@ -112,6 +115,11 @@ class Refusals:
                 fault.message, asked.address, asked.request_id,
             )
         )  # fmt: skip
+
+    def take_minutes(self) -> Counter[tuple[int, int, Reason]]:
+        """Returns how many requests were refused since the last call, by when the minute began, account and reason."""
+        minutes, self._minutes = self._minutes, Counter()
+        return minutes
 
     def take(self) -> RefusalBatch:
         """Returns what was noted since the last call, as it may be kept."""

@@ -28,6 +28,7 @@ from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts, Unreported
 from heliograph.app.ports.refusals import RefusedRequests
 from heliograph.app.ports.senders import Senders
+from heliograph.app.ports.series import Series
 from heliograph.app.ports.sign_ins import SignIns
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, Unavailable, Unfit
 from heliograph.app.ports.suppressions import Suppressions
@@ -77,6 +78,7 @@ __all__ = [
     "Report",
     "Secrets",
     "Senders",
+    "Series",
     "SignIns",
     "Store",
     "Suppressions",

@@ -16,6 +16,7 @@ from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts
 from heliograph.app.ports.refusals import RefusedRequests
 from heliograph.app.ports.senders import Senders
+from heliograph.app.ports.series import Series
 from heliograph.app.ports.sign_ins import SignIns
 from heliograph.app.ports.suppressions import Suppressions
 from heliograph.app.ports.templates import Templates
@@ -68,6 +69,7 @@ class Store(Protocol):
     audit_log: AuditLog
     messages: Messages
     refused_requests: RefusedRequests
+    series: Series
     upkeep: Upkeep
 
     @property

@@ -41,6 +41,8 @@ class TrackedMessage:
     taken: int = 0
     """The time (ms) when the operator last took a part of the message, or, where the rows do not say, when the message
     was due; 0 once its receipts are not waited for any more."""
+    connector: int = 0
+    """The connector that a part of it was last reported by; 0 before."""
 
 
 @dataclass(slots=True, eq=False)

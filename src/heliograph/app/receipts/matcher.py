@@ -337,6 +337,7 @@ class ReceiptMatcher:
         err: str,
     ) -> None:
         """Ends the parts whose receipt was awaited under an id."""
+        track.connector = connector
         self.awaited.settle(track, connector, operator_id)
         self.ids.finish(connector, operator_id, track.message.destination)
         for segment in segments:
@@ -377,7 +378,17 @@ class ReceiptMatcher:
         owed = owes_receipt(message)
         now = self._clock.now()
         waited = now - track.taken if track.taken else -1
-        final = Final(message.account, message.key, state, err, now, owed, waited=waited)
+        final = Final(
+            message.account,
+            message.key,
+            state,
+            err,
+            now,
+            owed,
+            waited=waited,
+            message=message,
+            connector=track.connector or message.connector,
+        )
         self._gathering.facts.finals.append(final)
         self._finish(message, final)
 

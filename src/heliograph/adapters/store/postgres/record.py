@@ -17,6 +17,7 @@ from heliograph.adapters.store.postgres.faults import (
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import set_encoders
 from heliograph.adapters.store.postgres.statement import (
+    ENDED,
     VERDICTS,
     FunctionCalls,
     accounts_of,
@@ -132,7 +133,7 @@ class Recorder:
             except Unresolved as doubt:
                 self._keep(doubt, facts)
                 if await resolve(self._servers, doubt.writer, doubt.seq):
-                    await self._tell_present(accepts)
+                    await self._tell_present(facts)
                     self._doubt = None
                     return []
                 self._doubt = None
@@ -175,6 +176,9 @@ class Recorder:
                 self._keep(Unresolved(writer.id, writer.seq), facts)
             raise
         assert row is not None
+        if facts.trail:
+            failures = any(final.failed for final in facts.finals)
+            facts.trail[0].plain = not again and (not failures or row[ENDED] == len(facts.finals))
         return row[VERDICTS] if accepts else None
 
     async def _open(self) -> Writer:
@@ -201,11 +205,14 @@ class Recorder:
     def _keep(self, doubt: Unresolved, facts: Facts) -> None:
         self._doubt = _Doubt(doubt.writer, doubt.seq, _shallow(facts), [replace(accept) for accept in facts.accepts])
 
-    async def _tell_present(self, accepts: list[Accept]) -> None:
+    async def _tell_present(self, facts: Facts) -> None:
         """Sets the verdicts of a commit whose answer was lost: requests whose rows are there are accepted.
 
         The others were refused, for reasons that got lost too.
         """
+        accepts = facts.accepts
+        for trail in facts.trail:
+            trail.plain = False
         writer = await self._open()
         present = {row[0] for row in await writer.db.fetch(_PRESENT, [accept.key for accept in accepts])}
         for accept in accepts:

@@ -12,6 +12,9 @@ Columns = list[list[Any]]
 VERDICTS: Final = "verdicts"
 """The column of the verdicts on requests."""
 
+ENDED: Final = "ended"
+"""The column of how many messages ended, where some of them failed."""
+
 
 class FunctionCalls:
     """Gathers calls of functions into one statement, which evaluates them from left to right."""
@@ -160,7 +163,8 @@ def add_others(calls: FunctionCalls, facts: Facts, node: int, worker: int, *, ag
         calls.add("record_dequeued", [key for _, key in facts.dequeued])
     _add_columns(calls, facts, "parts", "progress")
     if any(final.failed for final in facts.finals):
-        calls.add("record_failures", *_columns(facts.finals, *_NAMES["finals"], "failed", "account", "refund"))
+        columns = _columns(facts.finals, *_NAMES["finals"], "failed", "account", "refund")
+        calls.add("record_failures", *columns, name=ENDED)
     else:
         _add_new(calls, facts, "finals", again=again)
     _add_columns(calls, facts, "withdrawals", "early")
@@ -173,6 +177,8 @@ def add_others(calls: FunctionCalls, facts: Facts, node: int, worker: int, *, ag
     _add_new(calls, facts, "callbacks", again=again)
     if facts.callback_retries:
         _add_retries(calls, facts.callback_retries, node)
+    for trail in facts.trail:
+        calls.add("record_trail", node, trail.seq, trail.keys)
     if facts.marks:
         calls.add("record_marks", worker, list(facts.marks), list(facts.marks.values()))
 

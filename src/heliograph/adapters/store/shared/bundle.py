@@ -16,6 +16,7 @@ from heliograph.adapters.store.shared.receipts import StoredReceipts
 from heliograph.adapters.store.shared.refusals import StoredRefusedRequests
 from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.senders import StoredSenders
+from heliograph.adapters.store.shared.series import StoredSeries
 from heliograph.adapters.store.shared.sign_ins import StoredSignIns
 from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.shared.suppressions import StoredSuppressions
@@ -47,6 +48,7 @@ class Bundle:
     suppressions: ports.Suppressions
     messages: ports.Messages
     refused_requests: ports.RefusedRequests
+    series: ports.Series
     upkeep: ports.Upkeep
 
     customers_of: type[StoredCustomers] = StoredCustomers
@@ -77,6 +79,7 @@ class Bundle:
         self.suppressions = self.suppressions_of(runner)
         self.messages = StoredMessages(runner)
         self.refused_requests = StoredRefusedRequests(runner)
+        self.series = StoredSeries(runner)
         self.upkeep = StoredUpkeep(runner)
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:

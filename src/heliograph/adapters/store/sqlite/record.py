@@ -76,6 +76,7 @@ WHERE NOT EXISTS (SELECT 1 FROM callback WHERE key = ?1) AND NOT EXISTS (SELECT 
 ON CONFLICT DO NOTHING
 """
 _INSERT_FINAL = Insert("INSERT INTO final (key, state, err, at, owed)", 5, _ONCE)
+_INSERT_TRAIL = "INSERT INTO series_trail (node, seq, keys) VALUES (?, ?, ?)"
 _INSERT_EARLY = Insert("INSERT INTO early (connector, operator_id, destination, state, err, at)", 6)
 _INSERT_AWAITING = Insert("INSERT INTO awaiting (connector, operator_id, key, segment)", 4, _ONCE)
 _INSERT_CALLBACK = Insert('INSERT INTO callback (key, "end", code, attempts, at)', 5, _ONCE)
@@ -216,9 +217,9 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     replies = record_consents(db, facts.inbound) if facts.inbound else []
     accepts = [*replies, *facts.accepts]
     rulings = _write_accepts(db, accepts, book) if accepts else []
-    _write_dispatch(db, facts, node)
+    fresh = _write_dispatch(db, facts, node)
     if facts.finals:
-        _write_finals(db, facts.finals, book)
+        fresh = _write_finals(db, facts.finals, book) and fresh
     if facts.withdrawals:
         withdraw(db, facts.withdrawals, book)
     _write_receipts(db, facts)
@@ -227,6 +228,9 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     _write_callbacks(db, facts, node)
     if facts.marks:
         _SET_MARK(db, list(facts.marks.items()))
+    for trail in facts.trail:
+        trail.plain = fresh
+        db.execute(_INSERT_TRAIL, (node if trail.seq else 0, trail.seq, trail.keys))
     book.close()
     return rulings
 
@@ -349,12 +353,13 @@ def _withheld(db: sqlite3.Connection, accept: Accept) -> list[int]:
 # --- everything else
 
 
-def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
+def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> bool:
+    """Returns whether no part had an answer already."""
     _MOVE_QUEUE(db, [_queue_row(each, node) for each in facts.queueings])
     if facts.sending:
         db.execute(_ATTEMPTED, (many(key for _, key in facts.sending),))
     _INSERT_ATTEMPT(db, list(map(_attempt_row, facts.attempts)))
-    _INSERT_SENT(db, list(map(_sent_row, facts.submissions)))
+    fresh = _INSERT_SENT(db, list(map(_sent_row, facts.submissions))) == len(facts.submissions)
     if facts.dequeued:
         db.execute(_DEQUEUE, (many(key for _, key in facts.dequeued),))
     _INSERT_PART(db, list(map(_part_row, facts.parts)))
@@ -366,22 +371,26 @@ def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
             if each.owed
         ]
         db.executemany(_OWE_PROGRESS, owed)
+    return fresh
 
 
-def _write_finals(db: sqlite3.Connection, finals: list[Final], book: Book) -> None:
-    """Ends messages, in order, since the first final of a message stays. A cancelled message has one already."""
+def _write_finals(db: sqlite3.Connection, finals: list[Final], book: Book) -> bool:
+    """Ends messages, in order, since the first final of a message stays. A cancelled message has one already. Returns
+    whether all ended now."""
     rows: list[Row] = []
+    ended = 0
     for final in finals:
         if not final.failed:
             rows.append(_final_row(final))
             continue
-        _INSERT_FINAL(db, rows)
+        ended += _INSERT_FINAL(db, rows)
         rows = []
         if db.execute(_FAIL, (final.key,)).rowcount == 1:
-            _INSERT_FINAL(db, [_final_row(final)])
+            ended += _INSERT_FINAL(db, [_final_row(final)])
             db.execute(_DEQUEUE, (many([final.key]),))
             book.refund(final.account, [(final.key, final.refund)], final.at, "failed")
-    _INSERT_FINAL(db, rows)
+    ended += _INSERT_FINAL(db, rows)
+    return ended == len(finals)
 
 
 def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:

@@ -206,6 +206,37 @@ CREATE TABLE refused_request (
 CREATE INDEX refused_request_kind ON refused_request (account, reason, id);
 CREATE INDEX refused_request_at ON refused_request (at);
 
+-- What happened in each minute, hour and day in which something did. What a cell has is said in domain.series.
+CREATE TABLE series (
+    grain       INTEGER NOT NULL,              -- Grain
+    start       INTEGER NOT NULL,
+    account     INTEGER NOT NULL,
+    connector   INTEGER NOT NULL,
+    country     TEXT NOT NULL,
+    accepted    INTEGER NOT NULL,
+    segments    INTEGER NOT NULL,
+    submitted   INTEGER NOT NULL,
+    delivered   INTEGER NOT NULL,
+    failed      INTEGER NOT NULL,
+    cancelled   INTEGER NOT NULL,
+    inbound     INTEGER NOT NULL,
+    refused     INTEGER NOT NULL,
+    spend       INTEGER NOT NULL,
+    failures    TEXT NOT NULL,                 -- JSON object: counts by state and code; '' for none
+    refusals    TEXT NOT NULL,                 -- JSON object: counts by reason; '' for none
+    to_operator BLOB NOT NULL,                 -- domain.sketch
+    to_receipt  BLOB NOT NULL,
+    PRIMARY KEY (grain, start, account, connector, country)
+) STRICT, WITHOUT ROWID;
+
+-- Keys of what commits made true and series have not counted yet: app.observing.trail.
+CREATE TABLE series_trail (
+    id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    node INTEGER NOT NULL,                     -- who counts it; 0: whoever comes first, from the rows
+    seq  INTEGER NOT NULL,
+    keys BLOB NOT NULL
+) STRICT;
+
 -- Each change of the tables above that a running gateway has to hear of counts one up.
 CREATE TABLE revision (value INTEGER NOT NULL) STRICT;
 INSERT INTO revision VALUES (0);

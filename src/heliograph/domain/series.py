@@ -1,0 +1,135 @@
+"""Series: what happened in each minute, hour and day, by account, connector and country.
+
+All counts are of the time when a thing happened: a message that was accepted at 10:59 and delivered at 11:01 counts as
+accepted in one hour and as delivered in the next one. Times are milliseconds since the epoch, money is micro-credits.
+"""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from heliograph.domain.sketch import Sketch, merge
+
+MOST_REASONS: Final = 40
+"""The most codes, and reasons, that one cell counts apart; an operator may make up any number of codes."""
+
+OTHER: Final = "other"
+"""Code of the failures beyond MOST_REASONS."""
+
+
+class Grain(IntEnum):
+    """The width of a bucket of time; days are those of UTC."""
+
+    MINUTE = 0
+    HOUR = 1
+    DAY = 2
+
+    @property
+    def ms(self) -> int:
+        """The width in milliseconds."""
+        return WIDTH_MS[self]
+
+    def start(self, at: int) -> int:
+        """Returns when the bucket begins that has this time."""
+        return at - at % WIDTH_MS[self]
+
+
+WIDTH_MS: Final = (60_000, 3_600_000, 86_400_000)
+"""Widths of the spans, by their numbers."""
+
+
+class CellKey(NamedTuple):
+    """The account, the connector and the country that counts are of. `connector` is 0 and `country` empty for what has
+    none, such as a refused request."""
+
+    account: int
+    connector: int
+    country: str
+
+
+class Cell:
+    """Counts of one bucket of time, of one account, connector and country, or of several of them together.
+
+    `accepted`, `submitted`, `delivered`, `failed` and `cancelled` count messages, `segments` those of the accepted
+    ones, `inbound` messages from phones, `refused` requests. `failed` are all messages that ended otherwise than
+    delivered or cancelled; `failures` has them by state and code. `spend` is what was charged without what was given
+    back. `to_operator` are milliseconds from when a message was due until the operator had taken its first part,
+    `to_receipt` from then until it was reported as delivered.
+    """
+
+    __slots__ = (
+        "accepted", "cancelled", "delivered", "failed", "failures", "inbound", "refusals", "refused", "segments",
+        "spend", "submitted", "to_operator", "to_receipt",
+    )  # fmt: skip
+
+    def __init__(self, counts: Iterable[int] = ()) -> None:
+        """`counts` are those of COUNTS in their order, if they are given."""
+        self.accepted = 0
+        self.segments = 0
+        self.submitted = 0
+        self.delivered = 0
+        self.failed = 0
+        self.cancelled = 0
+        self.inbound = 0
+        self.refused = 0
+        self.spend = 0
+        self.failures: dict[str, int] = {}
+        self.refusals: dict[str, int] = {}
+        self.to_operator: Sketch = {}
+        self.to_receipt: Sketch = {}
+        for name, count in zip(COUNTS, counts, strict=False):
+            setattr(self, name, count)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The counts of COUNTS, in their order."""
+        return (
+            self.accepted, self.segments, self.submitted, self.delivered, self.failed, self.cancelled, self.inbound,
+            self.refused, self.spend,
+        )  # fmt: skip
+
+    @property
+    def ended(self) -> int:
+        """The number of messages whose end is known, without the cancelled ones."""
+        return self.delivered + self.failed
+
+    def fail(self, code: str) -> None:
+        """Counts a message that failed."""
+        self.failed += 1
+        count(self.failures, code, 1)
+
+    def refuse(self, reason: str, number: int) -> None:
+        """Counts requests that were refused."""
+        self.refused += number
+        count(self.refusals, reason, number)
+
+    def add(self, other: "Cell") -> None:
+        """Adds the counts of the other cell."""
+        self.accepted += other.accepted
+        self.segments += other.segments
+        self.submitted += other.submitted
+        self.delivered += other.delivered
+        self.failed += other.failed
+        self.cancelled += other.cancelled
+        self.inbound += other.inbound
+        self.refused += other.refused
+        self.spend += other.spend
+        for code, number in other.failures.items():
+            count(self.failures, code, number)
+        for reason, number in other.refusals.items():
+            count(self.refusals, reason, number)
+        merge(self.to_operator, other.to_operator)
+        merge(self.to_receipt, other.to_receipt)
+
+
+COUNTS: Final = (
+    "accepted", "segments", "submitted", "delivered", "failed", "cancelled", "inbound", "refused", "spend",
+)  # fmt: skip
+"""The plain counts of a cell, by name."""
+
+
+def count(counts: dict[str, int], name: str, number: int) -> None:
+    """Adds to a count; beyond MOST_REASONS of them to that of OTHER."""
+    if name not in counts and len(counts) >= MOST_REASONS:
+        name = OTHER
+    counts[name] = counts.get(name, 0) + number

@@ -1,0 +1,90 @@
+"""Sketches of durations: how many values lay in each of some hundred buckets, whose widths grow with the values.
+
+A sketch is a `dict` from bucket to count. Two sketches are merged by adding their counts, in any order, and the result
+is that of all values together. A quantile is right to 1/32 of the value (`RELATIVE_ERROR`): values below 32 have a
+bucket each, and from there on each doubling is cut into 16. That is the scheme of HdrHistogram.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+Sketch = dict[int, int]
+
+RELATIVE_ERROR: Final = 1 / 32
+"""The most by which a quantile differs from a value of that rank, as a share of it."""
+
+_EXACT: Final = 32
+_BITS: Final = 4
+"""Each doubling has two to this power of buckets."""
+
+_MORE: Final = 0x80
+
+
+def bucket_of(value: int) -> int:
+    """Returns the bucket of a value; one below zero, of a clock that was set back, counts as zero."""
+    if value < _EXACT:
+        return max(0, value)
+    shift = value.bit_length() - _BITS - 1
+    return (shift << _BITS) + (value >> shift)
+
+
+def middle_of(bucket: int) -> float:
+    """Returns the value in the middle of a bucket."""
+    if bucket < _EXACT:
+        return bucket
+    shift = (bucket >> _BITS) - 1
+    low = (bucket - (shift << _BITS)) << shift
+    return low + ((1 << shift) - 1) / 2
+
+
+def merge(sketch: Sketch, other: Mapping[int, int]) -> None:
+    """Adds the counts of the other sketch."""
+    for bucket, count in other.items():
+        sketch[bucket] = sketch.get(bucket, 0) + count
+
+
+def quantile(sketch: Mapping[int, int], share: float) -> float | None:
+    """Returns the value that this share of the values does not exceed; None of an empty sketch."""
+    total = sum(sketch.values())
+    if not total:
+        return None
+    rank = max(1, -int(-share * total // 1))
+    bucket = 0
+    for bucket in sorted(sketch):
+        rank -= sketch[bucket]
+        if rank <= 0:
+            break
+    return middle_of(bucket)
+
+
+def encode_sketch(sketch: Mapping[int, int]) -> bytes:
+    """Packs a sketch: for each bucket its distance from the one before and its count, seven bits an octet."""
+    packed = bytearray()
+    before = 0
+    for bucket in sorted(sketch):
+        for number in (bucket - before, sketch[bucket]):
+            while number >= _MORE:
+                packed.append(number & (_MORE - 1) | _MORE)
+                number >>= 7
+            packed.append(number)
+        before = bucket
+    return bytes(packed)
+
+
+def decode_sketch(packed: bytes) -> Sketch:
+    """Unpacks what `encode_sketch` packed."""
+    sketch: Sketch = {}
+    bucket = number = shift = 0
+    is_bucket = True
+    for octet in packed:
+        number |= (octet & (_MORE - 1)) << shift
+        if octet & _MORE:
+            shift += 7
+            continue
+        if is_bucket:
+            bucket += number
+        else:
+            sketch[bucket] = number
+        is_bucket = not is_bucket
+        number = shift = 0
+    return sketch

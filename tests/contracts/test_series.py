@@ -1,0 +1,350 @@
+"""Series: counts by minute, hour and day, exact whenever a node ends."""
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from heliograph.app.configuration import Account, TrafficHold
+from heliograph.app.facts import (
+    Facts,
+    Final,
+    InboundMessage,
+    Message,
+    Queueing,
+    Submission,
+    Trail,
+    Withdrawal,
+)
+from heliograph.app.observing.series_counter import SeriesCounter
+from heliograph.app.observing.trail import trail_of
+from heliograph.app.ports import Store
+from heliograph.app.ports.series import CountedCommits, SeriesCell, SeriesQuery
+from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.ids import IdSequence, time_of
+from heliograph.domain.message import State
+from heliograph.domain.pumping import range_of
+from heliograph.domain.receipt import Delivery
+from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
+from tests.support.store import CREDIT, HOUR, SECOND, START, Given
+
+MINUTE = 60_000
+BEGUN = START // MINUTE * MINUTE
+EVER = (0, 1 << 50)
+GERMANY, FRANCE, SPAIN = "4917012345678", "33612345678", "34612345678"
+
+
+def cell(**counts: object) -> Cell:
+    made = Cell()
+    for name, value in counts.items():
+        setattr(made, name, value)
+    return made
+
+
+def at(start: int, made: Cell, account: int = 1, connector: int = 1, country: str = "DE") -> SeriesCell:
+    return SeriesCell(Grain.MINUTE, start, CellKey(account, connector, country), made)
+
+
+ONLY_COUNTS = CountedCommits(0, 0)
+
+
+async def test_counts_add_up_and_are_found_by_what_they_are_of(store: Store) -> None:
+    await store.series.add(
+        [
+            at(BEGUN, cell(accepted=2, segments=3, spend=5)),
+            at(BEGUN, cell(accepted=1, spend=1), connector=2),
+            at(BEGUN + MINUTE, cell(delivered=1), country="FR"),
+            at(BEGUN + MINUTE, cell(refused=4), account=2, connector=0, country=""),
+        ],
+        ONLY_COUNTS,
+    )
+    await store.series.add([at(BEGUN, cell(accepted=1, inbound=7, spend=-2))], ONLY_COUNTS)
+    query = SeriesQuery(Grain.MINUTE, *EVER)
+    first, second = await store.series.points(query)
+    assert (first[0], first[1].counts) == (BEGUN, (4, 3, 0, 0, 0, 0, 7, 0, 4))
+    assert (second[0], second[1].counts) == (BEGUN + MINUTE, (0, 0, 0, 1, 0, 0, 0, 4, 0))
+    totals = dict(await store.series.totals(query))
+    assert list(totals) == [CellKey(1, 1, "DE"), CellKey(1, 1, "FR"), CellKey(1, 2, "DE"), CellKey(2, 0, "")]
+    assert totals[CellKey(1, 1, "DE")].counts == (3, 3, 0, 0, 0, 0, 7, 0, 3)
+
+    async def starts(**fields: object) -> list[int]:
+        return [start for start, _ in await store.series.points(SeriesQuery(Grain.MINUTE, *EVER, **fields))]  # type: ignore[arg-type]
+
+    assert await starts(account=2) == [BEGUN + MINUTE]
+    assert await starts(connector=2) == [BEGUN]
+    assert await starts(connector=0) == [BEGUN + MINUTE]
+    assert await starts(country="FR") == [BEGUN + MINUTE]
+    assert await starts(country="") == [BEGUN + MINUTE]
+    assert [each for each, _ in await store.series.points(SeriesQuery(Grain.MINUTE, BEGUN + 1, *EVER[1:]))] == [
+        BEGUN + MINUTE
+    ]
+    assert await store.series.points(SeriesQuery(Grain.MINUTE, 0, BEGUN)) == []
+    assert await store.series.points(SeriesQuery(Grain.HOUR, *EVER)) == []
+
+
+async def test_codes_reasons_and_delays_are_merged(store: Store) -> None:
+    one = cell(failed=1, failures={"UNDELIV 001": 1}, to_operator={3: 2, 200: 1})
+    two = cell(
+        failed=2, failures={"UNDELIV 001": 1, "EXPIRED": 1}, refusals={"credit": 4}, to_operator={3: 1},
+        to_receipt={0: 300},
+    )  # fmt: skip
+    await store.series.add([at(BEGUN, one), at(BEGUN, cell(accepted=1), connector=2)], ONLY_COUNTS)
+    await store.series.add([at(BEGUN, two)], ONLY_COUNTS)
+    (found,) = await store.series.details(SeriesQuery(Grain.MINUTE, *EVER))
+    assert (found.start, found.key) == (BEGUN, CellKey(1, 1, "DE"))
+    assert found.cell.failures == {"UNDELIV 001": 2, "EXPIRED": 1}
+    assert found.cell.refusals == {"credit": 4}
+    assert found.cell.to_operator == {3: 3, 200: 1}
+    assert found.cell.to_receipt == {0: 300}
+
+
+async def test_what_is_old_is_forgotten_some_at_a_time(store: Store) -> None:
+    await store.series.add([at(BEGUN + n * MINUTE, cell(accepted=1)) for n in range(5)], ONLY_COUNTS)
+    await store.series.add(
+        [SeriesCell(Grain.HOUR, BEGUN // HOUR * HOUR, CellKey(1, 1, "DE"), cell(accepted=5))], ONLY_COUNTS
+    )
+    forget = store.series.forget
+    assert [await forget(Grain.MINUTE, BEGUN + 3 * MINUTE, 2) for _ in range(3)] == [2, 1, 0]
+    left = await store.series.points(SeriesQuery(Grain.MINUTE, *EVER))
+    assert [start for start, _ in left] == [BEGUN + 3 * MINUTE, BEGUN + 4 * MINUTE]
+    assert len(await store.series.points(SeriesQuery(Grain.HOUR, *EVER))) == 1
+
+
+class Life:
+    """A gateway's commits, of which one node after the other counts series. It ends without a word at some point."""
+
+    def __init__(self, store: Store, given: Given) -> None:
+        self.store = store
+        self.given = given
+        self.nodes = count(11)
+        self.node = 0
+        self.seq = 0
+        self.counter = SeriesCounter()
+        self.last_key = 0
+        """Keys that this life gives are above it."""
+
+    async def begin(self) -> None:
+        store, before = self.store, self.node
+        self.node, self.seq, self.counter = next(self.nodes), 0, SeriesCounter()
+        worker = 0
+        if store.leases is not None:
+            if before:
+                await store.leases.heartbeat(before, -HOUR)
+                assert await store.leases.release_dead() == [before]
+            assert await store.leases.heartbeat(self.node, HOUR)
+            worker = await store.leases.lease_worker(self.node) or 0
+        self.last_key = (await store.commits.recover(worker, self.node)).last_key
+
+    async def commit(self, facts: Facts) -> None:
+        keys = trail_of(facts)
+        if keys:
+            self.seq += 1
+            facts.trail = [Trail(self.seq, keys)]
+        await self.store.commits.record(facts)
+        self.counter.committed(facts, self.given.now, 0.0)
+
+    async def write(self, *, twice: bool = False) -> None:
+        """Adds what was counted; `twice`, as after an answer that was lost."""
+        batch = self.counter.take()
+        if not batch:
+            return
+        cells = [
+            SeriesCell(grain, *place, made) for grain in Grain for place, made in batch.tally.widened(grain).items()
+        ]
+        commits = CountedCommits(self.node, batch.upto, tuple(batch.odd), batch.counted)
+        added = await self.store.series.add(cells, commits)
+        assert added
+        if twice and batch.counted:
+            assert not await self.store.series.add(cells, commits)
+
+    async def settle(self) -> None:
+        while await self.store.series.settle(2):
+            pass
+
+
+def submission(message: Message, at: int, **fields: object) -> Submission:
+    return Submission(message.account, message.key, 0, 2, "a", 0, at, 5, 5, message=message, **fields)
+
+
+def final(message: Message, state: Delivery, err: str, at: int, **fields: object) -> Final:
+    return Final(message.account, message.key, state, err, at, False, message=message, connector=2, **fields)  # type: ignore[arg-type]
+
+
+Step = Callable[[Life], object]
+
+
+async def play(life: Life, account: Account, write: Callable[[int], bool], crash: Callable[[int], bool]) -> None:
+    """Lets happen what a gateway sees; after each step perhaps counts are added, or the node ends and another
+    begins."""
+    given, store = life.given, life.store
+    steps = count()
+
+    async def then(facts: Facts | None = None) -> None:
+        if facts is not None:
+            await life.commit(facts)
+        number = next(steps)
+        if write(number):
+            await life.write(twice=number % 2 == 0)
+        if crash(number):
+            await life.begin()
+
+    def made(number: str, **fields: object) -> Message:
+        return given.message(account.id, destination=number, **fields)
+
+    one, two, three, four = made(GERMANY), made(FRANCE, segments=3, price=3 * CREDIT), made(GERMANY), made(GERMANY)
+    await then(Facts(accepts=[given.accept(one), given.accept(two)]))
+    batch = given.batch(account.id, 2, destination=SPAIN)
+    await then(Facts(accepts=[given.accept(three), batch, given.accept(four)]))
+    refused = made(GERMANY, price=100_000 * CREDIT)
+    given.now += 2 * MINUTE
+    later = given.now
+    await then(Facts(accepts=[given.accept(refused)], submissions=[submission(one, later), submission(two, later)]))
+    await then(Facts(finals=[final(one, Delivery.DELIVRD, "000", later + 7, waited=7)]))
+    # the same again, as another node would tell it, and another end
+    await then(
+        Facts(
+            submissions=[submission(one, later + 9), submission(three, later + 9)],
+            finals=[final(one, Delivery.UNDELIV, "003", later + 9, waited=9)],
+        )
+    )
+    await then(Facts(finals=[final(two, Delivery.UNDELIV, "003", later + 11, waited=11)]))
+    await then(
+        Facts(
+            finals=[
+                final(four, Delivery.EXPIRED, "", later + 12, failed=True, refund=four.price),
+                final(three, Delivery.DELIVRD, "000", later + 12, waited=3),
+            ]
+        )
+    )
+    # it failed already
+    await then(Facts(finals=[final(four, Delivery.REJECTD, "", later + 13, failed=True, refund=four.price)]))
+    scheduled = made(FRANCE, time=given.now + HOUR, expires=given.now + 2 * HOUR, state=State.SCHEDULED)
+    await then(Facts(accepts=[given.accept(scheduled)]))
+    given.now += SECOND
+    await store.customers.cancel(account.id, scheduled.key, scheduled.tail, given.now)
+    await then()
+    withdrawn = made(GERMANY)
+    await then(Facts(accepts=[given.accept(withdrawn)]))
+    await then(Facts(withdrawals=[Withdrawal(account.id, withdrawn.key, withdrawn.price, given.now)]))
+    mo = InboundMessage(
+        account.id, 2, GERMANY, "4900", "hello", b"hello", 0, given.now, price=5, key=given.key(), tail=1
+    )
+    await then(Facts(inbound=[mo]))
+    waiting = made(FRANCE, time=given.now + HOUR, expires=given.now + 2 * HOUR, state=State.SCHEDULED)
+    await then(Facts(accepts=[given.accept(waiting)]))
+    await store.suppressions.suppress(account.id, [FRANCE], "api", given.now)
+    await then()
+    mixed = given.batch(account.id, 1, destination=GERMANY)
+    mixed.messages.append(made(FRANCE, batch=mixed.key))
+    mixed.total += mixed.messages[1].price
+    await then(Facts(accepts=[mixed]))
+
+
+STEPS = 15
+
+
+async def check(life: Life, account: Account) -> None:
+    """The series count what the steps made true, each once."""
+    store = life.store
+    await life.write()
+    await life.settle()
+    for grain in Grain:
+        total = Cell()
+        query = SeriesQuery(grain, *EVER)
+        for start, point in await store.series.points(query):
+            assert start % WIDTH_MS[grain] == 0
+            total.add(point)
+        for detail in await store.series.details(query):
+            total.add(detail.cell)
+        assert total.accepted == 11
+        assert total.segments == 13
+        assert total.submitted == 3
+        assert total.delivered == 2
+        assert total.failed == 3
+        assert total.failures == {"UNDELIV 003": 1, "EXPIRED": 1, "REJECTD": 1}
+        assert total.cancelled == 3
+        assert total.inbound == 1
+        assert sum(total.to_operator.values()) == 3
+        assert sum(total.to_receipt.values()) == 2
+        # what the ledger says
+        assert total.spend == 100 * CREDIT - await store.customers.balance(account.id)
+    totals = dict(await store.series.totals(SeriesQuery(Grain.DAY, *EVER)))
+    german, french = totals[CellKey(account.id, 2, "DE")], totals[CellKey(account.id, 2, "FR")]
+    assert (german.delivered, french.delivered, french.submitted, german.inbound) == (2, 0, 1, 1)
+
+
+def never(_: int) -> bool:
+    return False
+
+
+def always(_: int) -> bool:
+    return True
+
+
+@pytest.fixture
+async def life(store: Store, given: Given) -> Life:
+    life = Life(store, given)
+    await life.begin()
+    return life
+
+
+async def test_what_happens_is_counted_once(life: Life, account: Account) -> None:
+    await play(life, account, never, never)
+    await check(life, account)
+
+
+async def test_what_is_added_after_each_commit_is_counted_once(life: Life, account: Account) -> None:
+    await play(life, account, always, never)
+    await check(life, account)
+
+
+async def test_what_no_node_counts_is_counted_from_the_rows(life: Life, account: Account) -> None:
+    await play(life, account, never, always)
+    await check(life, account)
+
+
+@pytest.mark.parametrize("ends", range(STEPS + 1))
+async def test_wherever_a_node_ends_nothing_is_lost_or_counted_twice(life: Life, account: Account, ends: int) -> None:
+    await play(life, account, lambda number: number % 3 == 1, lambda number: number == ends)
+    await check(life, account)
+
+
+async def test_commits_without_trails_and_of_other_nodes_are_left_alone(life: Life, account: Account) -> None:
+    message = life.given.message(account.id)
+    await life.commit(Facts(accepts=[life.given.accept(message)]))
+    assert await life.store.series.settle(10) == 0
+    other = CountedCommits(life.node + 1, 100)
+    assert not await life.store.series.add([at(BEGUN, cell(accepted=1))], other)
+    assert await life.store.series.points(SeriesQuery(Grain.MINUTE, *EVER)) == []
+    await life.begin()
+    assert await life.store.series.settle(10) == 1
+    ((start, point),) = await life.store.series.points(SeriesQuery(Grain.MINUTE, *EVER))
+    assert (start, point.accepted) == (time_of(message.key) // MINUTE * MINUTE, 1)
+
+
+async def test_the_key_of_a_refused_request_is_not_given_again_while_a_trail_names_it(
+    life: Life, account: Account
+) -> None:
+    """The clock may be set back before the next start, and a message of that key would be counted from both trails."""
+    message = life.given.message(account.id, price=100_000 * CREDIT)
+    await life.commit(Facts(accepts=[life.given.accept(message)]))
+    await life.begin()
+    assert life.last_key == message.key
+    assert IdSequence(0, life.last_key).next(life.given.now - HOUR) > message.key
+
+
+async def test_what_the_guard_refunds_counts_as_cancelled(life: Life, account: Account) -> None:
+    given, store = life.given, life.store
+    assert await store.guard.hold(TrafficHold(account.id, range_of(GERMANY), given.now, "a surge"), 0)
+    held = given.message(account.id, destination=GERMANY, queued=True)
+    await life.commit(Facts(accepts=[given.accept(held)]))
+    until = HELD_UNTIL + int(range_of(GERMANY))
+    await store.commits.record(Facts(queueings=[Queueing(account.id, held.key, 1, until, held.expires, False, False)]))
+    assert await store.guard.refund(account.id, range_of(GERMANY), given.now, 10) == 1
+    await life.write()
+    await life.settle()
+    total = Cell()
+    for _, point in await store.series.points(SeriesQuery(Grain.DAY, *EVER)):
+        total.add(point)
+    assert (total.accepted, total.cancelled, total.spend) == (1, 1, 0)
+    assert await store.customers.balance(account.id) == 100 * CREDIT

@@ -1,0 +1,73 @@
+"""Series say what the rows say, however often the gateway dies and the store fails."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import pytest
+
+from heliograph.app.observing.refusals import Refusals
+from heliograph.app.observing.series_counter import SeriesCounter
+from heliograph.app.ports.series import SeriesQuery
+from heliograph.domain.ids import time_of
+from heliograph.domain.money import EntryKind
+from heliograph.domain.receipt import Delivery
+from heliograph.domain.series import WIDTH_MS, Cell, Grain
+from heliograph.runtime.environment import Environment
+from heliograph.runtime.series_writer import SeriesWriter
+from tests.simulation.faults import ScriptedSender
+from tests.simulation.plans import PLANS
+from tests.simulation.world import Simulation
+from tests.support.memory_store import MemoryStore
+from tests.support.virtual_time import run
+
+pytestmark = pytest.mark.slow
+
+MINUTE = WIDTH_MS[Grain.MINUTE]
+
+
+@dataclass
+class CountedSimulation(Simulation):
+    """Each life of the gateway counts series, and adds to them every few seconds."""
+
+    def _world(self, sender: ScriptedSender) -> Environment:
+        counter = SeriesCounter()
+        self.writer = SeriesWriter(counter, Refusals(), self.store.series, self.node)
+        self.writer.start()
+        return replace(super()._world(sender), watchers=(counter,), trails=True)
+
+    async def run(self) -> list[str]:
+        await super().run()
+        await self.writer.stop()
+        self.store = MemoryStore(self.rows)
+        self.writer._store = self.store.series
+        await self.writer.write()
+        while await self.store.series.settle(100):
+            pass
+        self.minutes = dict(await self.store.series.points(SeriesQuery(Grain.MINUTE, 0, 1 << 50)))
+        self.days = Cell()
+        for _, day in await self.store.series.points(SeriesQuery(Grain.DAY, 0, 1 << 50)):
+            self.days.add(day)
+        return self.wrong
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "plan", ["crashes", "stops", "late", "clock", *[each for each in PLANS if PLANS[each].unfit][:1]]
+)
+def test_each_message_is_counted_once(plan: str, seed: int) -> None:
+    simulation = CountedSimulation(seed, PLANS[plan])
+    assert run(simulation.run()) == []
+    rows, minutes, days = simulation.rows, simulation.minutes, simulation.days
+    assert len(rows.messages) > 50
+    accepted = Counter(time_of(key) // MINUTE * MINUTE for key in rows.messages)
+    assert {at: cell.accepted for at, cell in minutes.items() if cell.accepted} == accepted
+    delivered = Counter(end.at // MINUTE * MINUTE for end in rows.finals.values() if end.state is Delivery.DELIVRD)
+    assert {at: cell.delivered for at, cell in minutes.items() if cell.delivered} == delivered
+    states = Counter(end.state for end in rows.finals.values())
+    assert days.accepted == len(rows.messages)
+    assert days.segments == sum(message.segments for message in rows.messages.values())
+    assert days.submitted == sum(1 for (_, segment), each in rows.sent.items() if segment == 0 and each.status == 0)
+    assert days.cancelled == states[None]
+    assert days.failed == len(rows.finals) - states[None] - states[Delivery.DELIVRD]
+    assert days.inbound == len(rows.inbound)
+    assert days.spend == -sum(each.amount for each in rows.ledger if each.kind is not EntryKind.TOP_UP)

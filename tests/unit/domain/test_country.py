@@ -1,0 +1,34 @@
+import pytest
+
+from heliograph.domain.country import PREFIXES, UNKNOWN, country_of
+
+
+@pytest.mark.parametrize(
+    ("number", "country"),
+    [
+        ("4917012345678", "DE"),
+        ("33612345678", "FR"),
+        ("12025550123", "US"),
+        ("14165550123", "CA"),
+        ("18765550123", "JM"),
+        ("17875550123", "PR"),
+        ("79161234567", "RU"),
+        ("77011234567", "KZ"),
+        ("3546111234", "IS"),
+        ("42012345", "CZ"),
+        ("88213300655", UNKNOWN),
+        ("", UNKNOWN),
+        ("Heliograph", UNKNOWN),
+    ],
+)
+def test_the_longest_prefix_tells_the_country(number: str, country: str) -> None:
+    assert country_of(number) == country
+    assert country_of(number) == country  # and so once it is remembered
+
+
+def test_no_code_is_the_beginning_of_another_but_of_those_that_are_shared() -> None:
+    shared = {"1", "7"}
+    for prefix in PREFIXES:
+        shorter = {prefix[:length] for length in range(1, len(prefix))} & PREFIXES.keys()
+        assert shorter <= shared, prefix
+    assert all(len(country) == 2 and country.isupper() for country in PREFIXES.values())
