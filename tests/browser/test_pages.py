@@ -18,7 +18,7 @@ PAGES = (
     "/connectors", "/connectors-new", "/connectors/op-berlin", "/connectors/simulator",
     "/routing?number=4930123456&account=demo", "/callbacks", "/callbacks?tab=pending", "/callbacks?tab=failed",
     "/people", "/audit", "/password", "/simulator", "/suppressions", "/suppressions?account=demo",
-    "/suppressions?account=closed", "/inbound", "/inbound?account=-", "/numbers", "/templates",
+    "/suppressions?account=closed", "/recipients", "/inbound", "/inbound?account=-", "/numbers", "/templates",
     "/senders", "/guard",
     "/conversation?account=demo&phone=447700909024", "/conversation?account=demo&phone=447700900123", "/refusals",
     "/refusals?account=demo&hours=168",

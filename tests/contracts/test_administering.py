@@ -56,6 +56,9 @@ FULL = Account(
     max_waiting=50,
     prefixes=("49", "43"),
     guard="off",
+    retain_text_days=0.5,
+    retain_number_days=0.0,
+    retain_days=730.0,
 )
 
 

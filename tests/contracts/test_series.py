@@ -333,18 +333,19 @@ async def test_the_key_of_a_refused_request_is_not_given_again_while_a_trail_nam
     assert IdSequence(0, life.last_key).next(life.given.now - HOUR) > message.key
 
 
-async def test_what_the_guard_refunds_counts_as_cancelled(life: Life, account: Account) -> None:
+async def test_what_the_guard_refunds_and_what_is_erased_counts_as_cancelled(life: Life, account: Account) -> None:
     given, store = life.given, life.store
     assert await store.guard.hold(TrafficHold(account.id, range_of(GERMANY), given.now, "a surge"), 0)
-    held = given.message(account.id, destination=GERMANY, queued=True)
-    await life.commit(Facts(accepts=[given.accept(held)]))
+    held, forgotten = (given.message(account.id, destination=to, queued=True) for to in (GERMANY, FRANCE))
+    await life.commit(Facts(accepts=[given.accept(held), given.accept(forgotten)]))
     until = HELD_UNTIL + int(range_of(GERMANY))
     await store.commits.record(Facts(queueings=[Queueing(account.id, held.key, 1, until, held.expires, False, False)]))
     assert await store.guard.refund(account.id, range_of(GERMANY), given.now, 10) == 1
+    assert (await store.recipients.erase(account.id, [forgotten.key], given.now)).cancelled == 1
     await life.write()
     await life.settle()
     total = Cell()
     for _, point in await store.series.points(SeriesQuery(Grain.DAY, *EVER)):
         total.add(point)
-    assert (total.accepted, total.cancelled, total.spend) == (1, 1, 0)
+    assert (total.accepted, total.cancelled, total.spend) == (2, 2, 0)
     assert await store.customers.balance(account.id) == 100 * CREDIT

@@ -147,7 +147,7 @@ _SLOW = frozenset({
     "queue.claim", "queue.accounts", "queue.claim_expired", "queue.next_due", "receipts.find", "receipts.outstanding",
     "receipts.overdue", "receipts.forget", "notices.claim", "notices.accounts", "notices.next_due", "commits.recover",
     "network.revision", "network.tables", "accounts.by_id", "inbound.repeated", "inbound.gather", "inbound.ready",
-    "inbound.forget", "customers.cancel", "customers.reschedule",
+    "inbound.forget", "customers.cancel", "customers.reschedule", "retention.advance", "retention.retry",
 })  # fmt: skip
 
 

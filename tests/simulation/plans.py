@@ -8,7 +8,7 @@ from unittest.mock import patch
 from heliograph.app.dispatch import claims, dispatcher, lane
 from heliograph.app.notices import notifier
 from heliograph.app.receipts import awaiting
-from heliograph.runtime import group_commit, upkeep
+from heliograph.runtime import group_commit, retention, upkeep
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
 
@@ -36,8 +36,20 @@ PLANS: dict[str, Plan] = {
     "opt-outs": Plan(phones=0.6, opt_outs=True, lives=4),
     "opt-outs-stops": Plan(phones=0.6, opt_outs=True, graceful=True),
     "opt-outs-memory": Plan(phones=0.8, opt_outs=True, requests_s=15.0, short_memory=True, lives=4, graceful=True),
+    "redacting": Plan(retain_s=(1.0, 2.0, 0.0), lives=4),
+    "dropping": Plan(retain_s=(2.0, 20.0, 90.0), busy_s=120.0, requests_s=3.0, lives=4),
+    "dropping-phones": Plan(retain_s=(0.0, 0.0, 90.0), busy_s=120.0, requests_s=3.0, lives=4, phones=0.4),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
+
+_OFTEN: list[tuple[ModuleType, str, float]] = [
+    (retention, "PASS_S", 0.7),
+    (retention, "RETRY_PASSES", 2),
+    (retention, "LEAST", 4),
+    (retention, "MOST", 8),
+    (retention, "QUIET_S", 5.0),
+]
+"""Retention has small steps, and looks again all the time."""
 
 _SHORT: list[tuple[ModuleType, str, int]] = [
     (lane, "FAST_MESSAGES", 12),
@@ -61,6 +73,8 @@ def live(plan: Plan, seed: int) -> Simulation:
     with ExitStack() as limits:
         for where, name, most in _SHORT if plan.short_memory else []:
             limits.enter_context(patch.object(where, name, most))
+        for where, name, number in _OFTEN if any(plan.retain_s) else []:
+            limits.enter_context(patch.object(where, name, number))
         try:
             run(simulation.run())
         except Exception:  # noqa: BLE001 - whatever it is, it is found, beside what was found before

@@ -46,6 +46,7 @@ from heliograph.app.inbound import replies
 from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import Arrival, Reception
 from heliograph.app.inbound.replies import PhoneReplies
+from heliograph.app.kept_data import RetentionStep
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
 from heliograph.app.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
@@ -59,14 +60,15 @@ from heliograph.domain.money import EntryKind
 from heliograph.domain.opt_out import Wish
 from heliograph.domain.pace import Pace
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.retention import Stage
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit
-from tests.simulation import checks, consents
+from tests.simulation import checks, consents, forgetting
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
 from tests.simulation.world import Plan
-from tests.support import memory_delivery, memory_suppressions
+from tests.support import memory_delivery, memory_retention, memory_suppressions
 from tests.support.memory_delivery import MemoryCommits, MemoryCustomers, MemoryNotices, MemoryQueue, MemoryReceipts
 from tests.support.memory_inbound import MemoryInbound, keep_inbound
 from tests.support.memory_rows import MemoryState, Rows
@@ -834,6 +836,57 @@ def a_withdrawn_message_is_not_refunded(patch: pytest.MonkeyPatch) -> None:
 # --- the tests
 
 
+# --- retention
+
+FORGETTING = replace(BRIEF, retain_s=(0.5, 0.7, 0.0), busy_s=30.0, lives=3)
+DROPPING = replace(BRIEF, retain_s=(0.0, 0.0, 30.0), busy_s=60.0, lives=3)
+
+
+def _settled(patch: pytest.MonkeyPatch, settled: Callable[[Rows, int], bool]) -> None:
+    patch.setattr(memory_retention, "settled", settled)
+
+
+@bug(r"was redacted before it was sent", plan=FORGETTING)
+def what_waits_is_redacted(patch: pytest.MonkeyPatch) -> None:
+    _settled(patch, lambda rows, key: key in rows.messages)
+
+
+@bug(r"was redacted before its customer was told", plan=FORGETTING)
+def what_is_to_be_told_is_redacted(patch: pytest.MonkeyPatch) -> None:
+    _settled(patch, lambda rows, key: key in rows.finals)
+
+
+@bug(r"Entries without a message of", plan=DROPPING)
+def dropped_money_is_not_added_up(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(memory_retention, "_add", lambda *_: None)
+
+
+@bug(r"the text of \d+ is still there", r"the number of \d+ is still there", plan=FORGETTING)
+def what_was_owed_is_never_looked_at_again(patch: pytest.MonkeyPatch) -> None:
+    async def nobody(*_: Any) -> list[int]:
+        return []
+
+    patch.setattr(memory_retention.MemoryRetention, "accounts_kept", nobody)
+
+
+@bug(r"the row of \d+ is still there", plan=DROPPING)
+def rows_are_never_dropped(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(memory_retention, "_drop", lambda *_: None)
+
+
+@bug(r"is noted to be looked at again for ever", plan=FORGETTING)
+def what_is_done_stays_noted(patch: pytest.MonkeyPatch) -> None:
+    retry = memory_retention.MemoryRetention.retry
+
+    async def noted(self: memory_retention.MemoryRetention, account: int, stage: Stage, *rest: int) -> RetentionStep:
+        kept = set(self._open().kept)
+        step = await retry(self, account, stage, *rest)
+        self._open().kept |= kept
+        return step
+
+    patch.setattr(memory_retention.MemoryRetention, "retry", noted)
+
+
 _WRONG: dict[str, Any] = {
     "queueings": Queueing(2, 7, 1, 0, 0, attempted=False, held=False),
     "sending": (2, 7),
@@ -890,7 +943,7 @@ def test_without_a_bug_nothing_is_found() -> None:
 def test_every_sentence_of_the_checkers_is_brought_out_by_a_bug() -> None:
     """So that a new check comes with the bug that it finds."""
     sentences = []
-    sources = (inspect.getsource(each) for each in (checks, consents))
+    sources = (inspect.getsource(each) for each in (checks, consents, forgetting))
     nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
     for node in nodes:
         if isinstance(node, ast.JoinedStr):

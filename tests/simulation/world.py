@@ -18,13 +18,15 @@ from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.message import Kind, State
 from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.pricing import BUILT_IN_PRICE
+from heliograph.domain.retention import RetentionDays
 from heliograph.domain.segment import count
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
-from tests.simulation import checks, phones
+from tests.simulation import checks, forgetting, phones
 from tests.simulation.consents import Consents
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
+from tests.support.memory_retention import with_archive
 from tests.support.memory_rows import Rows, merged
 from tests.support.shards import SLOTS, Shards
 from tests.support.store import CREDIT
@@ -77,6 +79,8 @@ class Plan:
     """Phones send words such as STOP, and much is sent to them."""
     replies: bool = False
     """Receivers reply to phones in the answers of their webhooks."""
+    retain_s: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Seconds after which texts and numbers are redacted, and rows dropped; 0: never."""
     unfit: float = 0.0
     """The share of what operators, receivers and customers say that no store takes."""
 
@@ -108,7 +112,7 @@ class Simulation:
     def __post_init__(self) -> None:
         self.chance = chance = random.Random(self.seed)
         self.odds = Odds.of(chance) if self.odds is None else self.odds
-        self.shards = [Rows() for _ in range(self.plan.shards)]
+        self.shards = [Rows(archive=Rows() if any(self.plan.retain_s) else None) for _ in range(self.plan.shards)]
         self.clock = VirtualClock()
         self.journal = NoJournal()
         self.told: set[int] = set()
@@ -127,8 +131,8 @@ class Simulation:
 
     @property
     def rows(self) -> Rows:
-        """What all shards have."""
-        return self.shards[0] if len(self.shards) == 1 else merged(self.shards)
+        """What all shards have, or had before it was dropped."""
+        return with_archive(self.shards[0]) if len(self.shards) == 1 else merged(self.shards)
 
     # --- set up
 
@@ -176,6 +180,8 @@ class Simulation:
         self.wrong += phones.check(self.rows, self.phones, self.arrived) + phones.leftovers(engine.reception)
         self.wrong += self.consents.end(self.rows)
         self.wrong += await self.store.upkeep.audit()
+        if any(self.plan.retain_s):
+            self.wrong += forgetting.end(self.shards[0], self.plan.retain_s)
         await engine.stop(5.0)
         return self.wrong
 
@@ -243,6 +249,7 @@ class Simulation:
             jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),
             opt_out_words=load_opt_out_words(),
+            retention=RetentionDays(*(seconds / 86_400 for seconds in self.plan.retain_s)),
         )
 
     def _make_sender(self) -> ScriptedSender:
@@ -256,6 +263,8 @@ class Simulation:
         return carrier
 
     def _arrived(self, job: WebhookJob) -> None:
+        if job.key not in self.rows.inbound:
+            self.wrong += forgetting.told(job.key, job.body)
         self.arrived.setdefault(job.key, []).append(job.body)
 
     def _on_commit(self, facts: Facts) -> None:
@@ -271,6 +280,7 @@ class Simulation:
             self.wrong += self.consents.commit(self.rows, facts)
 
     def _on_submit(self, connector: int, message: Message) -> None:
+        self.wrong += forgetting.submitted(message)
         if not self.wrong:
             self.wrong += checks.attempt(self.shards, connector, message) + self.consents.submit(self.rows, message)
 

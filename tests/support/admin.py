@@ -15,6 +15,7 @@ from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
+from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
@@ -278,6 +279,7 @@ async def open_house() -> AdminHouse:
         inbound=ManageInbound(store, clock),
         suppressions=ManageSuppressions(store, clock),
         templates=ManageTemplates(store, clock),
+        recipients=ManageRecipients(store, clock),
         senders=ManageSenders(store, clock),
         guard=ManageGuard(store, clock),
         conversations=Conversations(store),

@@ -23,18 +23,32 @@ def _wrong_money(rows: Rows) -> Iterator[str]:
         if not message.batch and charged.get(message.key, 0) != message.price:
             yield f"The message {_name(message)} was not charged its price."
     for batch in rows.batches.values():
-        if charged.get(batch.key, 0) != sum(rows.messages[key].price for key in batch.keys):
+        if charged.get(batch.key, 0) != batch.dropped + sum(rows.messages[key].price for key in batch.keys):
             yield f"The batch {to_hex(batch.key, batch.tail)} was not charged what its messages cost."
     taken = {entry.message: -entry.amount for entry in rows.ledger if entry.kind is EntryKind.INBOUND}
     for inbound in rows.inbound.values():
         if taken.pop(inbound.key, 0) != inbound.price:
             yield f"The inbound message {to_hex(inbound.key, inbound.tail)} was not charged its price."
-    for key in taken:
-        yield f"An inbound message (key {key}) was charged that is not there."
+    yield from _wrong_drops(rows)
     for message in rows.messages.values():
         refunds = [e.amount for e in rows.ledger if e.kind is EntryKind.REFUND and e.message == message.key]
         if refunds != [message.price] * (message.state in ENDED and message.price > 0):
             yield f"The message {_name(message)} (key {message.key}) was refunded {refunds}."
+
+
+def _wrong_drops(rows: Rows) -> Iterator[str]:
+    """Entries of the ledger without a message must add up to what retention says that it dropped."""
+    found: dict[tuple[int, EntryKind], tuple[int, int]] = {}
+    for entry in rows.ledger:
+        key = entry.key if entry.kind is EntryKind.CHARGE else entry.message
+        if entry.kind is EntryKind.TOP_UP or key in rows.messages or key in rows.batches or key in rows.inbound:
+            continue
+        count, amount = found.get((entry.account, entry.kind), (0, 0))
+        found[entry.account, entry.kind] = (count + 1, amount + abs(entry.amount))
+    dropped = {kind: (each.entries, each.amount) for kind, each in rows.dropped.items()}
+    for of in sorted({*found, *dropped}):
+        if found.get(of) != dropped.get(of):
+            yield f"Entries without a message of {of}: {found.get(of)}, and dropped were {dropped.get(of)}."
 
 
 def _wrong_work(rows: Rows) -> Iterator[str]:

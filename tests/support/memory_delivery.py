@@ -38,6 +38,7 @@ from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import NO_CODE, Delivery
 from tests.support.memory_inbound import keep_inbound
 from tests.support.memory_reading import MemoryReading
+from tests.support.memory_retention import redacted
 from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows, TrailRow
 from tests.support.memory_series import keep_ended
 from tests.support.memory_suppressions import is_whole, obey, withdraw
@@ -446,6 +447,7 @@ class MemoryNotices(MemoryReading):
             if done.end is not CallbackEnd.DELIVERED
             and key in (None, done.key)
             and account in (None, self._subject(rows, done.key).account)
+            and not redacted(self._subject(rows, done.key))
         ]
         for each in ended:
             old = rows.retries.get(each)

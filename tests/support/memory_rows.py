@@ -44,6 +44,7 @@ from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.pumping import TrafficCount
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.retention import Stage
 from heliograph.domain.series import Cell, CellKey, Grain
 from heliograph.domain.suppression import Suppression
 
@@ -75,6 +76,7 @@ class Batch:
     reference: str | None
     total: int
     keys: list[int]
+    dropped: int = 0
 
 
 @dataclass(slots=True)
@@ -130,6 +132,13 @@ class TrailRow:
 
 
 @dataclass(slots=True)
+class DroppedMoney:
+    entries: int = 0
+    amount: int = 0
+    last_key: int = 0
+
+
+@dataclass(slots=True)
 class Rows:
     accounts: dict[int, Account] = field(default_factory=dict)
     keys: list[ApiKey] = field(default_factory=list)
@@ -177,6 +186,14 @@ class Rows:
     sign_in_key: bytes = b""
     series: dict[tuple[Grain, int, CellKey], Cell] = field(default_factory=dict)
     trails: list[TrailRow] = field(default_factory=list)
+    places: dict[tuple[int, Stage, bool], tuple[int, int]] = field(default_factory=dict)
+    """How far retention has come, by account, stage and whether inbound."""
+    forgotten: set[tuple[int, str]] = field(default_factory=set)
+    """Suppressions whose number is not known any more."""
+    kept: set[tuple[int, Stage, int]] = field(default_factory=set)
+    dropped: dict[tuple[int, EntryKind], DroppedMoney] = field(default_factory=dict)
+    archive: "Rows | None" = None
+    """Where tests look for what retention dropped; None where none does."""
     marks: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     given: dict[str, int] = field(default_factory=dict)
@@ -200,6 +217,7 @@ def merged(shards: Sequence[Rows]) -> Rows:
         "inbound",
         "positions",
         "suppressions",
+        "dropped",
     ):
         setattr(rows, name, {key: row for shard in shards for key, row in getattr(shard, name).items()})
     for name in ("ledger", "moved", "attempts", "progress", "early"):

@@ -25,6 +25,7 @@ from tests.support.memory_guard import MemoryGuard
 from tests.support.memory_inbound import MemoryInbound, MemoryPulls
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_refusals import MemoryRefusedRequests
+from tests.support.memory_retention import MemoryRecipients, MemoryRetention
 from tests.support.memory_rows import MemoryPart, MemoryState, Rows
 from tests.support.memory_senders import MemorySenders
 from tests.support.memory_series import MemorySeries
@@ -84,6 +85,8 @@ class MemoryStore:
         self.refused_requests: ports.RefusedRequests = MemoryRefusedRequests(place)
         self.series: ports.Series = MemorySeries(place)
         self.upkeep: ports.Upkeep = MemoryUpkeep(place)
+        self.retention: ports.Retention = MemoryRetention(place)
+        self.recipients: ports.Recipients = MemoryRecipients(place)
         self.leases: ports.Leases | None = None
         for port, part in list(vars(self).items()):
             if isinstance(part, MemoryPart):

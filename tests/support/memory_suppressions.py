@@ -75,17 +75,25 @@ class MemorySuppressions(MemoryPart):
         return sum(suppress(self._place, account, number, now, source) for number in numbers)
 
     async def lift(self, account: int, number: str) -> None:
-        if self._open().suppressions.pop((account, number), None) is None:
+        rows = self._open()
+        rows.forgotten.discard((account, number))
+        if rows.suppressions.pop((account, number), None) is None:
             raise Missing("not suppressed")
 
     async def find(self, account: int, number: str) -> Suppression | None:
         return self._open().suppressions.get((account, number))
 
     async def page(self, account: int, after: str, limit: int) -> list[Suppression]:
-        found = [each for (of, number), each in sorted(self._open().suppressions.items()) if of == account]
+        rows = self._open()
+        found = [
+            each
+            for (of, number), each in sorted(rows.suppressions.items())
+            if of == account and (of, number) not in rows.forgotten
+        ]
         return [each for each in found if each.number > after][:limit]
 
     async def made_since(self, since: int) -> list[tuple[int, str, int]]:
         rows = self._open()
         made = [(each.since, number, account) for (account, number), each in rows.suppressions.items()]
-        return [(account, number, at) for at, number, account in sorted(made) if at >= since]
+        known = [each for each in sorted(made) if each[2:] + each[1:2] not in rows.forgotten]
+        return [(account, number, at) for at, number, account in known if at >= since]

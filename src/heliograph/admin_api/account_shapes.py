@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from heliograph.admin_api.kept_days import KeptDays, RetainDays
 from heliograph.admin_api.shapes import Accepts, Credits, Cursor, Moment, Name
 from heliograph.app.admin.fields import MAX_BURST, MAX_COUNT, MAX_LIST_INTERVAL_S
 from heliograph.app.connector_kind import MAX_RATE
@@ -44,6 +45,9 @@ class AccountShape(Struct):
     opt_out: Annotated[str, Meta(description="Whether texts such as STOP are acted on: keywords or off.")]
     stop_text: Annotated[str, Meta(description="Confirmation of a STOP; empty is none.")]
     help_text: Annotated[str, Meta(description="Answer to HELP; empty is none.")]
+    retain_text_days: KeptDays
+    retain_number_days: KeptDays
+    retain_days: KeptDays
     request_rate: Annotated[float, Meta(description="Requests a second; 0 is no limit.")]
     request_burst: Annotated[int, Meta(description="Requests that may come at once; 0 is a second's worth.")]
     daily_messages: Annotated[int, Meta(description="Messages a day of its time zone; 0 is no limit.")]
@@ -83,6 +87,9 @@ class AccountSettings(Accepts):
     opt_out: Literal["keywords", "off"] | UnsetType = UNSET
     stop_text: str | UnsetType = UNSET
     help_text: str | UnsetType = UNSET
+    retain_text_days: RetainDays = UNSET
+    retain_number_days: RetainDays = UNSET
+    retain_days: RetainDays = UNSET
     request_rate: Annotated[float, Meta(ge=0, le=MAX_RATE)] | UnsetType = UNSET
     request_burst: Annotated[int, Meta(ge=0, le=MAX_BURST)] | UnsetType = UNSET
     daily_messages: Annotated[int, Meta(ge=0, le=MAX_COUNT)] | UnsetType = UNSET

@@ -14,6 +14,7 @@ from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
+from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import Actor, SignIn
@@ -55,6 +56,7 @@ class AdminServices:
     inbound: ManageInbound
     suppressions: ManageSuppressions
     templates: ManageTemplates
+    recipients: ManageRecipients
     senders: ManageSenders
     guard: ManageGuard
     conversations: Conversations
@@ -87,6 +89,10 @@ class AdminRequest:
     @property
     def suppressions(self) -> ManageSuppressions:
         return self.services.suppressions.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def recipients(self) -> ManageRecipients:
+        return self.services.recipients.acting_as(self.actor.name, self.actor.address)
 
     @property
     def templates(self) -> ManageTemplates:

@@ -59,6 +59,9 @@ def account(found: configuration.Account, balance: int) -> account_shapes.Accoun
         max_waiting=found.max_waiting,
         prefixes=list(found.prefixes),
         guard=found.guard,
+        retain_text_days=found.retain_text_days,
+        retain_number_days=found.retain_number_days,
+        retain_days=found.retain_days,
     )
 
 

@@ -61,6 +61,10 @@ class Account:
     """Prefixes of the numbers that it may send to; none means all."""
     guard: str = "auto"
     """`auto`, `on` or `off`: whether the pumping guard watches it; `auto` while it is young."""
+    retain_text_days: float | None = None
+    """Days after which texts are redacted; None takes the gateway's setting, 0 keeps them. The next two likewise."""
+    retain_number_days: float | None = None
+    retain_days: float | None = None
 
 
 #: What `account set` may change, and nothing else.
@@ -69,6 +73,7 @@ ACCOUNT_FIELDS = (
     "callback_url", "callback_format", "content_decoding", "networks", "senders", "inbound_url",
     "inbound_reply", "opt_out", "stop_text", "help_text", "smart", "request_rate", "request_burst", "daily_messages",
     "daily_spend", "max_waiting", "prefixes", "guard",
+    "retain_text_days", "retain_number_days", "retain_days",
 )  # fmt: skip
 
 

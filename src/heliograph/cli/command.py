@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.senders import ManageSenders
     from heliograph.app.admin.suppressions import ManageSuppressions
@@ -95,6 +96,10 @@ class Invocation:
     def templates(self, work: "Callable[[ManageTemplates], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of templates. Raises Failure."""
         return self._run(lambda tools: work(tools.templates))
+
+    def recipients(self, work: "Callable[[ManageRecipients], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of work on one phone's data. Raises Failure."""
+        return self._run(lambda tools: work(tools.recipients))
 
     def refusals(self, work: "Callable[[ViewRefusals], Awaitable[Answer]]") -> Answer:
         """Runs one look at refused requests. Raises Failure."""

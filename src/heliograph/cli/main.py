@@ -22,6 +22,8 @@ _MODULES = {
     "guard": "guard",
     "suppression": "suppression",
     "template": "template",
+    "erase": "recipient",
+    "export-recipient": "recipient",
     "send": "send",
     "message": "message",
     "callbacks": "callbacks",

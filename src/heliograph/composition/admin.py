@@ -11,6 +11,7 @@ from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
+from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import SignIn
@@ -95,6 +96,7 @@ class AdminApps:
             inbound=ManageInbound(store, clock),
             suppressions=ManageSuppressions(store, clock),
             templates=ManageTemplates(store, clock),
+            recipients=ManageRecipients(store, clock),
             senders=ManageSenders(store, clock),
             guard=ManageGuard(store, clock),
             conversations=Conversations(store),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.senders import ManageSenders
     from heliograph.app.admin.suppressions import ManageSuppressions
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
     from heliograph.app.sending.callback_url import CallbackUrls
+    from heliograph.domain.retention import RetentionDays
 
 STORE_FILE = "heliograph.db"
 
@@ -133,6 +135,12 @@ class Tools:
         return ManageGuard(self._store, self._clock, _terminal_user())
 
     @property
+    def recipients(self) -> "ManageRecipients":
+        from heliograph.app.admin.recipients import ManageRecipients
+
+        return ManageRecipients(self._store, self._clock, _terminal_user())
+
+    @property
     def refusals(self) -> "ViewRefusals":
         from heliograph.app.admin.refusals import ViewRefusals
 
@@ -234,3 +242,11 @@ def terms(settings: Settings) -> "Terms":
         int(messages.validity_hours * 3_600_000),
     )
     return Terms(rules, settings.http.max_body, messages.list_interval_s, callbacks.timeout_s, callbacks.retry_hours)
+
+
+def retention(settings: Settings) -> "RetentionDays":
+    """Returns how long data are kept of accounts that have nothing of their own."""
+    from heliograph.domain.retention import RetentionDays
+
+    kept = settings.privacy
+    return RetentionDays(kept.retain_text_days, kept.retain_number_days, kept.retain_days)

@@ -23,7 +23,7 @@ from heliograph.app.sending.rehash import Rehash
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
-from heliograph.composition.commands import STORE_FILE, make_secrets, open_store, terms
+from heliograph.composition.commands import STORE_FILE, make_secrets, open_store, retention, terms
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.listening import Listening
@@ -282,6 +282,8 @@ class Gateway:
                 opt_out_words=load_opt_out_words(),
                 watchers=(*self._watching.watchers, self._long_polls),
                 trails=settings.reports.enabled,
+                retention=retention(settings),
+                retained=self._watching.retained,
                 leases=self._store.leases,
             ),
             TimeLimits(

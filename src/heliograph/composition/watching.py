@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.app.observing.refusals import Refusals
+from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.ports import Clock, Intake, Store, Watcher, WebhookSender
@@ -42,6 +43,7 @@ class Watching:
         self.refusals = Refusals()
         self.series = SeriesCounter()
         self.traffic = TrafficWatch()
+        self.retained = RetentionCounters()
         self._traces = _open_traces(settings, clock)
 
     @property
@@ -86,6 +88,7 @@ class Watching:
             self._settings.data,
             self.refusals,
             api.turned_away.counts,
+            self.retained,
         )
         self._series_writer = SeriesWriter(self.series, self.refusals, store.series, engine.node)
         self._series_writer.start()

@@ -17,7 +17,7 @@ from heliograph.config.check import (
     ports_problem,
     roles_problem,
 )
-from heliograph.config.data_settings import AuditSettings
+from heliograph.config.data_settings import AuditSettings, PrivacySettings
 from heliograph.config.declare import setting as _setting
 from heliograph.domain import limits
 from heliograph.domain.port_set import USUAL_PORTS
@@ -396,6 +396,7 @@ class Settings:
     console: ConsoleSettings = ConsoleSettings()
     audit: AuditSettings = field(default_factory=AuditSettings)
     reports: ReportSettings = ReportSettings()
+    privacy: PrivacySettings = field(default_factory=PrivacySettings)
     shutdown: Shutdown = Shutdown()
 
     @property

@@ -32,6 +32,7 @@ from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.lease import Lease
 from heliograph.runtime.outage import Outage
+from heliograph.runtime.retention import RetentionKeeper
 from heliograph.runtime.upkeep import Housekeeping
 
 HOUR_MS = 3_600_000
@@ -97,8 +98,21 @@ class Engine:
         self._spawn(feeder.seek(), "lookup")
         upkeep = Housekeeping(environment, self._limits, self._node, self._roles, parts, self._accounts, self._lease)
         self._spawn(upkeep.run(), "housekeeping")
+        if self._roles.upkeep:
+            self._spawn(self._make_keeper().run(), "retention")
         parts.gatherer.wake()
         parts.gatherer.stir()
+
+    def _make_keeper(self) -> RetentionKeeper:
+        environment = self._environment
+        return RetentionKeeper(
+            environment.store,
+            environment.retention,
+            environment.clock,
+            environment.journal,
+            self._outage,
+            environment.retained,
+        )
 
     def _make(self, recovery: Recovery, *, shared: bool) -> EngineParts:
         """Makes the parts of the core, whose marks continue those of the last run."""
@@ -222,7 +236,7 @@ class Engine:
         deadline = clock.monotonic() + seconds
         gatherer = self.gatherer
         gatherer.shut()
-        for name in ("feed", "lookup", "housekeeping"):
+        for name in ("feed", "lookup", "housekeeping", "retention"):
             await self._cancel(name)
         self.matcher.turn_away()
         self.reception.close()

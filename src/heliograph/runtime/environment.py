@@ -1,13 +1,15 @@
 """The environment of an engine, its time limits, and its share of the work."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import LanePolicy
+from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Leases, Store, Watcher, WebhookSender
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.opt_out import NO_WORDS, OptOutWords
+from heliograph.domain.retention import KEPT_FOR_EVER, RetentionDays
 
 MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
 
@@ -43,6 +45,9 @@ class Environment:
     """Tells the policy of a connector's lane."""
     trails: bool = False
     """Whether commits have trails, since one of the watchers counts series."""
+    retention: RetentionDays = KEPT_FOR_EVER
+    """Retention of accounts that have none of their own."""
+    retained: RetentionCounters = field(default_factory=RetentionCounters)
     leases: Leases | None = None
     """Leases of a store that other nodes may share; None on a store with one node."""
 

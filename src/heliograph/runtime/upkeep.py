@@ -152,10 +152,10 @@ class Housekeeping:
         if self._due("overdue", OVERDUE_ROUNDS) and not await self._parts.lookup.give_up(expired, BATCH):
             self._unfinished.discard("overdue")
         if self._due("forget", OVERDUE_ROUNDS):
-            self._repeat("forget", await store.receipts.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, ORPHANS, BATCH))
+            self._repeat("forget", await store.receipts.forget(now - self._at_most(ORPHAN_DAYS), ORPHANS, BATCH))
         if self._due("refusals", OVERDUE_ROUNDS):
             refused = store.refused_requests
-            self._repeat("refusals", await refused.forget(now - REFUSED_DAYS * 24 * HOUR_MS, BATCH))
+            self._repeat("refusals", await refused.forget(now - self._at_most(REFUSED_DAYS), BATCH))
         await self._keep_series(now)
         if self._due("numbers", NUMBERS_ROUNDS):
             for _ in range(NUMBERS_BLOCKS):
@@ -190,6 +190,11 @@ class Housekeeping:
             self._unfinished.add("gathered")
             self._parts.gatherer.stir()
         await self._parts.carriers.share_binds()
+
+    def _at_most(self, days: int) -> int:
+        """Milliseconds for which something is kept: so many days, or as long as any text or number is."""
+        shortest = self._environment.retention.shortest
+        return int((days if shortest is None else min(days, shortest)) * 24 * HOUR_MS)
 
     def _due(self, chore: str, rounds: int) -> bool:
         """Whether a chore that runs every `rounds` rounds is due in this one."""

@@ -10,8 +10,15 @@ from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.admin.books import CHECKS
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, Final, InboundMessage, InboundPart, PartSet
+from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 from tests.support.store import NODE, START, Given
+
+
+def _dropped(kind: EntryKind) -> str:
+    """SQL that says of dropped rows that they had an entry of the ledger which is not there."""
+    return f"INSERT INTO dropped_money SELECT id, {int(kind)}, 1, 5, {(1 << 62)} FROM account"
+
 
 #: What is done to the rows, and what the audit then says, at least.
 DAMAGE = {
@@ -70,6 +77,9 @@ DAMAGE = {
     ),
     "charge of an inbound message lost": ("DELETE FROM ledger WHERE kind = 3", "The inbound message"),
     "charge of no inbound message": ("UPDATE inbound SET position = position + 1", "an inbound message that does not"),
+    "dropped charge": (_dropped(EntryKind.CHARGE), "had 1 charges for messages"),
+    "dropped refund": (_dropped(EntryKind.REFUND), "had 1 refunds of messages"),
+    "dropped charge of an inbound message": (_dropped(EntryKind.INBOUND), "had 1 charges for inbound messages"),
     "inbound message lost": ("DELETE FROM inbound", "was joined from parts, and does not exist"),
     "callback too early": (
         "INSERT INTO callback_retry SELECT key, account, 0, 0, x'', '', 0, NULL FROM message WHERE state = 1",

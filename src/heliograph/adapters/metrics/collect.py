@@ -16,11 +16,13 @@ from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
 from heliograph.app.observing.counters import InboundCounters, LaneCounters, MessageCounters
 from heliograph.app.observing.refusals import Refusals
+from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.ports import CarrierState, Clock, HeldTraffic, Store, Unavailable
 from heliograph.app.records import BacklogCounts
 from heliograph.domain.error import Reason
 from heliograph.domain.money import format_credits
 from heliograph.domain.opt_out import Wish
+from heliograph.domain.retention import SCHEDULED, Stage
 from heliograph.http.clients import REASONS
 from heliograph.runtime.engine import Engine
 
@@ -52,6 +54,7 @@ class Collector:
         data: Path,
         refusals: Refusals,
         turned_away: Mapping[str, int],
+        retained: RetentionCounters | None = None,
     ) -> None:
         self._counters = counters
         self._refusals = refusals
@@ -61,6 +64,7 @@ class Collector:
         self._responses = responses
         self._data = data
         self._turned_away = turned_away
+        self._retained = retained or RetentionCounters()
         self._backlog: BacklogCounts | None = None
         self._held: list[HeldTraffic] = []
         self._refreshed = 0
@@ -141,6 +145,12 @@ class Collector:
         yield Sample("heliograph_store_failures_total", (), gatherer.failures)
         for fate in PieceFate:
             yield Sample("heliograph_store_refused_total", (fate,), gatherer.refused_facts.counts[fate])
+        for stage in Stage:
+            yield Sample("heliograph_retention_messages_total", (stage.label,), self._retained.done[stage])
+        for stage in SCHEDULED:
+            yield Sample("heliograph_retention_left_total", (stage.label,), self._retained.left[stage])
+            lag_s = self._retained.lag_ms.get(stage, 0) / 1000
+            yield Sample("heliograph_retention_lag_seconds", (stage.label,), lag_s)
         with contextlib.suppress(OSError):
             yield Sample("heliograph_data_free_bytes", (), shutil.disk_usage(self._data).free)
         yield Sample("heliograph_store_commit_seconds", (), self._counters.commit_us)

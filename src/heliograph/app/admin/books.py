@@ -7,6 +7,11 @@ from typing import Any
 from heliograph.domain.ids import to_hex
 from heliograph.domain.money import format_credits
 
+_DROPPED = (
+    "Retention dropped messages of the account number {{account}} that had {{entries}} {} ({{amount_credits}}); "
+    "its ledger has {{found}} without a message ({{ledger_credits}})."
+)
+
 CHECKS: dict[str, str] = {
     "balance": "The balance of the account {name} is {balance_credits}, but its ledger adds up to {ledger_credits}.",
     "ledger": "The ledger has an entry of {amount_credits} for the account number {account}, which does not exist.",
@@ -16,11 +21,14 @@ CHECKS: dict[str, str] = {
     "charged_nothing": (
         "The account number {account} was charged {amount_credits} for what does not exist: the message or batch {id}."
     ),
+    "dropped_charges": _DROPPED.format("charges for messages"),
     "inbound_charge": "The inbound message {id} costs {price_credits} and was charged {charged_credits}.",
     "inbound_charged_nothing": (
         "The account number {account} was charged {amount_credits} for an inbound message that does not exist: {id}."
     ),
+    "dropped_inbound": _DROPPED.format("charges for inbound messages"),
     "refund": "A refund of {amount_credits} of the account number {account} is not backed by a lost message: {id}.",
+    "dropped_refunds": _DROPPED.format("refunds of messages"),
     "refunds": "The message {id} was refunded {times} times.",
     "no_refund": "The message {id} was cancelled or failed, and its price of {price_credits} was not refunded.",
     "state": "The message {id} has the state {state}, which does not exist.",

@@ -12,6 +12,7 @@ from heliograph.app.records import Scope
 from heliograph.app.text_values import decimal, one_of, truth, untyped, whole
 from heliograph.domain import calendar, limits, money, phone, segment
 from heliograph.domain.message import Kind
+from heliograph.domain.retention import MOST_DAYS
 
 MAX_NAME_CHARS = 64
 MAX_LIST_INTERVAL_S = 86_400.0
@@ -114,6 +115,10 @@ def _credit_limit(text: str) -> int:
 
 def _list_interval(text: str) -> float | None:
     return None if text == "default" else decimal(MAX_LIST_INTERVAL_S)(text)
+
+
+def _retain_days(text: str) -> float | None:
+    return None if text == "default" else decimal(MOST_DAYS)(text)
 
 
 def _callback_url(text: str) -> str:
@@ -273,6 +278,24 @@ ACCOUNT: Mapping[str, FieldRule] = {
     ),
     "networks": FieldRule(
         _networks, "client networks, comma separated; empty is any", "192.0.2.0/24,2001:db8::/32", Scope.WRITE_LIMITS
+    ),
+    "retain_text_days": FieldRule(
+        _retain_days,
+        "days after which texts of its messages are redacted; 0 is never, `default` the gateway's setting",
+        "90",
+        Scope.WRITE_ACCOUNTS,
+    ),
+    "retain_number_days": FieldRule(
+        _retain_days,
+        "days after which phones are redacted; 0 is never, `default` the gateway's setting",
+        "365",
+        Scope.WRITE_ACCOUNTS,
+    ),
+    "retain_days": FieldRule(
+        _retain_days,
+        "days after which its messages are dropped, but for money; 0 is never, `default` the gateway's setting",
+        "730",
+        Scope.WRITE_ACCOUNTS,
     ),
     "senders": FieldRule(_senders, "sender IDs, comma separated; empty is any", "ACME,AcmeCorp", Scope.WRITE_LIMITS),
 }

@@ -133,6 +133,22 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "answered 503), reduced (recorded without what an operator or receiver said) or dropped.",
                 "fate",
             ),
+            _counter(
+                "heliograph_retention_messages_total",
+                "Messages of either way that lost their text or number, or were dropped, since they are old; stage "
+                "erasure: since somebody asked for it.",
+                "stage",
+            ),
+            _counter(
+                "heliograph_retention_left_total",
+                "Messages that were old enough and left as they are, since something is still owed for them.",
+                "stage",
+            ),
+            _gauge(
+                "heliograph_retention_lag_seconds",
+                "How far what is being redacted or dropped now is beyond the days for which it is kept; 0 at rest.",
+                "stage",
+            ),
             _gauge("heliograph_data_free_bytes", "Free space on the disk of the data directory."),
             Metric(
                 "heliograph_store_commit_seconds", MetricKind.HISTOGRAM, "Time of a commit.", (), US_COMMIT, 0.000001

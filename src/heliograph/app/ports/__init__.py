@@ -26,7 +26,9 @@ from heliograph.app.ports.network import Network
 from heliograph.app.ports.notices import Notices
 from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts, Unreported
+from heliograph.app.ports.recipients import Recipients
 from heliograph.app.ports.refusals import RefusedRequests
+from heliograph.app.ports.retention import Retention
 from heliograph.app.ports.senders import Senders
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.sign_ins import SignIns
@@ -73,9 +75,11 @@ __all__ = [
     "Question",
     "Queue",
     "Receipts",
+    "Recipients",
     "Refused",
     "RefusedRequests",
     "Report",
+    "Retention",
     "Secrets",
     "Senders",
     "Series",

@@ -14,7 +14,9 @@ from heliograph.app.ports.network import Network
 from heliograph.app.ports.notices import Notices
 from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts
+from heliograph.app.ports.recipients import Recipients
 from heliograph.app.ports.refusals import RefusedRequests
+from heliograph.app.ports.retention import Retention
 from heliograph.app.ports.senders import Senders
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.sign_ins import SignIns
@@ -71,6 +73,8 @@ class Store(Protocol):
     refused_requests: RefusedRequests
     series: Series
     upkeep: Upkeep
+    retention: Retention
+    recipients: Recipients
 
     @property
     def leases(self) -> Leases | None:

@@ -19,6 +19,7 @@ _MODULES = (
     "callbacks",
     "senders",
     "suppressions",
+    "recipients",
     "refusals",
     "users",
     "simulator",

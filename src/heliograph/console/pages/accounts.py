@@ -46,6 +46,9 @@ LABELS = {
     "content_decoding": "Content decoding",
     "networks": "Networks",
     "senders": "Sender IDs",
+    "retain_text_days": "Days texts are kept",
+    "retain_number_days": "Days phones are kept",
+    "retain_days": "Days messages are kept",
 }
 
 
@@ -76,6 +79,9 @@ def texts_of(account: Account) -> dict[str, str]:
         "content_decoding": account.content_decoding,
         "networks": ", ".join(account.networks),
         "senders": ", ".join(account.senders),
+        "retain_text_days": _days(account.retain_text_days),
+        "retain_number_days": _days(account.retain_number_days),
+        "retain_days": _days(account.retain_days),
     }
 
 

@@ -48,7 +48,10 @@ CREATE TABLE account (
     help_text        text NOT NULL,            -- answers HELP
     smart            text NOT NULL,            -- off, on: whether typographic signs may be replaced
     prefixes         text NOT NULL,            -- JSON array: where it may send to; empty: anywhere
-    guard            text NOT NULL             -- auto, on, off: whether the pumping guard watches it
+    guard            text NOT NULL,            -- auto, on, off: whether the pumping guard watches it
+    retain_text_days   double precision,       -- days until texts are redacted; NULL: as configured, 0: never
+    retain_number_days double precision,
+    retain_days        double precision        -- days until rows are dropped
 ) WITH (fillfactor = 50);
 
 -- When the last list of an account was admitted.
@@ -281,7 +284,7 @@ CREATE TABLE message (
     kind          smallint NOT NULL,           -- Kind
     state         smallint NOT NULL,           -- State
     wants_receipt boolean NOT NULL,
-    destination   text NOT NULL,
+    destination   text NOT NULL,               -- '' once it was redacted
     sender        text NOT NULL,
     callback_url  text NOT NULL,
     reference     text NOT NULL,               -- '' where none was given
@@ -304,6 +307,7 @@ CREATE TABLE batch (
     account   bigint NOT NULL,
     last_key  bigint NOT NULL,
     total     bigint NOT NULL,                 -- what it was charged
+    dropped   bigint NOT NULL DEFAULT 0,       -- what those of its messages cost that retention dropped
     reference text
 );
 
@@ -408,7 +412,7 @@ CREATE TABLE inbound (
     position  bigint NOT NULL,                 -- among its account's: ascends in the order in which these became its own
     price     bigint NOT NULL,                 -- what its account was charged for it
     parts     integer NOT NULL,
-    coding    smallint NOT NULL,               -- data_coding
+    coding    smallint NOT NULL,               -- data_coding; domain.retention.REDACTED_CODING once content was redacted
     complete  boolean NOT NULL,                -- false: parts never came
     owed      boolean NOT NULL,                -- a callback is owed for it
     wish      smallint NOT NULL,               -- Wish
@@ -666,6 +670,39 @@ CREATE TABLE number_block (
     block     integer PRIMARY KEY,
     first_key bigint NOT NULL,
     last_key  bigint NOT NULL
+);
+
+-- It is looked up by key where a message loses its number.
+CREATE INDEX number_block_last ON number_block (last_key);
+
+-- Retention: how far each account's messages were looked through, in the order of (time, key);
+-- inbound ones in that of their keys alone.
+CREATE TABLE retention (
+    account bigint NOT NULL,                   -- 0: that of unrouted inbound messages
+    time    bigint NOT NULL,
+    key     bigint NOT NULL,
+    stage   smallint NOT NULL,                 -- Stage
+    inbound boolean NOT NULL,
+    PRIMARY KEY (account, stage, inbound)
+);
+
+-- Messages behind that place that something was still owed for, and those to be erased once nothing is.
+CREATE TABLE retention_kept (
+    account bigint NOT NULL,
+    key     bigint NOT NULL,
+    stage   smallint NOT NULL,
+    PRIMARY KEY (account, stage, key)
+);
+
+-- What the messages cost that were dropped, and what was given back for them: their entries of the ledger stay, and add
+-- up to it.
+CREATE TABLE dropped_money (
+    account  bigint NOT NULL,
+    entries  bigint NOT NULL,
+    amount   bigint NOT NULL,
+    last_key bigint NOT NULL,                  -- the highest key among the messages and batches
+    kind     smallint NOT NULL,                -- EntryKind
+    PRIMARY KEY (account, kind)
 );
 
 -- The rows of an ordinary commit come as rows: one array of them is read by both sides for less than an array a column.

@@ -13,7 +13,9 @@ from heliograph.adapters.store.shared.noted import Noted
 from heliograph.adapters.store.shared.notices import StoredNotices
 from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
+from heliograph.adapters.store.shared.recipients import StoredRecipients
 from heliograph.adapters.store.shared.refusals import StoredRefusedRequests
+from heliograph.adapters.store.shared.retention import StoredRetention
 from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.senders import StoredSenders
 from heliograph.adapters.store.shared.series import StoredSeries
@@ -50,11 +52,14 @@ class Bundle:
     refused_requests: ports.RefusedRequests
     series: ports.Series
     upkeep: ports.Upkeep
+    retention: ports.Retention
+    recipients: ports.Recipients
 
     customers_of: type[StoredCustomers] = StoredCustomers
     """The class of the customers' port, where an engine has its own; and so of others."""
 
     suppressions_of: type[StoredSuppressions] = StoredSuppressions
+    retention_of: Callable[[Runner], StoredRetention] = StoredRetention
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -81,6 +86,8 @@ class Bundle:
         self.refused_requests = StoredRefusedRequests(runner)
         self.series = StoredSeries(runner)
         self.upkeep = StoredUpkeep(runner)
+        self.retention = self.retention_of(runner)
+        self.recipients = StoredRecipients(runner)
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
         """`app.ports.Store.noting`."""

@@ -24,6 +24,7 @@ from heliograph.domain.message import ENDED, LISTED, OPEN, WAITING, Kind, State,
 from heliograph.domain.money import EntryKind
 from heliograph.domain.opt_out import Wish
 from heliograph.domain.receipt import NO_CODE, Delivery
+from heliograph.domain.retention import REDACTED_CODING
 
 _ENUMS: Final[dict[str, type[Enum]]] = {
     each.__name__: each for each in (CallbackEnd, Delivery, EntryKind, Kind, State, Trigger, Verdict, Wish)
@@ -41,6 +42,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "NO_CODE": NO_CODE,
     "NO_ANSWER": NO_ANSWER,
     "OPEN": OPEN,
+    "REDACTED_CODING": REDACTED_CODING,
     "STATES": tuple(State),
     "WAITING": WAITING,
 }

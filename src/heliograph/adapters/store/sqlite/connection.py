@@ -51,6 +51,8 @@ def connect(path: Path, busy_ms: int, *, read_only: bool) -> sqlite3.Connection:
         db.execute("PRAGMA fullfsync = ON")
         db.execute("PRAGMA checkpoint_fullfsync = ON")
         db.execute("PRAGMA foreign_keys = OFF")
+        # what is deleted is overwritten, whichever build of SQLite this is: texts and numbers are to be gone
+        db.execute("PRAGMA secure_delete = ON")
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB if read_only else WRITER_CACHE_KIB}")
         db.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT}")

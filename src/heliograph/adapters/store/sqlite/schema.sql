@@ -41,6 +41,9 @@ CREATE TABLE account (
     used_messages    INTEGER NOT NULL DEFAULT 0,
     used_spend       INTEGER NOT NULL DEFAULT 0,
     used_waiting     INTEGER NOT NULL DEFAULT 0,  -- no fewer than wait in the queue
+    retain_text_days   REAL,                   -- days until texts are redacted; NULL: as configured, 0: never
+    retain_number_days REAL,
+    retain_days        REAL,                   -- days until rows are dropped
     suppressed       INTEGER NOT NULL DEFAULT 0,  -- 1: it has suppressions
     created          INTEGER NOT NULL,
     balance          INTEGER NOT NULL DEFAULT 0,
@@ -255,7 +258,7 @@ CREATE TABLE message (
     key           INTEGER PRIMARY KEY,
     tail          INTEGER NOT NULL,            -- the rest of its id
     account       INTEGER NOT NULL,
-    destination   TEXT NOT NULL,
+    destination   TEXT NOT NULL,               -- '' once it was redacted
     sender        TEXT NOT NULL,
     kind          INTEGER NOT NULL,            -- Kind
     content       TEXT NOT NULL,
@@ -287,7 +290,8 @@ CREATE TABLE batch (
     account   INTEGER NOT NULL,
     last_key  INTEGER NOT NULL,
     reference TEXT,
-    total     INTEGER NOT NULL                 -- what it was charged
+    total     INTEGER NOT NULL,                -- what it was charged
+    dropped   INTEGER NOT NULL DEFAULT 0       -- what those of its messages cost that retention dropped
 ) STRICT;
 
 -- Requests that gave a reference, with what is needed to answer them once more.
@@ -388,7 +392,7 @@ CREATE TABLE inbound (
     keyword   TEXT NOT NULL,                   -- that of the rule that found the account
     content   TEXT NOT NULL,
     octets    BLOB NOT NULL,                   -- without headers
-    coding    INTEGER NOT NULL,                -- data_coding
+    coding    INTEGER NOT NULL,                -- data_coding; domain.retention.REDACTED_CODING once content was redacted
     parts     INTEGER NOT NULL,
     complete  INTEGER NOT NULL,                -- 0: parts never came
     at        INTEGER NOT NULL,
@@ -607,6 +611,39 @@ CREATE TABLE number_block (
     first_key INTEGER NOT NULL,
     last_key  INTEGER NOT NULL
 ) STRICT;
+
+-- It is looked up by key where a message loses its number.
+CREATE INDEX number_block_last ON number_block (last_key);
+
+-- Retention: how far each account's messages were looked through, in the order of (time, key);
+-- inbound ones in that of their keys alone.
+CREATE TABLE retention (
+    account INTEGER NOT NULL,                  -- 0: that of unrouted inbound messages
+    stage   INTEGER NOT NULL,                  -- Stage
+    inbound INTEGER NOT NULL,
+    time    INTEGER NOT NULL,
+    key     INTEGER NOT NULL,
+    PRIMARY KEY (account, stage, inbound)
+) STRICT, WITHOUT ROWID;
+
+-- Messages behind that place that something was still owed for, and those to be erased once nothing is.
+CREATE TABLE retention_kept (
+    account INTEGER NOT NULL,
+    stage   INTEGER NOT NULL,
+    key     INTEGER NOT NULL,
+    PRIMARY KEY (account, stage, key)
+) STRICT, WITHOUT ROWID;
+
+-- What the messages cost that were dropped, and what was given back for them: their entries of the ledger stay, and add
+-- up to it.
+CREATE TABLE dropped_money (
+    account  INTEGER NOT NULL,
+    kind     INTEGER NOT NULL,                 -- EntryKind
+    entries  INTEGER NOT NULL,
+    amount   INTEGER NOT NULL,
+    last_key INTEGER NOT NULL,                 -- the highest key among the messages and batches
+    PRIMARY KEY (account, kind)
+) STRICT, WITHOUT ROWID;
 
 -- Written to by a probe of whether the store can write.
 CREATE TABLE probe (count INTEGER NOT NULL) STRICT;

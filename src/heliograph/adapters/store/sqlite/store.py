@@ -1,6 +1,7 @@
 """The store as one object: its ports, over the threads that run their operations."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -9,6 +10,7 @@ from heliograph.adapters.store.shared.schema import Schema
 from heliograph.adapters.store.sqlite.commits import SqliteCommits
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
+from heliograph.adapters.store.sqlite.retention import SqliteRetention
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.threads import Threads
 from heliograph.app import ports
@@ -31,6 +33,7 @@ class SqliteStore(Bundle):
     def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: bool | None) -> None:
         """The file must be there, with its schema; see `open`."""
         self._threads = threads = Threads(path, busy_ms, calls, LoopConnection(path) if on_loop else None)
+        self.retention_of = partial(SqliteRetention, threads=threads)
         super().__init__(threads)
         self.commits: ports.Commits = SqliteCommits(threads, path, finds_out=on_loop is None)
         self.leases = None

@@ -1,12 +1,14 @@
 """The runner of the file: operations of the event loop, run by the writer's or a reader's thread."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, assert_never, cast
 
 from heliograph.adapters.store.shared.steps import RunMode, Steps
 from heliograph.adapters.store.sqlite.driver import drive
+from heliograph.adapters.store.sqlite.log import lengthen
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
 from heliograph.adapters.store.sqlite.worker import FileConnection, Worker
 
@@ -51,6 +53,14 @@ class Threads:
                 return await asyncio.to_thread(self._scan, operation)
             case _:
                 assert_never(mode)
+
+    async def empty_log(self, work: Callable[[sqlite3.Connection], bool]) -> bool:
+        """Runs `work`, which empties the log, in the writer's thread and outside of a transaction; then makes the log
+        as long again as it is going to be. Raises Unavailable."""
+        if not await self.writer.look(work):
+            return False
+        await self.writer.transact(lengthen, self._path)
+        return True
 
     def _scan(self, operation: Callable[[], Steps[R]]) -> R:
         """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""

@@ -4,10 +4,11 @@ SELECT key FROM claim_retries(:limit, :now, :node);
 -- claim_notices_of: Claims the notices of some accounts that are due, so many of each, each one's oldest first.
 SELECT key FROM claim_retries_of(:accounts, :limit, :now, :node);
 
--- ended_keys: Notices that ended undelivered: a message's, an account's, or all.
+-- ended_keys: Notices that ended undelivered, and whose message was not redacted since: a message's, an account's, or all.
 SELECT c.key FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)} LEFT JOIN inbound AS i ON i.key = c.key
 WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account::bigint IS NULL OR coalesce(m.account, i.account) = :account)
   AND (:key::bigint IS NULL OR c.key = :key)
+  AND (m.key IS NULL OR m.destination <> '') AND (i.key IS NULL OR i.coding <> {REDACTED_CODING} AND i.sender <> '')
 ORDER BY c.key FOR UPDATE OF c;
 
 -- owe_again: Owes some notices from now on.

@@ -3,12 +3,12 @@ INSERT INTO account (
     name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate,
     callback_url, callback_format, content_decoding, networks, senders, created, inbound_url,
     inbound_reply, opt_out, stop_text, help_text, smart, request_rate, request_burst, daily_messages, daily_spend,
-    max_waiting, prefixes, guard
+    max_waiting, prefixes, guard, retain_text_days, retain_number_days, retain_days
 ) VALUES (
     :name, :password_hash, :signing_secret, :timezone, :plan, :credit_limit, :suspended, :list_interval, :rate,
     :callback_url, :callback_format, :content_decoding, :networks, :senders, :created, :inbound_url,
     :inbound_reply, :opt_out, :stop_text, :help_text, :smart, :request_rate, :request_burst, :daily_messages,
-    :daily_spend, :max_waiting, :prefixes, :guard
+    :daily_spend, :max_waiting, :prefixes, :guard, :retain_text_days, :retain_number_days, :retain_days
 ) ON CONFLICT (name) DO NOTHING RETURNING id;
 
 -- update_account: Changes all of an account that may be changed.
@@ -19,7 +19,8 @@ UPDATE account SET
     networks = :networks, senders = :senders, inbound_url = :inbound_url, inbound_reply = :inbound_reply,
     opt_out = :opt_out, stop_text = :stop_text, help_text = :help_text, smart = :smart, request_rate = :request_rate,
     request_burst = :request_burst, daily_messages = :daily_messages, daily_spend = :daily_spend,
-    max_waiting = :max_waiting, prefixes = :prefixes, guard = :guard
+    max_waiting = :max_waiting, prefixes = :prefixes, guard = :guard,
+    retain_text_days = :retain_text_days, retain_number_days = :retain_number_days, retain_days = :retain_days
 WHERE id = :id;
 
 -- account_by_id: An account.

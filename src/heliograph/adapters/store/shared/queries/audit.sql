@@ -20,11 +20,11 @@ WHERE m.batch = 0 AND m.price <> -coalesce(l.amount, 0)
 LIMIT :most;
 
 -- audit_batch_charge: Batches that were charged another price than that of their messages.
-SELECT b.key, b.tail, coalesce(sum(m.price), 0), -coalesce(l.amount, 0)
+SELECT b.key, b.tail, coalesce(sum(m.price), 0) + b.dropped, -coalesce(l.amount, 0)
 FROM batch AS b
 LEFT JOIN message AS m ON m.key > b.key AND m.key <= b.last_key AND m.batch = b.key AND m.account = b.account
 LEFT JOIN ledger AS l ON l.account = b.account AND l.key = b.key AND l.kind = {EntryKind.CHARGE}
-GROUP BY b.key, l.amount HAVING coalesce(sum(m.price), 0) <> -coalesce(l.amount, 0)
+GROUP BY b.key, l.amount HAVING coalesce(sum(m.price), 0) + b.dropped <> -coalesce(l.amount, 0)
 LIMIT :most;
 
 -- audit_batch: Messages of a batch that is not there.
@@ -39,6 +39,20 @@ SELECT l.account, -l.amount, l.key, NULL FROM ledger AS l
 WHERE l.kind = {EntryKind.CHARGE}
   AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key = l.key AND m.account = l.account AND m.batch = 0)
   AND NOT EXISTS (SELECT 1 FROM batch AS b WHERE b.key = l.key AND b.account = l.account)
+  AND NOT EXISTS (
+    SELECT 1 FROM dropped_money AS d WHERE d.account = l.account AND d.kind = l.kind AND l.key <= d.last_key
+  )
+LIMIT :most;
+
+-- audit_dropped_charges: Accounts whose charges for messages that are not there are not what the dropped ones cost.
+SELECT d.account, d.entries, d.amount, count(l.key), coalesce(-sum(l.amount), 0)
+FROM dropped_money AS d
+LEFT JOIN ledger AS l ON l.account = d.account AND l.kind = d.kind AND l.key <= d.last_key
+  AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key = l.key AND m.account = l.account AND m.batch = 0)
+  AND NOT EXISTS (SELECT 1 FROM batch AS b WHERE b.key = l.key AND b.account = l.account)
+WHERE d.kind = {EntryKind.CHARGE}
+GROUP BY d.account, d.entries, d.amount
+HAVING count(l.key) <> d.entries OR coalesce(-sum(l.amount), 0) <> d.amount
 LIMIT :most;
 
 -- audit_inbound_charge: Inbound messages that were charged another price than theirs.
@@ -52,7 +66,21 @@ LIMIT :most;
 SELECT l.account, -l.amount, l.message, NULL FROM ledger AS l
 WHERE l.kind = {EntryKind.INBOUND} AND NOT EXISTS (
     SELECT 1 FROM inbound AS i WHERE i.key = l.message AND i.account = l.account AND i.position = l.key
+) AND NOT EXISTS (
+    SELECT 1 FROM dropped_money AS d
+    WHERE d.account = l.account AND d.kind = l.kind AND l.message <= d.last_key
+      AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.key = l.message)
 )
+LIMIT :most;
+
+-- audit_dropped_inbound: Accounts whose charges for inbound messages that are not there are not what the dropped ones cost.
+SELECT d.account, d.entries, d.amount, count(l.key), coalesce(-sum(l.amount), 0)
+FROM dropped_money AS d
+LEFT JOIN ledger AS l ON l.account = d.account AND l.kind = d.kind AND l.message <= d.last_key
+  AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.key = l.message)
+WHERE d.kind = {EntryKind.INBOUND}
+GROUP BY d.account, d.entries, d.amount
+HAVING count(l.key) <> d.entries OR coalesce(-sum(l.amount), 0) <> d.amount
 LIMIT :most;
 
 -- audit_refund: Refunds for a message that did not fail, or of another amount than its price.
@@ -60,7 +88,21 @@ SELECT l.amount, l.account, l.message, NULL FROM ledger AS l
 WHERE l.kind = {EntryKind.REFUND} AND NOT EXISTS (
     SELECT 1 FROM message AS m
     WHERE m.key = l.message AND m.account = l.account AND m.state IN {ENDED} AND m.price = l.amount
+) AND NOT EXISTS (
+    SELECT 1 FROM dropped_money AS d
+    WHERE d.account = l.account AND d.kind = l.kind AND l.message <= d.last_key
+      AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key = l.message)
 )
+LIMIT :most;
+
+-- audit_dropped_refunds: Accounts whose refunds of messages that are not there are not what was given back for dropped ones.
+SELECT d.account, d.entries, d.amount, count(l.key), coalesce(sum(l.amount), 0)
+FROM dropped_money AS d
+LEFT JOIN ledger AS l ON l.account = d.account AND l.kind = d.kind AND l.message <= d.last_key
+  AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key = l.message)
+WHERE d.kind = {EntryKind.REFUND}
+GROUP BY d.account, d.entries, d.amount
+HAVING count(l.key) <> d.entries OR coalesce(sum(l.amount), 0) <> d.amount
 LIMIT :most;
 
 -- audit_refunds: Messages with several refunds.

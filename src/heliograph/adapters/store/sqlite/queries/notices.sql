@@ -18,10 +18,11 @@ UPDATE callback_retry SET node = :node WHERE key IN (
     )
 ) RETURNING key;
 
--- ended_keys: Notices that ended undelivered: a message's, an account's, or all.
+-- ended_keys: Notices that ended undelivered, and whose message was not redacted since: a message's, an account's, or all.
 SELECT c.key FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)} LEFT JOIN inbound AS i ON i.key = c.key
 WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account IS NULL OR coalesce(m.account, i.account) = :account)
-  AND (:key IS NULL OR c.key = :key);
+  AND (:key IS NULL OR c.key = :key)
+  AND (m.key IS NULL OR m.destination <> '') AND (i.key IS NULL OR i.coding <> {REDACTED_CODING} AND i.sender <> '');
 
 -- owe_again: Owes some notices from now on.
 INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")

@@ -1,0 +1,195 @@
+-- Retention redacts and drops what is old, a few hundred messages a transaction, in the order of indexes that there are
+-- anyway. `settled` are messages for which nothing is left to be sent, awaited or told.
+
+-- retention_place: How far an account's messages were looked through for a stage; makes the place, and locks it.
+INSERT INTO retention (account, stage, inbound, time, key) VALUES (:account, :stage, :inbound, -1, -1)
+ON CONFLICT (account, stage, inbound) DO UPDATE SET key = retention.key RETURNING time, key;
+
+-- retention_reached: Notes how far that is.
+UPDATE retention SET time = :time, key = :key WHERE account = :account AND stage = :stage AND inbound = :inbound;
+
+-- messages_beyond: Messages of an account behind a place and of before a time. Each part is read in the order of its index.
+SELECT time, key FROM message
+WHERE account = :account AND state IN {LISTED} AND time >= :time AND time < :before AND (time > :time OR key > :key)
+UNION ALL
+SELECT time, key FROM message
+WHERE account = :account AND state = {State.SCHEDULED} AND time >= :time AND time < :before
+  AND (time > :time OR key > :key)
+UNION ALL
+SELECT time, key FROM message
+WHERE account = :account AND state = {State.CANCELLED} AND time >= :time AND time < :before
+  AND (time > :time OR key > :key)
+ORDER BY time, key LIMIT :limit;
+
+-- inbound_beyond: Inbound messages of an account behind a key and up to another.
+SELECT 0 AS time, key FROM inbound WHERE account = :account AND key > :key AND key < :before ORDER BY key LIMIT :limit;
+
+-- settled_messages: Those of the messages that nothing is owed for.
+SELECT m.key FROM message AS m
+WHERE m.key {among(keys)}
+  AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
+  AND NOT EXISTS (
+    SELECT 1 FROM callback_retry AS r WHERE r.key IN (m.key, -2 * m.key, -2 * m.key - 1) AND r.due IS NOT NULL
+  )
+  AND CASE WHEN EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
+    THEN NOT EXISTS (
+        SELECT 1 FROM final AS f WHERE f.key = m.key AND f.owed AND f.state IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = m.key)
+    )
+    ELSE NOT m.wants_receipt AND m.state = {State.SENT}
+      AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) >= m.segments
+    END
+ORDER BY m.key;
+
+-- settled_inbound: Those of the inbound messages that nothing is owed for.
+SELECT i.key FROM inbound AS i
+WHERE i.key {among(keys)}
+  AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key AND r.due IS NOT NULL)
+  AND (NOT i.owed OR EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key))
+  AND NOT EXISTS (SELECT 1 FROM inbound_unanswered AS u WHERE u.key = i.key)
+ORDER BY i.key;
+
+-- stirred: Those of the keys, of messages and of notices, to which something happened from a time on.
+SELECT f.key FROM final AS f WHERE f.key {among(keys)} AND f.at >= :quiet
+UNION ALL SELECT s.key FROM sent AS s WHERE s.key {among(keys)} AND s.at >= :quiet
+UNION ALL SELECT p.key FROM part_receipt AS p WHERE p.key {among(keys)} AND p.at >= :quiet
+UNION ALL SELECT g.key FROM progress AS g WHERE g.key {among(keys)} AND g.at >= :quiet
+UNION ALL SELECT c.key FROM callback AS c WHERE c.key {among(keys)} AND c.at >= :quiet;
+
+-- last_positions: The inbound messages among these that are their account's last: the next one's position follows theirs.
+SELECT i.key FROM inbound AS i
+WHERE i.key {among(keys)} AND i.position = (SELECT max(o.position) FROM inbound AS o WHERE o.account = i.account);
+
+-- keep_for_later: Notes a message of which something is owed.
+INSERT INTO retention_kept (account, stage, key) VALUES (:account, :stage, :key) ON CONFLICT DO NOTHING;
+
+-- kept_for_later: Messages that were noted so.
+SELECT key FROM retention_kept WHERE account = :account AND stage = :stage AND key > :beyond ORDER BY key LIMIT :limit;
+
+-- kept_no_more: Clears notes of messages that were done.
+DELETE FROM retention_kept WHERE account = :account AND stage = :stage AND key {among(keys)};
+
+-- keys_among: Those of the keys that are messages of either way.
+SELECT m.key FROM message AS m WHERE m.key {among(keys)}
+UNION ALL SELECT i.key FROM inbound AS i WHERE i.key {among(keys)};
+
+-- accounts_kept: The accounts that have such notes of a stage.
+SELECT DISTINCT account FROM retention_kept WHERE stage = :stage ORDER BY account;
+
+-- redact_texts: Empties what messages said.
+UPDATE message SET content = '', extras = '' WHERE key {among(keys)} AND (content <> '' OR extras <> '');
+
+-- forget_fingerprints: Empties the fingerprints of requests: with one, a text could be guessed. The references stay taken.
+UPDATE reference SET fingerprint = {no_octets} WHERE (account, reference) IN (
+    SELECT m.account, m.reference FROM message AS m WHERE m.key {among(keys)} AND m.reference <> ''
+);
+
+-- forget_bodies: Deletes the bodies of callbacks that ended undelivered.
+DELETE FROM callback_retry WHERE due IS NULL AND key {among(keys)};
+
+-- redact_numbers: Empties whom messages went to, and the URLs of their callbacks, which may name them too.
+UPDATE message SET destination = '', callback_url = '' WHERE key {among(keys)};
+
+-- forget_sorted: Takes messages out of the blocks of numbers.
+DELETE FROM message_number WHERE (block, number, key) IN (
+    SELECT (SELECT b.block FROM number_block AS b WHERE b.last_key >= m.key ORDER BY b.last_key LIMIT 1),
+        m.destination, m.key
+    FROM message AS m WHERE m.key {among(keys)} AND m.destination <> ''
+);
+
+-- drop_empty_blocks: Deletes the blocks between two keys that are empty, but for the newest.
+DELETE FROM number_block
+WHERE last_key >= :first AND first_key <= :last AND block < (SELECT max(b.block) FROM number_block AS b)
+  AND NOT EXISTS (SELECT 1 FROM message_number AS n WHERE n.block = number_block.block);
+
+-- redact_inbound_texts: Empties what inbound messages said.
+UPDATE inbound SET content = '', octets = {no_octets}, coding = {REDACTED_CODING}, problem = '' WHERE key {among(keys)};
+
+-- redact_inbound_numbers: Empties which phones inbound messages came from.
+UPDATE inbound SET sender = '' WHERE key {among(keys)};
+
+-- forget_parts_of: Deletes the parts that inbound messages were joined from.
+DELETE FROM inbound_part WHERE joined <> 0 AND joined {among(keys)};
+
+-- charged_singly: How many of these messages were charged by themselves, and what they cost together.
+SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint), max(m.key) FROM message AS m
+WHERE m.key {among(keys)} AND m.batch = 0 AND m.price <> 0;
+
+-- given_back: How many of these messages were refunded, and what they cost together.
+SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint), max(m.key) FROM message AS m
+WHERE m.key {among(keys)} AND m.state IN {ENDED} AND m.price <> 0;
+
+-- inbound_charged: How many of these inbound messages were charged, and what they cost together.
+SELECT count(*), CAST(coalesce(sum(i.price), 0) AS bigint), max(i.key) FROM inbound AS i
+WHERE i.key {among(keys)} AND i.price <> 0;
+
+-- add_dropped: Adds to what an account's dropped messages cost, or were given back.
+INSERT INTO dropped_money (account, kind, entries, amount, last_key) VALUES (:account, :kind, :entries, :amount, :last_key)
+ON CONFLICT (account, kind) DO UPDATE SET
+    entries = dropped_money.entries + excluded.entries, amount = dropped_money.amount + excluded.amount,
+    last_key = CASE WHEN excluded.last_key > dropped_money.last_key THEN excluded.last_key ELSE dropped_money.last_key END;
+
+-- batches_of: The batches that messages belong to.
+SELECT DISTINCT m.batch FROM message AS m WHERE m.key {among(keys)} AND m.batch <> 0 ORDER BY m.batch;
+
+-- note_dropped: Adds to batches what those of their messages cost that are dropped now.
+UPDATE batch SET dropped = dropped + coalesce((
+    SELECT CAST(sum(m.price) AS bigint) FROM message AS m WHERE m.key {among(keys)} AND m.batch = batch.key
+), 0) WHERE key {among(batches)};
+
+-- empty_batches: Those of the batches that have no message left, and what these cost.
+SELECT b.key, b.dropped FROM batch AS b
+WHERE b.key {among(batches)}
+  AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key > b.key AND m.key <= b.last_key AND m.batch = b.key)
+ORDER BY b.key;
+
+-- drop_batches: Deletes batches.
+DELETE FROM batch WHERE key {among(batches)};
+
+-- drop_references_of_batches: Deletes the references of batches: the customer may use them again.
+DELETE FROM reference WHERE account = :account AND reference IN (
+    SELECT b.reference FROM batch AS b WHERE b.key {among(batches)} AND b.reference IS NOT NULL
+);
+
+-- drop_references: Deletes the references of messages.
+DELETE FROM reference WHERE (account, reference) IN (
+    SELECT m.account, m.reference FROM message AS m WHERE m.key {among(keys)} AND m.reference <> '' AND m.batch = 0
+);
+
+-- drop_sent: Deletes the submissions of messages.
+DELETE FROM sent WHERE key {among(keys)};
+
+-- drop_attempts: Deletes the attempts at messages.
+DELETE FROM attempt WHERE key {among(keys)};
+
+-- drop_part_receipts: Deletes the final receipts of messages' parts.
+DELETE FROM part_receipt WHERE key {among(keys)};
+
+-- drop_progress: Deletes the other receipts of messages' parts.
+DELETE FROM progress WHERE key {among(keys)};
+
+-- drop_awaiting: Deletes awaited receipts of messages that have ended without them.
+DELETE FROM awaiting WHERE key {among(keys)};
+
+-- drop_moves: Deletes the reschedulings of messages.
+DELETE FROM moved WHERE key {among(keys)};
+
+-- drop_finals: Deletes the ends of messages.
+DELETE FROM final WHERE key {among(keys)};
+
+-- drop_callbacks: Deletes the ends of notices.
+DELETE FROM callback WHERE key {among(keys)};
+
+-- drop_messages: Deletes messages.
+DELETE FROM message WHERE key {among(keys)};
+
+-- drop_inbound: Deletes inbound messages.
+DELETE FROM inbound WHERE key {among(keys)};
+
+-- forget_suppressed: Forgets numbers that an account suppressed before a time; their digests go on holding.
+UPDATE suppression SET number = '' WHERE account = :account AND digest IN (
+    SELECT s.digest FROM suppression AS s WHERE s.account = :account AND s.number <> '' AND s.since < :before LIMIT :limit
+) RETURNING 1;
+
+-- forget_refused_of: Deletes an account's refused requests of before a time.
+DELETE FROM refused_request WHERE account = :account AND at < :before RETURNING 1;

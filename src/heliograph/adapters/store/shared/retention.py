@@ -1,0 +1,154 @@
+"""`app.ports.Retention`: redacts and drops what is old, a bounded number of messages a transaction."""
+
+from collections.abc import Sequence
+
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, listing, write
+from heliograph.app.facts import subject_key_of
+from heliograph.app.kept_data import RetentionStep, RetentionSweep
+from heliograph.domain.ids import first_key_at
+from heliograph.domain.money import EntryKind
+from heliograph.domain.retention import Stage
+
+
+class StoredRetention(Operations):
+    @write
+    def advance(self, sweep: RetentionSweep, limit: int) -> Steps[RetentionStep]:
+        account, stage, inbound = sweep.account, sweep.stage, sweep.inbound
+        ((time, key),) = yield Q.retention_place(account=account, stage=stage, inbound=inbound)
+        if inbound:
+            rows = yield Q.inbound_beyond(account=account, key=key, before=first_key_at(sweep.before), limit=limit)
+        else:
+            rows = yield Q.messages_beyond(account=account, time=time, key=key, before=sweep.before, limit=limit)
+        if not rows:
+            return RetentionStep()
+        time, key = rows[-1]
+        yield Q.retention_reached(account=account, stage=stage, inbound=inbound, time=time, key=key)
+        keys = [key for _, key in rows]
+        done = yield from take_settled(account, stage, keys, inbound=inbound, quiet=sweep.quiet)
+        for kept in sorted(set(keys) - set(done)):
+            yield Q.keep_for_later(account=account, stage=stage, key=kept)
+        return RetentionStep(len(rows), len(done), key, time)
+
+    @write
+    def retry(self, account: int, stage: Stage, beyond: int, limit: int, quiet: int) -> Steps[RetentionStep]:
+        rows = yield Q.kept_for_later(account=account, stage=stage, beyond=beyond, limit=limit)
+        if not rows:
+            return RetentionStep()
+        keys = [key for (key,) in rows]
+        done = yield from take_settled(account, stage, keys, inbound=False, quiet=quiet)
+        done += yield from take_settled(account, stage, keys, inbound=True, quiet=quiet)
+        # a row may have been dropped meanwhile
+        rest = yield Q.keys_among(keys=keys)
+        cleared = sorted({*done, *(set(keys) - {key for (key,) in rest})})
+        if cleared:
+            yield Q.kept_no_more(account=account, stage=stage, keys=cleared)
+        return RetentionStep(len(rows), len(done), keys[-1])
+
+    @listing
+    def accounts_kept(self, stage: Stage) -> Steps[list[int]]:
+        rows = yield Q.accounts_kept(stage=stage)
+        return [account for (account,) in rows]
+
+    @write
+    def forget_suppressed(self, account: int, before: int, limit: int) -> Steps[int]:
+        return len((yield Q.forget_suppressed(account=account, before=before, limit=limit)))
+
+    async def scrub(self) -> bool:
+        return True
+
+    @write
+    def forget_refused(self, account: int, before: int) -> Steps[int]:
+        return len((yield Q.forget_refused_of(account=account, before=before)))
+
+
+def take_settled(account: int, stage: Stage, keys: Sequence[int], *, inbound: bool, quiet: int = 0) -> Steps[list[int]]:
+    """Does to the settled ones of an account's messages what the stage does; returns which these are. Rows go only
+    where nothing happened to them from the time `quiet` on."""
+    rows = yield (Q.settled_inbound(keys=list(keys)) if inbound else Q.settled_messages(keys=list(keys)))
+    settled = [key for (key,) in rows]
+    if stage is Stage.ROW and settled:
+        stirred = yield Q.stirred(keys=_with_notices(settled), quiet=quiet)
+        last = (yield Q.last_positions(keys=settled)) if inbound else []
+        settled = sorted(set(settled) - {subject_key_of(key) for (key,) in (*stirred, *last)})
+    if not settled:
+        return []
+    if stage is Stage.ROW:
+        yield from (_drop_inbound(account, settled) if inbound else _drop_messages(account, settled))
+        return settled
+    yield Q.forget_bodies(keys=_with_notices(settled))
+    if inbound:
+        yield from _redact_inbound(stage, settled)
+    else:
+        yield from _redact_messages(stage, settled)
+    return settled
+
+
+def _with_notices(keys: Sequence[int]) -> list[int]:
+    return [*keys, *(notice for key in keys for notice in (-2 * key, -2 * key - 1))]
+
+
+def _redact_messages(stage: Stage, keys: list[int]) -> Steps[None]:
+    yield Q.forget_fingerprints(keys=keys)
+    if stage is not Stage.NUMBER:
+        yield Q.redact_texts(keys=keys)
+    if stage is not Stage.TEXT:
+        yield Q.forget_sorted(keys=keys)
+        yield Q.redact_numbers(keys=keys)
+
+
+def _redact_inbound(stage: Stage, keys: list[int]) -> Steps[None]:
+    yield Q.forget_parts_of(keys=keys)
+    if stage is not Stage.NUMBER:
+        yield Q.redact_inbound_texts(keys=keys)
+    if stage is not Stage.TEXT:
+        yield Q.redact_inbound_numbers(keys=keys)
+
+
+def _drop_messages(account: int, keys: list[int]) -> Steps[None]:
+    ((count, amount, last),) = yield Q.charged_singly(keys=keys)
+    yield from _add_dropped(account, EntryKind.CHARGE, count, amount, last)
+    ((count, amount, last),) = yield Q.given_back(keys=keys)
+    yield from _add_dropped(account, EntryKind.REFUND, count, amount, last)
+    rows = yield Q.batches_of(keys=keys)
+    batches = [batch for (batch,) in rows]
+    if batches:
+        yield Q.note_dropped(keys=keys, batches=batches)
+    yield Q.drop_references(keys=keys)
+    yield Q.forget_sorted(keys=keys)
+    notices = _with_notices(keys)
+    yield Q.forget_bodies(keys=notices)
+    yield Q.drop_callbacks(keys=notices)
+    for drop in (Q.drop_sent, Q.drop_attempts, Q.drop_part_receipts, Q.drop_progress, Q.drop_awaiting, Q.drop_moves):
+        yield drop(keys=keys)
+    yield Q.drop_finals(keys=keys)
+    yield Q.drop_messages(keys=keys)
+    yield Q.drop_empty_blocks(first=keys[0], last=keys[-1])
+    if batches:
+        yield from _drop_empty(account, batches)
+
+
+def _drop_empty(account: int, batches: list[int]) -> Steps[None]:
+    """Drops those of the batches that have no message left."""
+    empty = yield Q.empty_batches(batches=batches)
+    if not empty:
+        return
+    paid = [(key, dropped) for key, dropped in empty if dropped]
+    last = max((key for key, _ in paid), default=0)
+    yield from _add_dropped(account, EntryKind.CHARGE, len(paid), sum(dropped for _, dropped in paid), last)
+    gone = [key for key, _ in empty]
+    yield Q.drop_references_of_batches(account=account, batches=gone)
+    yield Q.drop_batches(batches=gone)
+
+
+def _drop_inbound(account: int, keys: list[int]) -> Steps[None]:
+    ((count, amount, last),) = yield Q.inbound_charged(keys=keys)
+    yield from _add_dropped(account, EntryKind.INBOUND, count, amount, last)
+    yield Q.forget_bodies(keys=keys)
+    yield Q.drop_callbacks(keys=keys)
+    yield Q.forget_parts_of(keys=keys)
+    yield Q.drop_inbound(keys=keys)
+
+
+def _add_dropped(account: int, kind: EntryKind, entries: int, amount: int, last: int | None) -> Steps[None]:
+    if entries:
+        yield Q.add_dropped(account=account, kind=kind, entries=entries, amount=int(amount), last_key=last or 0)

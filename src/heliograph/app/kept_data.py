@@ -1,0 +1,54 @@
+"""Records of retention, and of what is kept of one phone."""
+
+from dataclasses import dataclass
+
+from heliograph.domain.retention import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSweep:
+    """One way through an account's messages, oldest first: `inbound` ones or others, of before a time (ms)."""
+
+    account: int
+    """0 for inbound messages that are nobody's."""
+    stage: Stage
+    inbound: bool
+    before: int
+    quiet: int
+    """No row goes to which something happened at this time or later (ms): a commit may be under way that says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionStep:
+    """Part of such a way: messages that were looked at, those of them that were done, and the last one's key and
+    time."""
+
+    looked: int = 0
+    done: int = 0
+    key: int = 0
+    time: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneTraces:
+    """Everything that has a number."""
+
+    messages: list[tuple[int, int]]
+    """Account and key."""
+    inbound: list[tuple[int, int, int]]
+    """Account (0: nobody's), key and tail."""
+    suppressions: list[tuple[int, int, str]]
+    """Account, since when, and the source."""
+    unmatched: list[tuple[int, str, int, str, int]]
+    """Receipts that match no message: connector, the operator's id, state, error code, time."""
+    parts: int
+    """Parts of messages from it that wait for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureStep:
+    """Numbers of messages, of either way: cancelled and refunded before, erased, and left since something is owed."""
+
+    cancelled: int = 0
+    erased: int = 0
+    left: int = 0

@@ -1,0 +1,16 @@
+"""Counters of what retention and erasure took away."""
+
+from collections import Counter
+
+from heliograph.domain.retention import Stage
+
+
+class RetentionCounters:
+    """Messages of either way that were redacted or dropped, by stage, since the start; and how far it is behind."""
+
+    def __init__(self) -> None:
+        self.done: Counter[Stage] = Counter()
+        self.left = Counter[Stage]()
+        """Messages that were looked at while something was owed for them: they are looked at again."""
+        self.lag_ms: dict[Stage, int] = {}
+        """Age, beyond the days that it may have, of what is being taken away now; 0 where nothing is."""
