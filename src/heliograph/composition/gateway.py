@@ -32,6 +32,7 @@ from heliograph.config import Settings
 from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.limits import LOGIN_WINDOW_S
 from heliograph.runtime.disk import keep_from_others, make_folder
+from heliograph.runtime.encryption_upkeep import EncryptionUpkeep
 from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
@@ -177,6 +178,14 @@ class Gateway:
             self._watching.refusals, store.refused_requests, self._clock, self._journal
         )
         self._refusal_writer.start()
+        self._encryption = EncryptionUpkeep(
+            store.encryption,
+            self._clock,
+            self._journal,
+            self.engine.failed.set,
+            reseals="upkeep" in settings.node.roles,
+        )
+        self._encryption.start()
         self._start_guard()
         await listening.open(api, self._watching)
         self._journal.say("info", "ready", url=self.url)
@@ -195,6 +204,8 @@ class Gateway:
         if hasattr(self, "engine"):
             await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
             await self._watching.stop()
+        if hasattr(self, "_encryption"):
+            await self._encryption.stop()
         if hasattr(self, "_guard"):
             await self._guard.stop()
         if hasattr(self, "_refusal_writer"):

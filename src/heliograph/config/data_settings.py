@@ -1,4 +1,4 @@
-"""Sections of the settings about data that are kept: proved, and for how long."""
+"""Sections of the settings about data that are kept: proved, sealed, and for how long."""
 
 from dataclasses import dataclass
 
@@ -14,6 +14,27 @@ class AuditSettings:
         "",
         "A file with a secret of 32 characters or more, by which heads of the audit log that are exported are signed, "
         "and checked when the log is compared with them. Empty signs none.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptionSettings:
+    """The master key of an encrypted store; one of these, or none."""
+
+    key_file: str = setting(
+        "",
+        "A file with the master key: 32 random characters or more, such as `openssl rand -base64 32` writes.",
+    )
+    key_command: str = setting(
+        "",
+        "A command that writes the master key to its standard output, such as one that asks a key store. It is run at "
+        "each start, without a shell.",
+    )
+    key: str = setting(
+        "",
+        "The master key itself. It belongs into the environment, as HELIOGRAPH_ENCRYPTION_KEY, and not into a file "
+        "that lies beside the store.",
+        secret=True,
     )
 
 

@@ -17,7 +17,7 @@ from heliograph.config.check import (
     ports_problem,
     roles_problem,
 )
-from heliograph.config.data_settings import AuditSettings, PrivacySettings
+from heliograph.config.data_settings import AuditSettings, EncryptionSettings, PrivacySettings
 from heliograph.config.declare import setting as _setting
 from heliograph.domain import limits
 from heliograph.domain.port_set import USUAL_PORTS
@@ -395,6 +395,7 @@ class Settings:
     passwords: PasswordSettings = PasswordSettings()
     console: ConsoleSettings = ConsoleSettings()
     audit: AuditSettings = field(default_factory=AuditSettings)
+    encryption: EncryptionSettings = field(default_factory=EncryptionSettings)
     reports: ReportSettings = ReportSettings()
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
     shutdown: Shutdown = Shutdown()

@@ -69,7 +69,7 @@ PASS: Final = Pass()
 
 HELD_UNTIL: Final = 1 << 50
 """The time (ms) until which the pumping guard holds: for ever. Rows of the queue that are due then are held by it; the
-number of their range is added, which says by which hold."""
+number of their range is added, which says by which hold, also where the store's numbers are sealed."""
 
 MOST_SHOWN: Final = 20
 """Numbers that one sentence names."""

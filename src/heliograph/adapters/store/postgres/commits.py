@@ -4,7 +4,8 @@ from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.shared.recovery import recovery
 from heliograph.adapters.store.shared.replay import replayed
-from heliograph.adapters.store.shared.steps import Q, RunMode, Steps
+from heliograph.adapters.store.shared.sealing import Sealer
+from heliograph.adapters.store.shared.steps import Q, RunMode, Runner, Steps
 from heliograph.app.facts import Accept, Facts
 from heliograph.app.marks import Recovery
 from heliograph.app.ports import Fenced, Unavailable
@@ -13,9 +14,10 @@ from heliograph.app.ports import Fenced, Unavailable
 class PostgresCommits:
     """Records facts on a connection of its own."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.recorder = Recorder(database.servers)
+    def __init__(self, database: Database, runner: Runner, sealer: Sealer | None) -> None:
+        """`runner` runs operations on the database, sealed if there is a sealer."""
+        self._runner = runner
+        self.recorder = Recorder(database.servers, sealer)
 
     async def record(self, facts: Facts) -> None:
         for accept in await self.recorder.record(facts):
@@ -27,7 +29,7 @@ class PostgresCommits:
         account, reference = accept.account, accept.reference
         assert reference is not None
         try:
-            found = await self._database.run(RunMode.LOOKUP, lambda: replayed(account, reference))
+            found = await self._runner.run(RunMode.LOOKUP, lambda: replayed(account, reference))
         except Unavailable:
             return
         if found is not None:
@@ -39,7 +41,7 @@ class PostgresCommits:
     async def recover(self, worker: int, node: int) -> Recovery:
         """Gives up the claims of the node that had this worker number before; those of dead nodes are given up by
         `Leases.release_dead`."""
-        recovered = await self._database.run(RunMode.WRITE, lambda: _recover(worker, node))
+        recovered = await self._runner.run(RunMode.WRITE, lambda: _recover(worker, node))
         await self.recorder.become(node, worker)
         return recovered
 

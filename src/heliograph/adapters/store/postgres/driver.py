@@ -19,6 +19,8 @@ DIALECT: Final = sql.SqlDialect(
         "false": "false",
         "put_off": "put_off",
         "no_octets": "''::bytea",
+        "for_update": "FOR UPDATE",
+        "content": ":content",
         "true": "true",
         "digest_of": "suppression_digest(m.account, m.destination)",
     },

@@ -40,13 +40,14 @@ _CALLBACK: Final = Struct(">ii qq qh qi qi qq")
 _CALLBACK_OCTETS: Final = 4 + 5 * 8 + 26
 
 
-def singles(element: int, rows: list[tuple[int, facts.Message]]) -> bytes:
-    """Encodes `single_row[]`: messages, each with the place of its account among those of the call."""
+def singles(element: int, rows: list[tuple[int, facts.Message, str, str, bytes]]) -> bytes:
+    """Encodes `single_row[]`: messages, each with the place of its account among those of the call, and with
+    destination, sender and content as they are to be stored."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack, head = pieces.append, _SINGLE.pack, _HEAD.pack
-    for place, message in rows:
-        destination, sender = message.destination.encode(), message.sender.encode()
-        callback_url, content = message.callback_url.encode(), message.content.encode()
+    for place, message, to, by, content in rows:
+        destination, sender = to.encode(), by.encode()
+        callback_url = message.callback_url.encode()
         octets = _SINGLE_OCTETS + len(destination) + len(sender) + len(callback_url) + len(content)
         add(pack(
             octets, 14, _INTEGER, place, _BIGINT, message.key, _BIGINT, message.tail, _BIGINT, message.price,

@@ -269,6 +269,22 @@ CREATE TABLE link_state (
     PRIMARY KEY (connector, node)
 );
 
+-- The keys that rows are sealed with, wrapped by the master key. The newest one counts from `since` on; where its secrets
+-- are empty, rows are written plain.
+CREATE TABLE data_key (
+    number  integer PRIMARY KEY,
+    since   bigint NOT NULL,
+    wrapped bytea NOT NULL
+);
+
+-- How far the rows that were written before the newest key are sealed anew: one row, or none when all are.
+CREATE TABLE resealing (
+    id     integer PRIMARY KEY CHECK (id = 1),
+    stage  integer NOT NULL,                   -- place in shared/resealing.py's list of tables
+    after  text NOT NULL,                      -- key of the last row of its table, '' before the first
+    sealed bigint NOT NULL                     -- rows so far
+);
+
 -- messages
 
 CREATE TABLE message (
@@ -288,7 +304,7 @@ CREATE TABLE message (
     sender        text NOT NULL,
     callback_url  text NOT NULL,
     reference     text NOT NULL,               -- '' where none was given
-    content       bytea NOT NULL,              -- UTF-8; text here cannot hold U+0000, and a message can
+    content       bytea NOT NULL,              -- UTF-8, or an envelope; text cannot hold U+0000, and a message can
     extras        text NOT NULL DEFAULT ''     -- JSON of domain.extras; '' for nearly all
 );
 
@@ -428,8 +444,8 @@ CREATE TABLE inbound (
 CREATE INDEX inbound_account ON inbound (account, key);
 CREATE INDEX inbound_position ON inbound (account, position);
 -- the sums: see the statement `inbound_numbered`
-CREATE INDEX inbound_sender ON inbound (sender, (key + 0));
-CREATE INDEX inbound_recipient ON inbound (recipient, (key + 0));
+CREATE INDEX inbound_sender ON inbound (substr(sender, 1, 23), (key + 0));
+CREATE INDEX inbound_recipient ON inbound (substr(recipient, 1, 23), (key + 0));
 CREATE INDEX inbound_replied ON inbound (replied) WHERE replied <> 0;
 
 -- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.

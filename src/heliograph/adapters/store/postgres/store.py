@@ -6,6 +6,7 @@ from typing import Self
 from heliograph.adapters.store.postgres.commits import PostgresCommits
 from heliograph.adapters.store.postgres.customers import PostgresCustomers
 from heliograph.adapters.store.postgres.database import Database
+from heliograph.adapters.store.postgres.driver import STATEMENTS
 from heliograph.adapters.store.postgres.leases import PostgresLeases
 from heliograph.adapters.store.postgres.limits import DatabaseLimits
 from heliograph.adapters.store.postgres.schema import migrate, shipped
@@ -13,7 +14,9 @@ from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.suppressions import PostgresSuppressions
 from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
+from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.app import ports
+from heliograph.app.ports.encryption import KeyVault
 
 
 class PostgresStore(Bundle):
@@ -22,11 +25,12 @@ class PostgresStore(Bundle):
     customers_of = PostgresCustomers
     suppressions_of = PostgresSuppressions
 
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, servers: Servers, vault: KeyVault | None) -> None:
         """The schema must be there; see `open`."""
         self._database = database = Database(servers)
-        super().__init__(database)
-        commits = PostgresCommits(database)
+        sealer = None if vault is None else Sealer(vault)
+        super().__init__(database, sealer, STATEMENTS)
+        commits = PostgresCommits(database, self._runner, sealer)
         self._recorder = commits.recorder
         self.commits: ports.Commits = commits
         self.leases: ports.Leases = PostgresLeases(database, commits.recorder)
@@ -38,15 +42,17 @@ class PostgresStore(Bundle):
         *,
         limits: DatabaseLimits | None = None,
         schema: Schema | None = None,
+        vault: KeyVault | None = None,
     ) -> Self:
-        """Brings the schema up to date and opens the store; connections are made when they are needed.
+        """Brings the schema up to date and opens the store; connections are made when they are needed. `vault` is the
+        master key, if there is one; before anything else is asked, `encryption.refresh` must read the keys.
 
         Raises Unavailable when the database cannot be used, SchemaTooNew or SchemaChanged when it is not for this
         version of the program.
         """
         servers = Servers(url, limits or DatabaseLimits())
         await migrate(servers, schema or shipped())
-        return cls(servers)
+        return cls(servers, vault)
 
     async def close(self) -> None:
         """Closes all connections. Later calls raise Unavailable."""

@@ -51,6 +51,7 @@ _CALLS: Final = {"subject": "CASE WHEN {0} < 0 THEN -{0} / 2 ELSE {0} END"}
 _STEPS: Final[dict[str, Callable[[Trigger], Any]]] = {"before": before, "after": after}
 
 _HEAD = re.compile(r"^-- (\w+): .*\n", re.MULTILINE)
+_SHAPE = re.compile(r"SELECT \{(\w+)\}")
 _FRAGMENT = re.compile(r"\{([\w.]+)(?:\(([\w.]*)\))?\}")
 _PARAMETER = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*|::|:([a-z]\w*)")
 
@@ -72,6 +73,8 @@ class Statement:
 
     text: str
     parameters: tuple[str, ...]
+    shape: str = ""
+    """The word in braces that its columns begin with: `message` for SELECT {message}, ..."""
 
 
 def load(dialect: SqlDialect, *folders: Path) -> dict[str, Statement]:
@@ -89,15 +92,19 @@ def load(dialect: SqlDialect, *folders: Path) -> dict[str, Statement]:
                 own[name] = text
         texts |= own
     filled: dict[str, str] = {}
+    shapes: dict[str, str] = {}
     for name, text in texts.items():
+        begins = _SHAPE.search(text)
+        shape = begins[1] if begins else ""
         if "{rows}" in text:
             for of, rows in texts.items():
                 if of.startswith("rows_"):
                     words = {**dialect.words, "rows": fill(rows, dialect), "order": _order(rows)}
-                    filled[name + of.removeprefix("rows")] = fill(text, replace(dialect, words=words))
+                    expanded = name + of.removeprefix("rows")
+                    filled[expanded], shapes[expanded] = fill(text, replace(dialect, words=words)), shape
         elif not name.startswith("rows_"):
-            filled[name] = fill(text, dialect)
-    return {name: _statement(text, numbered=dialect.numbered) for name, text in filled.items()}
+            filled[name], shapes[name] = fill(text, dialect), shape
+    return {name: _statement(text, shapes[name], numbered=dialect.numbered) for name, text in filled.items()}
 
 
 def _order(rows: str) -> str:
@@ -150,7 +157,7 @@ def _literal(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else str(int(value))
 
 
-def _statement(text: str, *, numbered: bool) -> Statement:
+def _statement(text: str, shape: str, *, numbered: bool) -> Statement:
     names: list[str] = []
 
     def numbered_as(found: re.Match[str]) -> str:
@@ -162,4 +169,4 @@ def _statement(text: str, *, numbered: bool) -> Statement:
         return f"${names.index(name) + 1}" if numbered else found[0]
 
     text = _PARAMETER.sub(numbered_as, text)
-    return Statement(text, tuple(names))
+    return Statement(text, tuple(names), shape)

@@ -4,7 +4,8 @@ import asyncio
 from pathlib import Path
 
 from heliograph.adapters.store.shared.recovery import recovery
-from heliograph.adapters.store.shared.steps import Q, RunMode, Steps
+from heliograph.adapters.store.shared.sealing import Sealer
+from heliograph.adapters.store.shared.steps import Q, RunMode, Runner, Steps
 from heliograph.adapters.store.sqlite.log import lengthen
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection, syncs_quickly
 from heliograph.adapters.store.sqlite.record import record
@@ -16,24 +17,26 @@ from heliograph.app.marks import Recovery
 class SqliteCommits:
     """Records facts on the loop where the disk is quick, else in the writer's thread."""
 
-    def __init__(self, threads: Threads, path: Path, *, finds_out: bool) -> None:
+    def __init__(self, threads: Threads, path: Path, *, finds_out: bool, runner: Runner, sealer: Sealer | None) -> None:
         """`finds_out`: whether `recover` is to measure the disk, and to prepare it for commits."""
         self._threads = threads
+        self._runner = runner
+        self._sealer = sealer
         self._path = path
         self._finds_out = finds_out
         self._node = 0
 
     async def record(self, facts: Facts) -> None:
-        node = self._node
+        node, sealer = self._node, self._sealer
         on_loop = self._threads.on_loop
         if on_loop is not None:
-            done, _ = on_loop.try_call(lambda connection: record(connection, facts, node))
+            done, _ = on_loop.try_call(lambda connection: record(connection, facts, node, sealer))
             if on_loop.tired:
                 self._threads.on_loop = None
                 on_loop.close()
             if done:
                 return
-        await self._threads.writer.call(lambda connection: record(connection, facts, node))
+        await self._threads.writer.call(lambda connection: record(connection, facts, node, sealer))
 
     async def recover(self, worker: int, node: int) -> Recovery:
         """Nobody else can hold a claim: one engine at a time runs on an embedded store, and all workers are alike."""
@@ -42,7 +45,7 @@ class SqliteCommits:
             if await asyncio.to_thread(syncs_quickly, self._path.parent):
                 self._threads.on_loop = LoopConnection(self._path)
             await self._threads.writer.transact(lengthen, self._path)
-        return await self._threads.run(RunMode.WRITE, lambda: _recover(worker, node))
+        return await self._runner.run(RunMode.WRITE, lambda: _recover(worker, node))
 
 
 def _recover(worker: int, node: int) -> Steps[Recovery]:

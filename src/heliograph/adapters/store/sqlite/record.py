@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
+from heliograph.adapters.store.shared.sealing import Sealer, early_place
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.withholding import fail_at_once, withhold
 from heliograph.adapters.store.sqlite.allowances import Allowances, is_queued
@@ -57,7 +58,7 @@ _MOVE_QUEUE = Insert(
         attempted = excluded.attempted, node = excluded.node, put_off = excluded.put_off
     """,
     last="""
-    coalesce((SELECT destination FROM message WHERE message.key = ?), ''),
+    coalesce((SELECT substr(destination, 1, 23) FROM message WHERE message.key = ?), ''),
     coalesce((SELECT message.time < ? FROM message WHERE message.key = ?), 0)
     """,
 )
@@ -168,8 +169,19 @@ def _message_row(message: Message) -> Row:
     )
 
 
-def _early_row(early: EarlyReceipt) -> Row:
-    return (early.connector, early.operator_id, early.destination, +early.state, early.err, early.at)
+def _sealed_row(message: Message, sealer: Sealer) -> Row:
+    """The values of a message as an encrypted store has them."""
+    row = _message_row(message)
+    destination, sender, content = sealer.message(message)
+    # plain content stays text
+    return (row[0], destination, sender, row[3], row[4] if sealer.current is None else content, *row[5:])
+
+
+def _early_row(early: EarlyReceipt, sealer: Sealer | None) -> Row:
+    destination = early.destination
+    if sealer is not None:
+        destination = sealer.number(destination, early_place(early.connector, early.operator_id))
+    return (early.connector, early.operator_id, destination, +early.state, early.err, early.at)
 
 
 def _callback_row(done: CallbackDone) -> Row:
@@ -187,12 +199,12 @@ class Ruling:
     withheld: Sequence[int] = ()
 
 
-def record(connection: FileConnection, facts: Facts, node: int) -> None:
+def record(connection: FileConnection, facts: Facts, node: int, sealer: Sealer | None = None) -> None:
     """Does `Store.record`."""
     for accept in facts.accepts:
         accept.verdict = Verdict.UNAVAILABLE
     try:
-        rulings = connection.transact(_write, facts, node)
+        rulings = connection.transact(_write, facts, node, sealer)
     except Exception as fault:
         if is_unfit(fault):
             raise Unfit(describe(fault)) from fault
@@ -212,20 +224,20 @@ def _tell(rulings: list[Ruling]) -> None:
             accept.scheduled, accept.messages = first.scheduled, first.messages
 
 
-def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
+def _write(db: sqlite3.Connection, facts: Facts, node: int, sealer: Sealer | None) -> list[Ruling]:
     book = Book(db)
-    replies = record_consents(db, facts.inbound) if facts.inbound else []
+    replies = record_consents(db, facts.inbound, sealer) if facts.inbound else []
     accepts = [*replies, *facts.accepts]
-    rulings = _write_accepts(db, accepts, book) if accepts else []
+    rulings = _write_accepts(db, accepts, book, sealer) if accepts else []
     fresh = _write_dispatch(db, facts, node)
     if facts.finals:
         fresh = _write_finals(db, facts.finals, book) and fresh
     if facts.withdrawals:
         withdraw(db, facts.withdrawals, book)
-    _write_receipts(db, facts)
+    _write_receipts(db, facts, sealer)
     if facts.inbound or facts.inbound_parts or facts.inbound_answered or facts.inbound_lost or facts.inbound_replies:
-        record_inbound(db, facts, node, book)
-    _write_callbacks(db, facts, node)
+        record_inbound(db, facts, node, book, sealer)
+    _write_callbacks(db, facts, node, sealer)
     if facts.marks:
         _SET_MARK(db, list(facts.marks.items()))
     for trail in facts.trail:
@@ -241,9 +253,10 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
 class _AcceptedRows:
     """Rows that the accepted requests of one transaction insert."""
 
-    __slots__ = ("batches", "charges", "finals", "messages", "queue", "references")
+    __slots__ = ("batches", "charges", "finals", "messages", "queue", "references", "sealer")
 
-    def __init__(self) -> None:
+    def __init__(self, sealer: Sealer | None) -> None:
+        self.sealer = sealer
         self.finals: list[Row] = []
         self.messages: list[Row] = []
         self.charges: list[Row] = []
@@ -271,15 +284,17 @@ class _AcceptedRows:
             for message in left_out:
                 fail_at_once(message)
             self.finals += [(message.key, +Delivery.REJECTD, NO_CODE, accept.at, 0) for message in left_out]
-        self.messages += map(_message_row, messages)
+        if self.sealer is None:
+            self.messages += map(_message_row, messages)
+        else:
+            sealer = self.sealer
+            self.messages += [_sealed_row(message, sealer) for message in messages]
         for message in messages:
             if is_queued(message) and message.state != State.FAILED:
+                phone = message.destination if self.sealer is None else self.sealer.token(message.destination)
                 self.queue.append(
-                    (
-                        message.key, message.account, message.destination, message.connector, message.time,
-                        message.expires, 0,
-                    )
-                )  # fmt: skip
+                    (message.key, message.account, phone, message.connector, message.time, message.expires, 0)
+                )
 
     def write(self, db: sqlite3.Connection) -> None:
         _INSERT_MESSAGE(db, self.messages)
@@ -290,12 +305,14 @@ class _AcceptedRows:
         _INSERT_FINAL(db, self.finals)
 
 
-def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book) -> list[Ruling]:
+def _write_accepts(
+    db: sqlite3.Connection, accepts: Sequence[Accept], book: Book, sealer: Sealer | None
+) -> list[Ruling]:
     """Judges the requests in order, and inserts those that are accepted."""
     rooms: dict[int, tuple[int, int, int] | None] = {}
     allowances = Allowances(db)
     named: dict[tuple[int, str], Accept] = {}
-    rows = _AcceptedRows()
+    rows = _AcceptedRows(sealer)
     rulings: list[Ruling] = []
     for accept in accepts:
         account = accept.account
@@ -307,14 +324,14 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book
             continue
         room, suppressed, capped = found
         if accept.reference is not None:
-            before = earlier(db, accept, named.get((account, accept.reference)))
+            before = earlier(db, accept, named.get((account, accept.reference)), sealer)
             if before is not None:
                 rulings.append(Ruling(accept, *before))
                 continue
         withheld: Sequence[int] = ()
         saved = 0
         if suppressed and not accept.exempt:
-            withheld = _withheld(db, accept)
+            withheld = _withheld(db, accept, sealer)
             saved = sum(accept.messages[number].price for number in withheld)
             if len(withheld) == len(accept.messages):
                 rulings.append(Ruling(accept, Verdict.SUPPRESSED))
@@ -341,13 +358,14 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book
     return rulings
 
 
-def _withheld(db: sqlite3.Connection, accept: Accept) -> list[int]:
+def _withheld(db: sqlite3.Connection, accept: Accept, sealer: Sealer | None) -> list[int]:
     """The numbers of the messages whose recipients opted out."""
-    return [
-        number
-        for number, message in enumerate(accept.messages)
-        if db.execute(_SUPPRESSED, (accept.account, message.destination)).fetchone() is not None
-    ]
+    withheld: list[int] = []
+    for number, message in enumerate(accept.messages):
+        phone = message.destination if sealer is None else sealer.phone(accept.account, message.destination)
+        if db.execute(_SUPPRESSED, (accept.account, phone)).fetchone() is not None:
+            withheld.append(number)
+    return withheld
 
 
 # --- everything else
@@ -393,8 +411,9 @@ def _write_finals(db: sqlite3.Connection, finals: list[Final], book: Book) -> bo
     return ended == len(finals)
 
 
-def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:
-    _INSERT_EARLY(db, list(map(_early_row, facts.early)))
+def _write_receipts(db: sqlite3.Connection, facts: Facts, sealer: Sealer | None) -> None:
+    if facts.early:
+        _INSERT_EARLY(db, [_early_row(each, sealer) for each in facts.early])
     if facts.early_matched:
         db.executemany(_FORGET_EARLY, facts.early_matched)
     _INSERT_AWAITING(db, list(map(_awaiting_row, facts.awaiting)))
@@ -402,7 +421,7 @@ def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:
         db.executemany(_FORGET_AWAITING, map(_awaiting_row, facts.awaiting_matched))
 
 
-def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
+def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int, sealer: Sealer | None) -> None:
     """Ends callbacks and keeps retries. The row of a callback that ended undelivered stays, not due, for a replay."""
     if facts.callbacks:
         _INSERT_CALLBACK(db, list(map(_callback_row, facts.callbacks)))
@@ -419,4 +438,6 @@ def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
             db.executemany(_KEEP_RETRY, ended)
     if facts.callback_retries:
         rows = [(*_retry_row(each), node if each.held else None) for each in facts.callback_retries]
+        if sealer is not None:
+            rows = [(*row[:4], sealer.body(row[0], row[4]), *row[5:]) for row in rows]
         _RETRY_CALLBACK(db, rows)

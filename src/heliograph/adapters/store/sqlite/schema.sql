@@ -252,6 +252,22 @@ CREATE TABLE link_state (
     PRIMARY KEY (connector, node)
 ) STRICT, WITHOUT ROWID;
 
+-- The keys that rows are sealed with, wrapped by the master key. The newest one counts from `since` on; where its secrets
+-- are x'', rows are written plain.
+CREATE TABLE data_key (
+    number  INTEGER PRIMARY KEY,
+    wrapped BLOB NOT NULL,
+    since   INTEGER NOT NULL
+) STRICT;
+
+-- How far the rows that were written before the newest key are sealed anew: one row, or none when all are.
+CREATE TABLE resealing (
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    stage  INTEGER NOT NULL,                   -- place in shared/resealing.py's list of tables
+    after  TEXT NOT NULL,                      -- key of the last row of its table, '' before the first
+    sealed INTEGER NOT NULL                    -- rows so far
+) STRICT;
+
 -- messages
 
 CREATE TABLE message (
@@ -261,7 +277,7 @@ CREATE TABLE message (
     destination   TEXT NOT NULL,               -- '' once it was redacted
     sender        TEXT NOT NULL,
     kind          INTEGER NOT NULL,            -- Kind
-    content       TEXT NOT NULL,
+    content       ANY NOT NULL,                -- text; an envelope in an encrypted store
     segments      INTEGER NOT NULL,
     price         INTEGER NOT NULL,            -- of all segments
     time          INTEGER NOT NULL,            -- when it is to be sent
@@ -390,7 +406,7 @@ CREATE TABLE inbound (
     sender    TEXT NOT NULL,
     recipient TEXT NOT NULL,
     keyword   TEXT NOT NULL,                   -- that of the rule that found the account
-    content   TEXT NOT NULL,
+    content   ANY NOT NULL,                    -- as a message's
     octets    BLOB NOT NULL,                   -- without headers
     coding    INTEGER NOT NULL,                -- data_coding; domain.retention.REDACTED_CODING once content was redacted
     parts     INTEGER NOT NULL,
@@ -407,8 +423,8 @@ CREATE TABLE inbound (
 CREATE INDEX inbound_account ON inbound (account, key);
 CREATE INDEX inbound_position ON inbound (account, position);
 -- the sums: see the statement `inbound_numbered`
-CREATE INDEX inbound_sender ON inbound (sender, key + 0, account);
-CREATE INDEX inbound_recipient ON inbound (recipient, key + 0, account);
+CREATE INDEX inbound_sender ON inbound (substr(sender, 1, 23), key + 0, account);
+CREATE INDEX inbound_recipient ON inbound (substr(recipient, 1, 23), key + 0, account);
 CREATE INDEX inbound_replied ON inbound (replied) WHERE replied <> 0;
 
 -- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.

@@ -9,8 +9,8 @@ INSERT INTO number_block (block, first_key, last_key) VALUES (:block, :first, :l
 
 -- fill_block: Sorts the messages of a block by number.
 INSERT INTO message_number (block, number, key)
-SELECT :block, destination, key FROM message WHERE key >= :first AND key <= :last
-ORDER BY destination {bytewise}, key;
+SELECT :block, substr(destination, 1, 23), key FROM message WHERE key >= :first AND key <= :last
+ORDER BY substr(destination, 1, 23) {bytewise}, key;
 
 -- backlog: Scheduled messages, rows of the queue, owed and failed callbacks, orphans, awaited parts.
 SELECT

@@ -1,0 +1,92 @@
+"""The encryption of rows: keys, and what is asked of a store that uses them."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+MAGIC: Final = b"\xffHG\x01"
+"""The octets that an envelope begins with. The first one never begins UTF-8, so that no text is taken for an envelope;
+the fourth is the number of the format. The number of the key follows, four octets."""
+
+SWITCH_MS: Final = 15_000
+"""Milliseconds from the making of a key until rows are sealed with it: every process reads the keys more often."""
+
+HEAD_OCTETS: Final = len(MAGIC) + 4
+NONCE_OCTETS: Final = 12
+
+
+class CannotOpen(Exception):
+    """A sealed value cannot be opened: it was changed, or is not where it was sealed, or its key is another one."""
+
+
+class KeyRefused(Exception):
+    """The keys of an encrypted store cannot be used: the master key is missing or is another one. The text is for
+    people."""
+
+
+class DataKey(Protocol):
+    """A key that rows are sealed with. Safe to use from several threads."""
+
+    number: int
+    """Names the key in what it has sealed."""
+
+    def seal(self, plain: bytes, place: bytes, nonce: bytes | None = None) -> bytes:
+        """Returns an envelope of `plain` that opens only at the same place. A `nonce` must be a keyed digest of
+        both."""
+
+    def open(self, sealed: bytes, place: bytes) -> bytes:
+        """Returns what was sealed. Raises CannotOpen."""
+
+
+class KeyVault(Protocol):
+    """The master key. It wraps the secrets of the data keys, which are kept in the store, and seals nothing else."""
+
+    def new_secret(self) -> bytes:
+        """Returns a new secret for a data key."""
+
+    def wrap(self, number: int, secrets: bytes) -> bytes:
+        """Returns an envelope of the secrets of a data key, to be kept in the store."""
+
+    def unwrap(self, number: int, wrapped: bytes) -> bytes:
+        """Returns the secrets of a data key. Raises KeyRefused where another master key wrapped them."""
+
+    def data_key(self, number: int, secret: bytes) -> DataKey:
+        """Returns the data key of a secret that `new_secret` made."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptionState:
+    """The keys of a store, and how far its rows are sealed with the newest one."""
+
+    encrypted: bool
+    """Whether new rows are sealed, or will be from `since` on."""
+    keys: int
+    newest: int
+    """Number of the newest key, 0 for none."""
+    since: int
+    """Time in ms from which on it counts."""
+    table: str | None
+    """The table whose rows are being sealed anew; None when all are."""
+    sealed: int | None
+    """Rows that were sealed anew so far."""
+    rows: int
+    """Rows of the largest tables."""
+
+
+class Encryption(Protocol):
+    """The encryption of a store that was opened with its master key, or without one."""
+
+    async def refresh(self, now: int) -> bool:
+        """Reads the keys of the store; returns whether rows are sealed now. Raises KeyRefused, Unavailable."""
+
+    async def begin(self, now: int, *, plain: bool = False, delay: int = SWITCH_MS) -> int:
+        """Makes a new key, by which rows are sealed `delay` ms later, or has them written `plain`; and has all rows
+        sealed anew. Returns the key's number. Raises KeyRefused."""
+
+    async def rewrap(self, vault: KeyVault) -> int:
+        """Wraps the keys by another master key; returns how many there are. Raises KeyRefused."""
+
+    async def advance(self, now: int, limit: int) -> bool:
+        """Seals up to `limit` rows anew; returns whether there may be more to do."""
+
+    async def state(self) -> EncryptionState:
+        """Returns what the store knows; it counts rows, which takes its time."""

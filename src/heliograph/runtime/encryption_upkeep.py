@@ -1,0 +1,67 @@
+"""The chores of encryption: reads the store's keys, and seals old rows anew."""
+
+import asyncio
+from collections.abc import Callable
+
+from heliograph.app.ports import Clock, Journal, Unavailable
+from heliograph.app.ports.encryption import CannotOpen, Encryption, KeyRefused
+from heliograph.runtime.background import Background
+
+REFRESH_S = 5.0
+"""Seconds between two looks at the keys; far less than until a new key counts."""
+
+BATCH = 200
+"""Rows that are sealed anew in one transaction."""
+
+PAUSE_S = 0.02
+"""Seconds between two such transactions, in which others write."""
+
+
+class EncryptionUpkeep:
+    """Runs the chores of one process."""
+
+    def __init__(
+        self, encryption: Encryption, clock: Clock, journal: Journal, refused: Callable[[], None], *, reseals: bool
+    ) -> None:
+        """`refused` is called once the keys cannot be used any more: the process must end, or it would take sealed rows
+        for plain ones. `reseals`: whether old rows are this process's to seal."""
+        self._encryption = encryption
+        self._clock = clock
+        self._journal = journal
+        self._refused = refused
+        self._reseals = reseals
+        self._sealing = False
+        self._task = Background("encryption", self._run)
+
+    def start(self) -> None:
+        """Starts the rounds."""
+        self._task.start()
+
+    async def stop(self) -> None:
+        """Ends the rounds; what was not sealed is sealed by the next run."""
+        await self._task.stop()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(PAUSE_S if self._sealing else REFRESH_S)
+            try:
+                await self.step()
+            except Unavailable:
+                continue  # others tell of the outage
+            except (KeyRefused, CannotOpen) as problem:
+                self._journal.say("critical", "encryption.refused", problem=str(problem))
+                self._refused()
+                return
+
+    async def step(self) -> None:
+        """Reads the keys, and seals some rows anew. Raises Unavailable, KeyRefused, CannotOpen."""
+        await self._encryption.refresh(self._clock.now())
+        if not self._reseals:
+            return
+        more = await self._encryption.advance(self._clock.now(), BATCH)
+        if more != self._sealing:
+            self._sealing = more
+            if more:
+                self._journal.say("info", "encryption.resealing")
+            else:
+                self._journal.say("info", "encryption.resealed")
