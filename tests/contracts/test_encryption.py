@@ -19,6 +19,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.ports.encryption import CannotOpen, KeyRefused, KeyVault
+from heliograph.app.ports.factors import FactorKind, SecondFactor
 from heliograph.app.records import AdminUser, InboundQuery, Search, UserRole
 from heliograph.composition.encryption import SealableStore
 from heliograph.domain.receipt import Delivery
@@ -29,8 +30,8 @@ Openers = SqliteOpener | PostgresOpener
 
 PHONE, OTHER, SENDER = "4917099887766", "447700911223", "4917011223344"
 TEXT, ANSWER, BODY = "a marked text", "a marked answer", b"a marked body"
-PASSWORD, SECRET = "marked-password", b"a marked signing secret, 32 oct."
-MARKERS = (PHONE, OTHER, SENDER, TEXT, ANSWER, BODY.decode(), PASSWORD, SECRET.decode())
+PASSWORD, SECRET, FACTOR = "marked-password", b"a marked signing secret, 32 oct.", b"a marked factor"
+MARKERS = (PHONE, OTHER, SENDER, TEXT, ANSWER, BODY.decode(), PASSWORD, SECRET.decode(), FACTOR.decode())
 
 LATER = 10**15
 """A time by which every key counts, and the processes have settled."""
@@ -73,6 +74,7 @@ async def plant(given: Given) -> Account:
         Connector(0, "op", "smpp", settings={"system_id": "acme", "password": PASSWORD}, created=START)
     )
     await store.users.create(AdminUser("ada", "hash", UserRole.ADMIN, START))
+    await store.factors.add(SecondFactor("ada", "f1", FactorKind.APP, "phone", FACTOR, 0, START), [])
     await store.suppressions.suppress(account.id, [OTHER], "import", START)
     message = await given.sent(account.id, destination=PHONE, sender=SENDER, content=TEXT)
     await given.scheduled(account.id, destination=PHONE, content=TEXT)
@@ -96,6 +98,7 @@ async def check(store: SealableStore, account: Account) -> None:
     read = await store.accounts.by_id(account.id)
     assert read is not None
     assert read.signing_secret == SECRET
+    assert [each.secret for each in await store.factors.of("ada")] == [FACTOR]
     tables = await store.network.tables()
     assert tables.connectors[0].settings["password"] == PASSWORD
     assert [each.number for each in await store.suppressions.page(account.id, "", 9)] == [OTHER]

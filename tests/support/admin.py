@@ -8,6 +8,7 @@ from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import unquote, urlencode
 
+from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
@@ -17,10 +18,12 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
+from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
 from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.templates import ManageTemplates
+from heliograph.app.admin.tickets import Tickets
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
@@ -265,6 +268,7 @@ async def open_house() -> AdminHouse:
         return [(smpp_connector(1, "operator", "h", 1, "s", "p"), STATE)]
 
     store, clock = gateway.store, gateway.clock
+    tickets = Tickets(bytes(32), clock.now)
     admin = AdminServices(
         sign_in=SignIn(
             store,
@@ -274,6 +278,8 @@ async def open_house() -> AdminHouse:
             failure_register(clock, WINDOW_S),
             no_pause,
             rehash(secrets, store),
+            tickets,
+            WebauthnPasskeys(),
         ),
         manage=Manage(store, secrets, clock, kinds()),
         inbound=ManageInbound(store, clock),
@@ -294,6 +300,7 @@ async def open_house() -> AdminHouse:
     services = ConsoleServices(
         admin=admin,
         users=ManageUsers(store, secrets, clock),
+        factors=ManageFactors(store, secrets, clock, tickets, WebauthnPasskeys()),
         directory=gateway.directory,
         sending=gateway.sending,
         clock=clock,

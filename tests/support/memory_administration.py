@@ -296,11 +296,14 @@ class MemoryUsers(MemoryPart):
         users[user.name] = replace(user)
 
     async def all(self) -> list[AdminUser]:
-        return [replace(user) for _, user in sorted(self._place.staff().users.items())]
+        return [self._as_now(user) for _, user in sorted(self._place.staff().users.items())]
 
     async def find(self, name: str) -> AdminUser | None:
         found = self._place.staff().users.get(name)
-        return None if found is None else replace(found)
+        return None if found is None else self._as_now(found)
+
+    def _as_now(self, user: AdminUser) -> AdminUser:
+        return replace(user, second_factor=any(each.user == user.name for each in self._place.people.factors))
 
     async def update(self, user: AdminUser) -> None:
         users = self._place.staff().users
@@ -312,6 +315,9 @@ class MemoryUsers(MemoryPart):
     async def remove(self, name: str) -> None:
         if self._place.staff().users.pop(name, None) is None:
             raise Missing(name)
+        people = self._place.people
+        people.factors = [each for each in people.factors if each.user != name]
+        people.codes.pop(name, None)
         self._end_sessions(name)
 
     async def open_session(self, session: AdminSession) -> None:
@@ -325,7 +331,7 @@ class MemoryUsers(MemoryPart):
         found = people.sessions.get(digest)
         if found is None or found.expires <= now:
             return None
-        return replace(found), replace(people.users[found.user])
+        return replace(found), self._as_now(people.users[found.user])
 
     async def use_session(self, digest: bytes, now: int) -> None:
         found = self._place.staff().sessions.get(digest)

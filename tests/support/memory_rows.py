@@ -26,6 +26,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.ports import ConnectorReport, Unavailable
+from heliograph.app.ports.factors import SecondFactor
 from heliograph.app.records import (
     AdminSession,
     AdminToken,
@@ -232,6 +233,8 @@ class People:
     users: dict[str, AdminUser] = field(default_factory=dict)
     sessions: dict[bytes, AdminSession] = field(default_factory=dict)
     tokens: dict[str, AdminToken] = field(default_factory=dict)
+    factors: list[SecondFactor] = field(default_factory=list)
+    codes: dict[str, set[bytes]] = field(default_factory=dict)
     deeds: list[AuditLink] = field(default_factory=list)
     head: AuditHead = field(default_factory=lambda: AuditHead(0, GENESIS))
 

@@ -21,6 +21,7 @@ from tests.support.memory_delivery import (
     MemoryQueue,
     MemoryReceipts,
 )
+from tests.support.memory_factors import MemoryFactors
 from tests.support.memory_guard import MemoryGuard
 from tests.support.memory_inbound import MemoryInbound, MemoryPulls
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
@@ -80,6 +81,7 @@ class MemoryStore:
         self.users: ports.Users = MemoryUsers(place)
         self.tokens: ports.Tokens = MemoryTokens(place)
         self.sign_ins: ports.SignIns = MemorySignIns(place)
+        self.factors: ports.Factors = MemoryFactors(place)
         self.audit_log: ports.AuditLog = MemoryAuditLog(place)
         self.messages: ports.Messages = MemoryMessages(place)
         self.refused_requests: ports.RefusedRequests = MemoryRefusedRequests(place)

@@ -90,6 +90,8 @@ class AdminUser:
     password_hash: str = field(repr=False)
     role: UserRole
     created: int
+    second_factor: bool = False
+    """Whether signing in takes a second factor; the store works it out."""
 
 
 @dataclass(slots=True)

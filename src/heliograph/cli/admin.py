@@ -40,12 +40,20 @@ def create(invocation: Invocation, name: str, role: str, ask: bool) -> None:
 def list_users(invocation: Invocation) -> None:
     """Every user of the console."""
     users = invocation.users(lambda users: users.everyone())
-    rows = [{"name": user.name, "role": user.role.value, "created": format_moment(user.created)} for user in users]
+    rows = [
+        {
+            "name": user.name,
+            "role": user.role.value,
+            "created": format_moment(user.created),
+            "second_factor": user.second_factor,
+        }
+        for user in users
+    ]
     invocation.show(
         {"users": rows},
         lambda: print_table(
-            ("NAME", "ROLE", "CREATED"),
-            [tuple(row.values()) for row in rows],
+            ("NAME", "ROLE", "CREATED", "SECOND FACTOR"),
+            [(*list(row.values())[:3], "yes" if row["second_factor"] else "no") for row in rows],
             empty="Nobody can sign in yet: heliograph admin create NAME --role admin",
         ),
     )
@@ -79,6 +87,17 @@ def remove(invocation: Invocation, name: str) -> None:
     """Takes somebody's access away."""
     invocation.users(lambda users: users.remove(name))
     invocation.show({"name": name, "removed": True}, lambda: click.echo(f"{name} can no longer sign in."))
+
+
+@admin.command("reset-second-factor")
+@click.argument("name")
+@click.pass_obj
+def reset_second_factor(invocation: Invocation, name: str) -> None:
+    """Removes lost second factors; ends all sessions."""
+    invocation.users(lambda users: users.reset_second_factor(name))
+    invocation.show(
+        {"name": name, "second_factor": False}, lambda: click.echo(f"{name} signs in with the password alone now.")
+    )
 
 
 @admin.command("log")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heliograph import admin_api, console
+from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
@@ -13,10 +14,12 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
+from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.templates import ManageTemplates
+from heliograph.app.admin.tickets import Tickets
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
@@ -57,6 +60,7 @@ class AdminParts:
     journal: Journal
     verify: Verify
     register: FailureRegister
+    tickets: Tickets
     hash_password: Hash
     directory: Directory
     composer: Composer
@@ -83,7 +87,10 @@ class AdminApps:
                 parts.register,
                 asyncio.sleep,
                 Rehash(parts.secrets, parts.hash_password, store.sign_ins),
+                parts.tickets,
+                WebauthnPasskeys(),
                 int(parts.settings.console.idle_minutes * 60_000),
+                second_required=parts.settings.console.second_factor == "required",
             ),
             manage=Manage(
                 store,
@@ -149,6 +156,7 @@ class AdminApps:
             ConsoleServices(
                 admin=self._services,
                 users=ManageUsers(parts.store, parts.secrets, parts.clock, hash_password=parts.hash_password),
+                factors=ManageFactors(parts.store, parts.secrets, parts.clock, parts.tickets, WebauthnPasskeys()),
                 directory=parts.directory,
                 sending=parts.sending,
                 clock=parts.clock,

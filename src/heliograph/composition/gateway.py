@@ -257,9 +257,11 @@ class Gateway:
     async def _remember_failures(self) -> None:
         """Makes what remembers failures to sign in, and reads what earlier runs and other nodes know of them."""
         from heliograph.app.admin.sign_in import WINDOW_S
+        from heliograph.app.admin.tickets import Tickets
 
         store, clock = self._store, self._clock
         key = await store.sign_ins.key(self._secrets.octets(32))
+        self._tickets = Tickets(key, clock.now)
         self._customer_failures = FailureRegister("customers", LOGIN_WINDOW_S, key, clock.now)
         self._console_failures = FailureRegister("console", WINDOW_S, key, clock.now)
         self._failure_writer = FailureWriter(
@@ -363,6 +365,7 @@ class Gateway:
                 journal=self._journal,
                 verify=self._verifier,
                 register=self._console_failures,
+                tickets=self._tickets,
                 hash_password=self._verifier.hash,
                 directory=self._directory,
                 composer=composer,

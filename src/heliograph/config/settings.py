@@ -365,6 +365,9 @@ class ConsoleSettings:
         least=1,
         most=12 * 60,
     )
+    second_factor: Literal["optional", "required"] = _setting(
+        "optional", "required: who signs in without a second factor can do nothing but set one up."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from heliograph.app.admin.manage import NoSuch
-from heliograph.app.admin.sign_in import Actor, same
+from heliograph.app.admin.sign_in import Actor, SecondStep, same
 from heliograph.app.ports import Unavailable
 from heliograph.console import PATH
 from heliograph.console.pages import PAGES
@@ -25,6 +25,7 @@ from heliograph.console.request import (
     PageResponse,
     PageRoute,
     link,
+    passkey_answer,
     problem_of,
 )
 from heliograph.console.sent_lists import ListRuns
@@ -40,8 +41,12 @@ LONG_FORM_OCTETS = 64 << 10
 """Octets of a form from which on it is read in a thread: decoding takes a third of a second for the largest."""
 
 MAX_SIGN_IN_OCTETS = 4 << 10
+MAX_STEP_OCTETS = 16 << 10
 
 SESSION_S = 12 * 3600
+
+WITHOUT_SECOND = ("/security", "/password", "/theme")
+"""Pages for users who have to set up a second factor."""
 
 NUL = "There is a NUL character in it, which nothing here has."
 """No name and no text has one, and PostgreSQL takes none even to look for."""
@@ -83,6 +88,14 @@ class RawRequest:
     def is_piece(self) -> bool:
         """Whether the console's script asks for a piece of a page."""
         return b"x-piece" in self.headers
+
+    @property
+    def host(self) -> str:
+        """The name in the address of the page, without its port."""
+        try:
+            return urlsplit("//" + self.headers.get(b"host", b"").decode("latin-1")).hostname or ""
+        except ValueError:
+            return ""
 
     def from_elsewhere(self) -> bool:
         """Whether another site's page sent it."""
@@ -158,7 +171,7 @@ class Console:
             raise Fault(error.FORBIDDEN, "This came from another site, and was not done.")
         if path.startswith("/assets/"):
             return self._asset(path.removeprefix("/assets/"))
-        if path == "/sign-in":
+        if path in ("/sign-in", "/sign-in/code"):
             return await self._sign_in(raw)
         return await self._reply_to_user(raw)
 
@@ -186,11 +199,18 @@ class Console:
             return response
         page, values = self._find(raw)
         actor.need(page.scope)
+        if actor.must_enrol and not page.path.startswith(WITHOUT_SECOND):
+            return self._enrol_first(raw)
         request = self._visit(raw, actor, values, form)
         response = await page.run(request)
         if page.path == "/password" and response.status == 303:
             response.cookie(SESSION_COOKIE, "", secure=raw.secure, seconds=0)
         return response
+
+    def _enrol_first(self, raw: RawRequest) -> PageResponse:
+        if raw.method == "POST":
+            raise Fault(error.FORBIDDEN, "Set up a second factor first; the page Security does.")
+        return PageResponse(303, headers=[(b"location", link("/security").encode())])
 
     def _visit(
         self, raw: RawRequest, actor: Actor, values: Mapping[str, str], form: Mapping[str, list[str]]
@@ -207,6 +227,7 @@ class Console:
             forms=dict(form),
             theme=raw.theme,
             secure=raw.secure,
+            host=raw.host,
             notice="" if raw.is_piece else unquote(raw.cookies.get(NOTICE_COOKIE, ""))[:500],
         )
 
@@ -229,15 +250,48 @@ class Console:
 
     async def _sign_in(self, raw: RawRequest) -> PageResponse:
         wanted = _wanted(raw)
+        if raw.path == "/sign-in/code" and raw.method == "POST":
+            return await self._second_step(raw)
         if raw.method == "GET":
             return self._sign_in_page(200, raw, wanted)
         form = await raw.form(MAX_SIGN_IN_OCTETS)
         name = form.get("name", [""])[0]
         try:
             token = await self._sessions.sign_in(name, form.get("password", [""])[0], raw.address)
+        except SecondStep as step:
+            return await self._code_page(200, raw, wanted, step.ticket)
         except Fault as fault:
             return _slowed(self._sign_in_page(fault.entry.http, raw, wanted, name, fault.message), fault)
         return _signed_in(raw, wanted, token)
+
+    async def _second_step(self, raw: RawRequest) -> PageResponse:
+        wanted = _wanted(raw)
+        form = await raw.form(MAX_STEP_OCTETS)
+        ticket = form.get("ticket", [""])[0]
+        try:
+            passkey = form.get("passkey", [""])[0]
+            given = passkey_answer(raw.host, passkey) if passkey else form.get("code", [""])[0]
+            token = await self._sessions.second_step(ticket, given, raw.address)
+        except Fault as fault:
+            if fault.field == "ticket":
+                return self._sign_in_page(fault.entry.http, raw, wanted, "", fault.message)
+            return _slowed(await self._code_page(fault.entry.http, raw, wanted, ticket, fault.message), fault)
+        return _signed_in(raw, wanted, token)
+
+    async def _code_page(
+        self, status: int, raw: RawRequest, wanted: str, ticket: str, problem: str = ""
+    ) -> PageResponse:
+        options = await self._sessions.passkey_options(ticket, raw.host)
+        body = self._renderer.render(
+            "sign_in_code.html",
+            theme=raw.theme,
+            link=link,
+            next=wanted,
+            ticket=ticket,
+            problem=problem,
+            options=options,
+        )
+        return PageResponse(status, body)
 
     def _sign_in_page(
         self, status: int, raw: RawRequest, wanted: str, name: str = "", problem: str = ""

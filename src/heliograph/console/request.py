@@ -1,5 +1,6 @@
 """One request to the console, the services of its pages, and their responses."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
@@ -10,6 +11,8 @@ from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import AlreadyThere, Manage, NoSuch
+from heliograph.app.admin.second_factors import ManageFactors
+from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.admin.sign_in import Actor
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
@@ -83,6 +86,7 @@ class ConsoleServices:
 
     admin: AdminServices
     users: ManageUsers
+    factors: ManageFactors
     directory: Directory
     sending: Sending
     clock: Clock
@@ -156,11 +160,17 @@ class PageRequest:
     """Every value of each field."""
     theme: str
     secure: bool
+    host: str
+    """The name in the address of the page, without its port."""
     notice: str = ""
 
     @property
     def manage(self) -> Manage:
         return self.services.admin.manage.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def factors(self) -> ManageFactors:
+        return self.services.factors.acting_as(self.actor.name, self.actor.address)
 
     @property
     def users(self) -> ManageUsers:
@@ -238,3 +248,12 @@ def link(path: str, **query: object) -> str:
     """A path of the console with a query; what is empty is left out."""
     given = {name: str(value) for name, value in query.items() if value not in (None, "")}
     return f"{PATH}{quote(path)}" + (f"?{urlencode(given)}" if given else "")
+
+
+def passkey_answer(host: str, text: str) -> PasskeyAnswer:
+    """Reads what the console's script made of a passkey's answer. What is no JSON object proves nothing."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    return PasskeyAnswer(host, found if isinstance(found, dict) else {})

@@ -159,3 +159,19 @@ def test_heads_are_signed_with_the_secret_of_the_settings(
     assert "was not signed" in run("audit", "--log", "--against", str(heads)).stdout
     heads.write_text(run("audit", "--head").stdout)
     assert run("audit", "--log", "--against", str(heads)).exit_code == 0
+
+
+def test_a_lost_second_factor_is_reset(run: Run) -> None:
+    answer(run("admin", "create", "ada", "--role", "admin", "--json"))
+    (user,) = answer(run("admin", "list", "--json"))["users"]
+    assert user["second_factor"] is False
+    result = run("admin", "reset-second-factor", "ada")
+    assert result.exit_code == 1
+    assert "there is no second factor of the admin user ada" in result.stderr
+    assert "there is no admin user eve" in run("admin", "reset-second-factor", "eve").stderr
+    path = next(Path.cwd().rglob("*.db"), None) or next(Path.cwd().rglob("*.sqlite*"))
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute("INSERT INTO admin_factor VALUES ('ada', 'f1', 'app', 'Phone', x'00', 1, 1, NULL)")
+    assert answer(run("admin", "list", "--json"))["users"][0]["second_factor"] is True
+    assert answer(run("admin", "reset-second-factor", "ada", "--json")) == {"name": "ada", "second_factor": False}
+    assert answer(run("admin", "list", "--json"))["users"][0]["second_factor"] is False

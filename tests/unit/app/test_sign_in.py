@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.app.admin import sign_in
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.sign_in import Actor, SignIn
+from heliograph.app.admin.tickets import Tickets
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.records import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Scope, UserRole
 from heliograph.app.sending.password_queue import A_LINE
@@ -24,10 +26,11 @@ class House:
         self.go.set()
         self.pauses: list[float] = []
         self.register = failure_register(self.clock, sign_in.WINDOW_S)
+        self.tickets = Tickets(bytes(32), self.clock.now)
         self.access = self.open()
         self.staff = ManageUsers(self.store, self.secrets, self.clock, "cli:root")
 
-    def open(self, idle_ms: int = sign_in.IDLE_MS) -> SignIn:
+    def open(self, idle_ms: int = sign_in.IDLE_MS, *, second_required: bool = False) -> SignIn:
         return SignIn(
             self.store,
             self.secrets,
@@ -36,7 +39,10 @@ class House:
             self.register,
             self.pause,
             rehash(self.secrets, self.store),
+            self.tickets,
+            WebauthnPasskeys(),
             idle_ms,
+            second_required=second_required,
         )
 
     async def pause(self, seconds: float) -> None:

@@ -6,10 +6,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import MAX_NAME_CHARS
-from heliograph.app.ports import Clock, Secrets, Store, Unavailable
+from heliograph.app.admin.second_step import PasskeyAnswer, challenge_of, passkeys_of, proves, proves_passkey
+from heliograph.app.admin.tickets import Tickets
+from heliograph.app.ports import Clock, Passkeys, Secrets, Store, Unavailable
 from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
 from heliograph.app.sending.failure_register import FailureRegister
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
@@ -48,6 +51,8 @@ WINDOW_S = 300.0
 
 TOKEN_OCTETS = 32
 
+_STEP = "second-step"
+
 Pause = Callable[[float], Awaitable[None]]
 """Waits for so many seconds."""
 
@@ -62,6 +67,8 @@ class Actor:
     role: UserRole | None = None
     csrf: str = ""
     """CSRF token of the session's forms; empty for a token."""
+    must_enrol: bool = False
+    """Whether the user has to set up a second factor before anything else."""
 
     @property
     def plain_name(self) -> str:
@@ -89,6 +96,14 @@ class Actor:
                 self.need(scopes[field], field)
 
 
+class SecondStep(Exception):
+    """The password is right, and the user has a second factor: a code is to be given with the ticket."""
+
+    def __init__(self, ticket: str) -> None:
+        super().__init__("a second factor is needed")
+        self.ticket = ticket
+
+
 class SignIn:
     """Opens sessions of the console, and authenticates admin tokens. Slows down guessing."""
 
@@ -101,9 +116,14 @@ class SignIn:
         register: FailureRegister,
         pause: Pause,
         rehash: Rehash,
+        tickets: Tickets,
+        passkeys: Passkeys,
         idle_ms: int = IDLE_MS,
+        *,
+        second_required: bool = False,
     ) -> None:
-        """`register` remembers failures, and who signed in from where. Sessions that nobody uses for `idle_ms` end."""
+        """`register` remembers failures, and who signed in from where. Sessions that nobody uses for `idle_ms` end.
+        `second_required`: who has no second factor may do nothing but set one up."""
         self._store = store
         self._secrets = secrets
         self._clock = clock
@@ -111,12 +131,15 @@ class SignIn:
         self._register = register
         self._pause = pause
         self._rehash = rehash
+        self._tickets = tickets
+        self._passkeys = passkeys
+        self._second_required = second_required
         self._pausing = 0
         self._idle_ms = idle_ms
         self._dummy_hash = secrets.hash_password(secrets.token(32))
 
     async def sign_in(self, name: str, password: str, address: str) -> str:
-        """Opens a session and returns its token. Raises Fault (401, 429, 503)."""
+        """Opens a session and returns its token. Raises Fault (401, 429, 503), and SecondStep where it takes a code."""
         short = name[: MAX_NAME_CHARS + 1]  # no user has a longer one
         register = self._register
         pair, place, user_name = register.pair(short, address), register.place(address), register.user(short)
@@ -133,8 +156,42 @@ class SignIn:
             await self._as(who, address).note("session.refuse", target)
             raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         await self._rehash.user(user.name, hashed, password)
+        if user.second_factor:
+            raise SecondStep(self._tickets.make(_STEP, user.name, str(self._clock.now())))
         register.note_success(pair)
         return await self._open(user, address)
+
+    async def second_step(self, ticket: str, given: str | PasskeyAnswer, address: str) -> str:
+        """Opens the session of a user whose password was right, if the code or the passkey is; returns its token.
+        Raises Fault (401, 429): with the field `ticket` where the password is to be given again."""
+        register = self._register
+        found = self._tickets.read(_STEP, ticket)
+        user = None if found is None else await self._store.users.find(found[0])
+        if found is None or user is None:
+            raise Fault(UNAUTHENTICATED, "That took too long; sign in again.", "ticket")
+        # the password was right: whoever guesses here has it, so this locks out nobody who has not
+        pair, guessed = register.pair(user.name, address), register.guessed(user.name)
+        self._slow_down(pair, FAILURES)
+        self._slow_down(guessed, FAILURES_AN_ADDRESS)
+        factors, now = self._store.factors, self._clock.now()
+        if isinstance(given, str):
+            proof = await proves(factors, user.name, given, now)
+        else:
+            proof = await proves_passkey(factors, self._passkeys, user.name, given, ticket, int(found[1]), now)
+        if not proof:
+            register.note_failure((pair, guessed), self._clock.monotonic())
+            await self._as(f"user:{user.name}", address).note("session.refuse", user.name, {"step": "second"})
+            raise Fault(UNAUTHENTICATED, "The code is wrong, or was used already.", "code")
+        register.note_success(pair)
+        return await self._open(user, address, {"second": proof})
+
+    async def passkey_options(self, ticket: str, host: str) -> dict[str, Any] | None:
+        """Returns the options for a browser to answer a second step by a passkey; None where the user has none."""
+        found = self._tickets.read(_STEP, ticket)
+        known = [] if found is None else await passkeys_of(self._store.factors, found[0])
+        if not known:
+            return None
+        return self._passkeys.request_options(host, [each.secret for each in known], challenge_of(ticket))
 
     async def confirm(self, actor: Actor, password: str) -> None:
         """Checks the password of a signed-in user once more. Raises Fault (401, 429, 503)."""
@@ -161,11 +218,11 @@ class SignIn:
         finally:
             self._pausing -= 1
 
-    async def _open(self, user: AdminUser, address: str) -> str:
+    async def _open(self, user: AdminUser, address: str, details: Mapping[str, str] | None = None) -> str:
         token = self._secrets.token(TOKEN_OCTETS)
         now = self._clock.now()
         session = AdminSession(digest(token), user.name, self._secrets.token(TOKEN_OCTETS), now, now + SESSION_MS, now)
-        audited = self._as(f"user:{user.name}", address).audited("session.open", user.name)
+        audited = self._as(f"user:{user.name}", address).audited("session.open", user.name, details)
         await audited.users.open_session(session)
         return token
 
@@ -187,7 +244,8 @@ class SignIn:
         if uses and idle >= min(USED_MS, self._idle_ms // 4):
             with suppress(Unavailable):  # a store that cannot be written may still be looked at
                 await self._store.users.use_session(session.digest, now)
-        return Actor(f"user:{user.name}", SCOPES_OF[user.role], address, user.role, session.csrf)
+        lacks = self._second_required and not user.second_factor
+        return Actor(f"user:{user.name}", SCOPES_OF[user.role], address, user.role, session.csrf, lacks)
 
     async def sign_out(self, token: str, actor: Actor) -> None:
         audited = self._as(actor.name, actor.address).audited("session.close", actor.plain_name)

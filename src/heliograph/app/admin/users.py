@@ -93,6 +93,15 @@ class ManageUsers(Audited):
         except Missing:
             raise NoSuch("admin user", name) from None
 
+    async def reset_second_factor(self, name: str) -> None:
+        """Removes the second factors and recovery codes of a user who lost them, and ends the user's sessions."""
+        await self._find(name)
+        lost = ", ".join(each.name for each in await self._store.factors.of(name))
+        try:
+            await self.audited("factor.reset", name, {"removed": lost}).factors.reset(name)
+        except Missing:
+            raise NoSuch("second factor of the admin user", name) from None
+
     # --- tokens
 
     async def create_token(self, name: str, scopes: Iterable[str], expires: str = "") -> NewToken:

@@ -17,6 +17,7 @@ from heliograph.app.ports.carrier import (
 from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, ConnectorState
 from heliograph.app.ports.commits import Commits
 from heliograph.app.ports.customers import BatchSlice, Customers, ListQuery, MessageRecord
+from heliograph.app.ports.factors import FactorKind, Factors, SecondFactor
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
 from heliograph.app.ports.guard import Guard, HeldTraffic
 from heliograph.app.ports.inbound import Inbound, Pulls
@@ -34,7 +35,7 @@ from heliograph.app.ports.series import Series
 from heliograph.app.ports.sign_ins import SignIns
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, Unavailable, Unfit
 from heliograph.app.ports.suppressions import Suppressions
-from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, WebhookSender
+from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, Secrets, WebhookSender
 from heliograph.app.ports.templates import Templates
 from heliograph.app.ports.upkeep import Upkeep
 from heliograph.app.ports.users import AuditLog, Tokens, Users
@@ -53,6 +54,8 @@ __all__ = [
     "ConnectorState",
     "Customers",
     "Deferred",
+    "FactorKind",
+    "Factors",
     "Fenced",
     "Gathering",
     "Guard",
@@ -71,6 +74,7 @@ __all__ = [
     "Notices",
     "Outcome",
     "Part",
+    "Passkeys",
     "Pulls",
     "Question",
     "Queue",
@@ -80,6 +84,7 @@ __all__ = [
     "RefusedRequests",
     "Report",
     "Retention",
+    "SecondFactor",
     "Secrets",
     "Senders",
     "Series",

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from heliograph.app.ports.accounts import Accounts
 from heliograph.app.ports.commits import Commits
 from heliograph.app.ports.customers import Customers
+from heliograph.app.ports.factors import Factors
 from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
@@ -68,6 +69,7 @@ class Store(Protocol):
     users: Users
     tokens: Tokens
     sign_ins: SignIns
+    factors: Factors
     audit_log: AuditLog
     messages: Messages
     refused_requests: RefusedRequests

@@ -1,6 +1,6 @@
 """Ports of the surroundings: time, chance, secrets, the sender of callbacks, the journal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from heliograph.app.webhook_job import TryResult, WebhookJob
@@ -40,6 +40,23 @@ class Secrets(Protocol):
 
     def octets(self, count: int) -> bytes:
         """Random octets."""
+
+
+class Passkeys(Protocol):
+    """Passkeys (WebAuthn) of a site. `host` is the name in the address of its pages; options are JSON for a browser,
+    and answers what the browser makes of them. A passkey is octets: its id and its public key."""
+
+    def creation_options(self, host: str, user: str, known: Sequence[bytes], challenge: bytes) -> dict[str, Any]:
+        """Returns the options for making a passkey other than those that are `known`."""
+
+    def created(self, host: str, challenge: bytes, answer: Mapping[str, Any]) -> bytes:
+        """Returns the passkey that was made. Raises ValueError unless the answer is to these options."""
+
+    def request_options(self, host: str, known: Sequence[bytes], challenge: bytes) -> dict[str, Any]:
+        """Returns the options for using one of the passkeys."""
+
+    def proven(self, host: str, known: Sequence[bytes], challenge: bytes, answer: Mapping[str, Any]) -> int:
+        """Returns the place of the passkey that answered. Raises ValueError unless one of them did."""
 
 
 class WebhookSender(Protocol):

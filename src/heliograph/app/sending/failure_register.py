@@ -60,6 +60,10 @@ class FailureRegister:
         """Names the place of those who send tokens, which belong to no user."""
         return self._hash(b"token", network(address))
 
+    def guessed(self, name: str) -> bytes:
+        """Names the user as somebody whose password was right and whose codes are guessed."""
+        return self._hash(b"codes", name)
+
     def pair(self, name: str, address: str) -> bytes:
         return self._hash(b"pair", f"{network(address)}\n{name}")
 

@@ -80,6 +80,38 @@
     if (question && !window.confirm(question)) event.preventDefault();
   });
 
+  const octets = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (each) => each.charCodeAt(0));
+  const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+
+  // what the browser takes has octets where JSON has text
+  const passkey = async (options) => {
+    const asked = options.publicKey;
+    asked.challenge = octets(asked.challenge);
+    for (const each of [...(asked.allowCredentials || []), ...(asked.excludeCredentials || [])]) each.id = octets(each.id);
+    if (asked.user) asked.user.id = octets(asked.user.id);
+    const found = await (asked.user ? navigator.credentials.create(options) : navigator.credentials.get(options));
+    const response = {};
+    for (const name of ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"])
+      if (found.response[name]) response[name] = text(found.response[name]);
+    return { id: found.id, rawId: text(found.rawId), type: found.type, response };
+  };
+
+  document.addEventListener("click", async (event) => {
+    const ask = event.target.closest("[data-passkey-ask]");
+    if (!ask) return;
+    const form = ask.closest("form");
+    const problem = form.querySelector("[data-passkey-problem]");
+    problem.hidden = true;
+    try {
+      if (!navigator.credentials) throw new Error("This browser uses passkeys on pages with HTTPS only.");
+      form.elements.passkey.value = JSON.stringify(await passkey(JSON.parse(form.dataset.passkey)));
+      form.requestSubmit();
+    } catch (error) {
+      problem.textContent = error.name === "InvalidStateError" ? "That device has a passkey for you already." : error.message;
+      problem.hidden = false;
+    }
+  });
+
   document.addEventListener("click", async (event) => {
     const copy = event.target.closest("[data-copy]");
     if (copy) {

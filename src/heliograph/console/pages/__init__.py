@@ -22,6 +22,7 @@ _MODULES = (
     "recipients",
     "refusals",
     "users",
+    "security",
     "simulator",
 )
 

@@ -65,6 +65,12 @@ async def remove(request: PageRequest) -> PageResponse:
     return request.go("/people", f"{name} can no longer sign in.")
 
 
+async def reset_second_factor(request: PageRequest) -> PageResponse:
+    name = _another(request)
+    await request.users.reset_second_factor(name)
+    return request.go("/people", f"{name} signs in with the password alone now.")
+
+
 async def create_token(request: PageRequest) -> PageResponse:
     try:
         made = await request.users.create_token(
@@ -119,6 +125,7 @@ PAGES = (
     PageRoute("POST", "/people/role", Scope.PEOPLE, set_role),
     PageRoute("POST", "/people/password", Scope.PEOPLE, set_password),
     PageRoute("POST", "/people/remove", Scope.PEOPLE, remove),
+    PageRoute("POST", "/people/second-factor", Scope.PEOPLE, reset_second_factor),
     PageRoute("POST", "/people/tokens", Scope.PEOPLE, create_token),
     PageRoute("POST", "/people/tokens/revoke", Scope.PEOPLE, revoke_token),
     PageRoute("GET", "/audit", Scope.READ_AUDIT, audit),

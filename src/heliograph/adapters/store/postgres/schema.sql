@@ -606,6 +606,26 @@ CREATE TABLE admin_session (
     used    bigint NOT NULL                    -- when the user last did something, within a minute
 );
 
+-- Second factors. Whoever reads the `secret` of an app can make its codes; that of a passkey is its public key.
+CREATE TABLE admin_factor (
+    person text NOT NULL,                     -- admin_user.name
+    id text NOT NULL,
+    kind text NOT NULL,                       -- app, passkey
+    title text NOT NULL,                      -- what its user calls it
+    secret bytea NOT NULL,
+    counter bigint NOT NULL,                   -- of an app the last step of time whose code was used; of a passkey when its last challenge was made
+    created bigint NOT NULL,
+    used bigint,
+    PRIMARY KEY (person, id)
+);
+
+-- SHA-256 of the recovery codes that were not used.
+CREATE TABLE admin_recovery_code (
+    person text NOT NULL,                     -- admin_user.name
+    digest bytea NOT NULL,
+    PRIMARY KEY (person, digest)
+);
+
 CREATE TABLE admin_token (
     id      text PRIMARY KEY,
     name    text NOT NULL,

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from heliograph.adapters.store.shared.accounts import StoredAccounts
 from heliograph.adapters.store.shared.customers import StoredCustomers
+from heliograph.adapters.store.shared.factors import StoredFactors
 from heliograph.adapters.store.shared.guard import StoredGuard
 from heliograph.adapters.store.shared.inbound import StoredInbound, StoredPulls
 from heliograph.adapters.store.shared.network import StoredNetwork
@@ -46,6 +47,7 @@ class Bundle:
     users: ports.Users
     tokens: ports.Tokens
     sign_ins: ports.SignIns
+    factors: ports.Factors
     audit_log: ports.AuditLog
     customers: ports.Customers
     queue: ports.Queue
@@ -89,6 +91,7 @@ class Bundle:
         self.users = StoredUsers(runner)
         self.tokens = StoredTokens(runner)
         self.sign_ins = StoredSignIns(runner)
+        self.factors = StoredFactors(runner)
         self.audit_log = StoredAuditLog(runner)
         self.customers = self.customers_of(runner)
         self.queue = StoredQueue(runner)

@@ -14,6 +14,7 @@ from heliograph.adapters.store.shared.sealing import (
     SECRET_OCTETS,
     Sealer,
     early_place,
+    factor_place,
     secret_place,
     settings_place,
 )
@@ -197,6 +198,15 @@ def _connectors(sealer: Sealer, after: str, limit: int) -> Sealed:
     return _end(rows)
 
 
+def _factors(sealer: Sealer, _after: str, _limit: int) -> Sealed:
+    """Seals the secrets of all factors at once, as they are few."""
+    rows = yield Q.factors_to_seal()
+    for user, number, secret in rows:
+        place = factor_place(user, number)
+        yield Q.seal_factor(name=user, id=number, secret=sealer.seal(sealer.open(bytes(secret), place), place))
+    return 0, ""
+
+
 def _suppressions(sealer: Sealer, after: str, limit: int) -> Sealed:
     account, _, digest = after.partition(":")
     rows = yield Q.suppressions_to_seal(account=_beyond(account), digest=bytes.fromhex(digest), limit=limit)
@@ -274,6 +284,7 @@ class ResealingStage:
 STAGES: Final = (
     ResealingStage("account", _accounts),
     ResealingStage("connector", _connectors),
+    ResealingStage("admin_factor", _factors),
     ResealingStage("suppression", _suppressions),
     ResealingStage("message", _messages),
     ResealingStage("queue", _queue),

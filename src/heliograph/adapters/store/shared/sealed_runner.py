@@ -17,6 +17,7 @@ from heliograph.adapters.store.shared.sealing import (
     Sealer,
     UnknownKey,
     early_place,
+    factor_place,
     secret_place,
     settings_place,
 )
@@ -100,6 +101,10 @@ def _secret(sealer: Sealer, values: Values) -> Values:
     return {"signing_secret": sealer.seal(values["signing_secret"], secret_place(values["name"]))}
 
 
+def _factor(sealer: Sealer, values: Values) -> Values:
+    return {"secret": sealer.seal(values["secret"], factor_place(values["name"], values["id"]))}
+
+
 def _settings(sealer: Sealer, values: Values) -> Values:
     return {"settings": sealer.seal_text(values["settings"], settings_place(values["name"]))}
 
@@ -129,6 +134,7 @@ _VALUES: Final[dict[str, Callable[[Sealer, Values], Values]]] = {
     "add_account": _secret,
     "update_account": _secret,
     "add_connector": _settings,
+    "add_factor": _factor,
     "update_connector": _settings,
     "add_suppression": _suppressed,
     "suppress_numbers": _all_suppressed,
@@ -193,6 +199,10 @@ def _open_connector(sealer: Sealer, _query: Query, row: Row) -> Row:
     return (*row[:CONNECTOR_SETTINGS], settings, *row[CONNECTOR_SETTINGS + 1 :])
 
 
+def _open_factor(sealer: Sealer, _query: Query, row: Row) -> Row:
+    return (*row[:3], sealer.open(bytes(row[3]), factor_place(row[0], row[1])), *row[4:])
+
+
 def _open_suppression(sealer: Sealer, _query: Query, row: Row) -> Row:
     return (sealer.open_suppressed(row[0]), *row[1:])
 
@@ -243,6 +253,7 @@ _OPENERS: Final[dict[str, Opener]] = {
     "notices": _open_notice,
     "progress_notices": _open_progress_notice,
     "inbound_notices": _open_inbound_notice,
+    "factors": _open_factor,
     "suppressions": _open_suppression,
     "suppressed_since": _open_suppressed_since,
     "orphans": _open_orphan,

@@ -275,5 +275,9 @@ def settings_place(name: str) -> bytes:
     return f"connector.settings {name}".encode()
 
 
+def factor_place(user: str, number: str) -> bytes:
+    return f"admin_factor.secret {user} {number}".encode()
+
+
 def secret_place(name: str) -> bytes:
     return f"account.signing_secret {name}".encode()

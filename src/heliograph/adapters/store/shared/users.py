@@ -51,6 +51,8 @@ class StoredUsers(Operations):
     def remove(self, name: str) -> Steps[None]:
         if not (yield Q.remove_user(name=name)):
             raise Missing("no such admin user")
+        yield Q.remove_factors(name=name)
+        yield Q.remove_recovery_codes(name=name)
         yield Q.end_sessions(name=name)
 
     @write
@@ -159,7 +161,7 @@ def append(deed: AuditEntry) -> Steps[None]:
 
 
 def _user(row: Row) -> AdminUser:
-    return AdminUser(row[0], row[1], UserRole(row[2]), row[3])
+    return AdminUser(row[0], row[1], UserRole(row[2]), row[3], bool(row[4]))
 
 
 def _token(row: Row) -> AdminToken:

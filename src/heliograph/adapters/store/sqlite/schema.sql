@@ -546,6 +546,26 @@ CREATE TABLE admin_session (
     used    INTEGER NOT NULL                   -- when the user last did something, within a minute
 ) STRICT, WITHOUT ROWID;
 
+-- Second factors. Whoever reads the `secret` of an app can make its codes; that of a passkey is its public key.
+CREATE TABLE admin_factor (
+    user TEXT NOT NULL,                     -- admin_user.name
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,                       -- app, passkey
+    title TEXT NOT NULL,                      -- what its user calls it
+    secret BLOB NOT NULL,
+    counter INTEGER NOT NULL,                   -- of an app the last step of time whose code was used; of a passkey when its last challenge was made
+    created INTEGER NOT NULL,
+    used INTEGER,
+    PRIMARY KEY (user, id)
+) STRICT, WITHOUT ROWID;
+
+-- SHA-256 of the recovery codes that were not used.
+CREATE TABLE admin_recovery_code (
+    user TEXT NOT NULL,                     -- admin_user.name
+    digest BLOB NOT NULL,
+    PRIMARY KEY (user, digest)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE admin_token (
     id      TEXT PRIMARY KEY,
     name    TEXT NOT NULL,

@@ -35,6 +35,12 @@ SELECT id, name, settings FROM connector WHERE id > :beyond ORDER BY id LIMIT :l
 -- seal_connector: Seals the settings of a connector.
 UPDATE connector SET settings = :settings WHERE id = :id;
 
+-- factors_to_seal: The second factors of all users.
+SELECT {user_column}, id, secret FROM admin_factor ORDER BY {user_column} {bytewise}, id {bytewise} {for_update};
+
+-- seal_factor: Seals the secret of a second factor.
+UPDATE admin_factor SET secret = :secret WHERE {user_column} = :name AND id = :id;
+
 -- suppressions_to_seal: Suppressions whose numbers are known, in the order of their keys.
 SELECT account, digest, number FROM suppression
 WHERE account >= :account AND (account > :account OR digest > :digest) AND number <> ''

@@ -1,8 +1,10 @@
 -- users: All users, by name.
-SELECT name, password_hash, role, created FROM admin_user ORDER BY name {bytewise};
+SELECT u.name, u.password_hash, u.role, u.created, EXISTS (SELECT 1 FROM admin_factor AS f WHERE f.{user_column} = u.name)
+FROM admin_user AS u ORDER BY u.name {bytewise};
 
 -- user: A user.
-SELECT name, password_hash, role, created FROM admin_user WHERE name = :name;
+SELECT u.name, u.password_hash, u.role, u.created, EXISTS (SELECT 1 FROM admin_factor AS f WHERE f.{user_column} = u.name)
+FROM admin_user AS u WHERE u.name = :name;
 
 -- add_user: A new user; no row where one of the name is there.
 INSERT INTO admin_user (name, password_hash, role, created) VALUES (:name, :password_hash, :role, :created)
@@ -25,7 +27,8 @@ INSERT INTO admin_session (digest, {user_column}, csrf, created, expires, used)
 VALUES (:digest, :user, :csrf, :created, :expires, :used);
 
 -- session: A session that has not expired, with its user.
-SELECT s.digest, s.{user_column}, s.csrf, s.created, s.expires, s.used, u.name, u.password_hash, u.role, u.created
+SELECT s.digest, s.{user_column}, s.csrf, s.created, s.expires, s.used, u.name, u.password_hash, u.role, u.created,
+    EXISTS (SELECT 1 FROM admin_factor AS f WHERE f.{user_column} = u.name)
 FROM admin_session AS s JOIN admin_user AS u ON u.name = s.{user_column}
 WHERE s.digest = :digest AND s.expires > :now;
 

@@ -1,0 +1,142 @@
+"""Second factors: enrolling authenticator apps and passkeys, and recovery codes."""
+
+from base64 import b32encode
+from dataclasses import dataclass, field
+from typing import Any
+
+from heliograph.app.admin.audit import Audited
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.second_step import PasskeyAnswer, challenge_of, digest_code, passkeys_of, plain
+from heliograph.app.admin.tickets import Tickets
+from heliograph.app.configuration import Missing
+from heliograph.app.ports import Clock, Passkeys, Secrets, Store
+from heliograph.app.ports.factors import FactorKind, SecondFactor
+from heliograph.domain import one_time_code
+
+ISSUER = "Heliograph"
+
+CODES = 10
+"""Recovery codes that are made at once."""
+
+CODE_OCTETS = 10
+
+MOST_FACTORS = 5
+MAX_NAME_CHARS = 64
+
+_ID_OCTETS = 5
+_ENROL = "enrol"
+_PASSKEY = "passkey"
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolment:
+    """An app that is being set up. `ticket` is given back with the first code of the app."""
+
+    secret: str = field(repr=False)
+    link: str = field(repr=False)
+    ticket: str = field(repr=False)
+
+
+class ManageFactors(Audited):
+    """Second factors of one user, in the name of who signed in, or of an admin. Methods raise Invalid and NoSuch for
+    mistakes of the user, and the store's Unavailable."""
+
+    def __init__(
+        self,
+        store: Store,
+        secrets: Secrets,
+        clock: Clock,
+        tickets: Tickets,
+        passkeys: Passkeys,
+        actor: str = "system",
+        address: str = "",
+    ) -> None:
+        super().__init__(store, clock, actor, address)
+        self._secrets = secrets
+        self._tickets = tickets
+        self._passkeys = passkeys
+
+    async def of(self, user: str) -> tuple[list[SecondFactor], int]:
+        """Returns the factors of a user, the oldest first, and how many recovery codes are left."""
+        return await self._store.factors.of(user), await self._store.factors.codes_left(user)
+
+    def begin(self, user: str) -> Enrolment:
+        """Makes the secret of a new app; nothing is kept until `confirm`."""
+        return self._enrolment(user, self._secrets.octets(one_time_code.SECRET_OCTETS))
+
+    def again(self, user: str, ticket: str) -> Enrolment | None:
+        """Returns the same enrolment once more; None where the ticket is good no more."""
+        found = self._tickets.read(_ENROL, ticket)
+        return None if found is None or found[0] != user else self._enrolment(user, bytes.fromhex(found[1]))
+
+    def _enrolment(self, user: str, secret: bytes) -> Enrolment:
+        ticket = self._tickets.make(_ENROL, user, secret.hex())
+        text = one_time_code.secret_text(secret)
+        return Enrolment(text, one_time_code.app_link(secret, user, ISSUER), ticket)
+
+    async def confirm(self, user: str, ticket: str, code: str, name: str) -> list[str]:
+        """Adds the app if the code is one of its; returns recovery codes with the first one, else none."""
+        found = self._tickets.read(_ENROL, ticket)
+        if found is None or found[0] != user:
+            raise Invalid("code", "that took too long; begin again")
+        secret = bytes.fromhex(found[1])
+        step = one_time_code.step_of(secret, plain(code), self.now, 0)
+        if step is None:
+            raise Invalid("code", "that is not what the app shows; the clock of its device may be wrong")
+        return await self._add(user, FactorKind.APP, name.strip() or "Authenticator app", secret, step)
+
+    async def begin_passkey(self, user: str, host: str) -> tuple[dict[str, Any], str]:
+        """Returns the options for a browser to make a passkey, and the ticket that is given back with its answer."""
+        ticket = self._tickets.make(_PASSKEY, user, str(self.now))
+        known = [each.secret for each in await passkeys_of(self._store.factors, user)]
+        return self._passkeys.creation_options(host, user, known, challenge_of(ticket)), ticket
+
+    async def confirm_passkey(self, user: str, ticket: str, given: PasskeyAnswer, name: str) -> list[str]:
+        """Adds the passkey that a browser made; returns recovery codes with the first factor, else none."""
+        found = self._tickets.read(_PASSKEY, ticket)
+        if found is None or found[0] != user:
+            raise Invalid("passkey", "that took too long; begin again")
+        try:
+            made = self._passkeys.created(given.host, challenge_of(ticket), given.answer)
+        except ValueError:
+            raise Invalid("passkey", "the browser made no passkey for this page; begin again") from None
+        if any(each.secret == made for each in await passkeys_of(self._store.factors, user)):
+            raise Invalid("passkey", "that passkey is there already")
+        return await self._add(user, FactorKind.PASSKEY, name.strip() or "Passkey", made, int(found[1]))
+
+    async def _add(self, user: str, kind: FactorKind, title: str, secret: bytes, counter: int) -> list[str]:
+        if len(title) > MAX_NAME_CHARS or not title.isprintable():
+            raise Invalid("title", f"a name is one line of up to {MAX_NAME_CHARS} printable characters")
+        there = await self._store.factors.of(user)
+        if len(there) >= MOST_FACTORS:
+            raise Invalid("title", f"there are {MOST_FACTORS} already; remove one first")
+        codes = [] if there else self._fresh_codes()
+        factor = SecondFactor(user, self._secrets.octets(_ID_OCTETS).hex(), kind, title, secret, counter, self.now)
+        audited = self.audited("factor.add", user, {"factor": factor.id, "kind": kind.value, "name": title})
+        await audited.factors.add(factor, [digest_code(each) for each in codes])
+        return codes
+
+    async def remove(self, user: str, factor: str) -> None:
+        """Removes an app; with the last one go the recovery codes."""
+        name = next((each.name for each in await self._store.factors.of(user) if each.id == factor), "")
+        try:
+            await self.audited("factor.remove", user, {"factor": factor, "name": name}).factors.remove(user, factor)
+        except Missing:
+            raise NoSuch("second factor", factor) from None
+
+    async def new_codes(self, user: str) -> list[str]:
+        """Replaces the recovery codes; returns the new ones."""
+        if not await self._store.factors.of(user):
+            raise Invalid("code", "there is no second factor yet")
+        codes = self._fresh_codes()
+        audited = self.audited("recovery-codes.make", user)
+        await audited.factors.replace_codes(user, [digest_code(each) for each in codes])
+        return codes
+
+    def _fresh_codes(self) -> list[str]:
+        codes = []
+        for _ in range(CODES):
+            text = b32encode(self._secrets.octets(CODE_OCTETS)).decode().lower()
+            codes.append("-".join(text[at : at + 4] for at in range(0, len(text), 4)))
+        return codes

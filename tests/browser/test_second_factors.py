@@ -1,0 +1,95 @@
+"""A second factor in a real browser: an app's codes, and a passkey of the browser's virtual authenticator."""
+
+from base64 import b32decode
+from time import time
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from heliograph.domain.one_time_code import STEP_MS, code
+from tests.browser.conftest import Opener
+from tests.browser.operator import Operator
+from tests.support.process import Admin, GatewayProcess
+
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
+
+AUTHENTICATOR = {
+    "protocol": "ctap2",
+    "transport": "internal",
+    "hasResidentKey": True,
+    "hasUserVerification": True,
+    "isUserVerified": True,
+    "automaticPresenceSimulation": True,
+}
+
+
+def give_authenticator(page: Page) -> None:
+    """Lets the browser have an authenticator whose owner agrees to all."""
+    tools = page.context.new_cdp_session(page)
+    tools.send("WebAuthn.enable")
+    tools.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR})
+
+
+def give_password(operator: Operator, name: str, password: str) -> Page:
+    """Takes the first step of signing in; returns the page of the second one."""
+    page = operator.go("/sign-in")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    return operator.follow(page.get_by_role("button", name="Sign in"))
+
+
+def begin(operator: Operator, password: str, button: str) -> Page:
+    page = operator.go("/security")
+    page.get_by_label("Your password").first.fill(password)
+    return operator.follow(page.get_by_role("button", name=button))
+
+
+def keep_codes(operator: Operator) -> list[str]:
+    """Reads the recovery codes that are shown, and goes on."""
+    page = operator.page
+    expect(page.get_by_role("heading", name="Recovery codes")).to_be_visible()
+    codes = page.locator("#codes").inner_text().split()
+    operator.follow(page.get_by_role("link", name="I have kept them"))
+    return codes
+
+
+def test_an_app_is_set_up_and_its_code_signs_in(opened: Opener, gateway: GatewayProcess) -> None:
+    password = Admin(gateway.data)("admin", "create", "ada", "--role", "viewer")["password"]
+    operator = opened(signed_in=False)
+    operator.sign_in("ada", password)
+    page = begin(operator, password, "Set up an app")
+    expect(page.locator(".qr-code svg")).to_be_visible()
+    secret = b32decode(page.locator("#secret-1").inner_text())
+    page.get_by_label("The code that it shows").fill(code(secret, round(time() * 1000) // STEP_MS))
+    operator.follow(page.get_by_role("button", name="Add the app"))
+    codes = keep_codes(operator)
+    assert len(codes) == 10
+    other = opened(signed_in=False)
+    page = give_password(other, "ada", password)
+    page.get_by_label("Code", exact=True).fill(codes[0])
+    other.follow(page.get_by_role("button", name="Sign in"))
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+
+
+def test_a_passkey_is_made_and_signs_in(chromium: Browser, gateway: GatewayProcess) -> None:
+    password = Admin(gateway.data)("admin", "create", "bob", "--role", "viewer")["password"]
+    context = chromium.new_context()
+    page = context.new_page()
+    # a passkey belongs to a name, and an address is none
+    operator = Operator(page, gateway.url.replace("127.0.0.1", "localhost"))
+    give_authenticator(page)
+    operator.sign_in("bob", password)
+    begin(operator, password, "Make a passkey")
+    page.get_by_label("Name of the passkey").fill("Key ring")
+    operator.follow(page.get_by_role("button", name="Make the passkey"))
+    assert len(keep_codes(operator)) == 10
+    expect(page.get_by_role("listitem").filter(has_text="Key ring")).to_contain_text("passkey")
+    begin(operator, password, "Make a passkey")
+    page.get_by_role("button", name="Make the passkey").click()
+    expect(page.get_by_role("alert")).to_contain_text("has a passkey for you already")
+    context.clear_cookies()
+    give_password(operator, "bob", password)
+    operator.follow(page.get_by_role("button", name="Use a passkey"))
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    assert operator.errors == []
+    context.close()

@@ -1,0 +1,128 @@
+"""Second factors in the console: from setting an app up to losing it."""
+
+import re
+from base64 import b32decode
+from html import unescape
+
+import pytest
+
+from heliograph.console.request import SESSION_COOKIE
+from heliograph.domain.one_time_code import STEP_MS, code
+from tests.support.admin import AdminHouse, Answered, Browser
+
+PASSWORD = "correct horse"
+
+
+def hidden(page: Answered, name: str) -> str:
+    found = re.search(f'name="{name}" value="([^"]*)"', page.text)
+    assert found is not None
+    return unescape(found[1])
+
+
+class Phone:
+    """The app that a page showed the secret of."""
+
+    def __init__(self, house: AdminHouse, page: Answered) -> None:
+        found = re.search(r'<code id="secret-1">([A-Z2-7]+)</code>', page.text)
+        assert found is not None
+        self._house, self._secret = house, b32decode(found[1])
+
+    def shows(self) -> str:
+        return code(self._secret, self._house.gateway.clock.now() // STEP_MS)
+
+
+async def set_up(house: AdminHouse, ada: Browser) -> tuple[Phone, list[str]]:
+    page = await ada.post("/security/app", {"old": PASSWORD})
+    assert page.status == 200
+    assert "<svg" in page.text
+    phone = Phone(house, page)
+    done = await ada.post(
+        "/security/confirm", {"ticket": hidden(page, "ticket"), "code": phone.shows(), "title": "Phone"}
+    )
+    assert done.status == 200
+    house.gateway.clock.ms += STEP_MS
+    return phone, re.findall(r"\b[a-z2-7]{4}(?:-[a-z2-7]{4}){3}\b", done.text)
+
+
+async def test_signing_in_takes_a_code_once_an_app_is_set_up(house: AdminHouse) -> None:
+    ada = await house.visitor()
+    assert "password alone" in (await ada.get("/security")).text
+    phone, codes = await set_up(house, ada)
+    assert len(codes) == 10
+    shown = (await ada.get("/security")).text
+    assert "Phone" in shown
+    assert "10 recovery codes are left" in shown
+    other = Browser(house.console)
+    step = await other.sign_in("ada", PASSWORD)
+    assert step.status == 200
+    assert SESSION_COOKIE not in other.cookies
+    ticket = hidden(step, "ticket")
+    wrong = await other.post("/sign-in/code", {"ticket": ticket, "code": "000000"}, bare=True)
+    assert wrong.status == 401
+    assert "The code is wrong" in wrong.text
+    assert hidden(wrong, "ticket") == ticket
+    right = await other.post("/sign-in/code", {"ticket": ticket, "code": phone.shows()}, bare=True)
+    assert right.status == 303
+    assert (await other.get("/messages")).status == 200
+    again = await Browser(house.console).post("/sign-in/code", {"ticket": ticket, "code": phone.shows()}, bare=True)
+    assert again.status == 401
+    assert (await Browser(house.console).post("/sign-in/code", {"code": phone.shows()}, bare=True)).status == 401
+
+
+async def test_every_change_takes_the_password(house: AdminHouse) -> None:
+    ada = await house.visitor()
+    await set_up(house, ada)
+    for path in ("/security/app", "/security/remove", "/security/codes"):
+        refused = await ada.post(path, {"old": "wrong"})
+        assert refused.status == 400
+        assert "The password is wrong" in refused.text
+        house.gateway.clock.forward(300)
+    assert len(await house.gateway.store.factors.of("ada")) == 1
+
+
+async def test_a_slip_in_the_first_code_shows_the_same_secret_again(house: AdminHouse) -> None:
+    ada = await house.visitor()
+    page = await ada.post("/security/app", {"old": PASSWORD})
+    slip = await ada.post("/security/confirm", {"ticket": hidden(page, "ticket"), "code": "000000", "title": "Phone"})
+    assert slip.status == 400
+    assert Phone(house, slip).shows() == Phone(house, page).shows()
+    late = await ada.post("/security/confirm", {"ticket": "x", "code": "000000"})
+    assert "too long" in late.text
+
+
+async def test_codes_are_made_anew_and_the_app_removed(house: AdminHouse) -> None:
+    ada = await house.visitor()
+    _, codes = await set_up(house, ada)
+    anew = await ada.post("/security/codes", {"old": PASSWORD})
+    assert not set(codes) & set(re.findall(r"\b[a-z2-7]{4}(?:-[a-z2-7]{4}){3}\b", anew.text))
+    (factor,) = await house.gateway.store.factors.of("ada")
+    assert (await ada.post("/security/remove", {"old": PASSWORD, "factor": factor.id})).status == 303
+    assert (await Browser(house.console).sign_in("ada", PASSWORD)).status == 303
+    actions = [deed.action for deed in await house.entries()]
+    assert [each for each in actions if each.startswith(("factor", "recovery"))] == [
+        "factor.add", "recovery-codes.make", "factor.remove",
+    ]  # fmt: skip
+    log = str(await house.entries())
+    assert not any(each in log for each in codes)
+
+
+async def test_another_admin_helps_who_lost_the_app(house: AdminHouse) -> None:
+    bob = await house.visitor("viewer", "bob")
+    await set_up(house, bob)
+    ada = await house.visitor()
+    assert "Reset second factor" in (await ada.get("/people")).text
+    assert (await bob.post("/people/second-factor", {"name": "bob"})).status in (401, 403)
+    assert (await ada.post("/people/second-factor", {"name": "ada"})).status == 409
+    assert (await ada.post("/people/second-factor", {"name": "bob"})).status == 303
+    assert (await Browser(house.console).sign_in("bob", PASSWORD)).status == 303
+
+
+async def test_who_must_have_one_can_do_nothing_else_before(house: AdminHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = await house.visitor()
+    monkeypatch.setattr(house.admin.sign_in, "_second_required", True)
+    sent_on = await ada.get("/messages")
+    assert (sent_on.status, sent_on.header("location")) == (303, "/console/security")
+    assert "Set one up to go on" in (await ada.get("/security")).text
+    assert (await ada.post("/people/create", {"name": "eve", "role": "admin"})).status == 403
+    await set_up(house, ada)
+    assert (await ada.get("/messages")).status == 200
