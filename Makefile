@@ -66,7 +66,7 @@ lock: ## work out requirements/*.txt again, from pyproject.toml
 
 PEERS := .peers
 
-peers: ## install the foreign programs that the tests use: npm's smpp and axe-core, Debian's kannel, chromium, php and libnet-smpp-perl
+peers: ## install the foreign programs that the tests use: npm's smpp and axe-core, Debian's kannel, chromium, php, openssl, curl and libnet-smpp-perl
 	@mkdir -p $(PEERS)
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
@@ -93,6 +93,13 @@ peers: ## install the foreign programs that the tests use: npm's smpp and axe-co
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libnet-smpp-perl; \
 	  else \
 	    echo "Perl's Net::SMPP is not here: install Debian's package libnet-smpp-perl, or its tests are left out"; \
+	  fi
+
+	@command -v openssl >/dev/null && command -v curl >/dev/null || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openssl curl; \
+	  else \
+	    echo "openssl or curl is not here: install Debian's packages, or the tests of TLS with it are left out"; \
 	  fi
 
 .PHONY: interop

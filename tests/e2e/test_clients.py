@@ -1,7 +1,6 @@
 """Clients that know nothing of this gateway: PyPI's apprise and curl."""
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
+from tests.support.peers import foreign_program
 from tests.support.process import PROGRAM, GatewayProcess
 from tests.support.timeouts import COMMAND_S
 
@@ -71,12 +71,11 @@ def test_apprise_to_several(gateway: GatewayProcess, form: str) -> None:
 
 
 def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
-    program = shutil.which("curl")
-    if program is None:
-        pytest.skip("LEFT OUT: there is no curl on the path")
+    program = foreign_program("curl")
     return subprocess.run([program, "-sS", *arguments], capture_output=True, text=True, timeout=COMMAND_S, check=False)
 
 
+@pytest.mark.peer
 @pytest.mark.parametrize("version", [["--http1.0"], ["--http1.1"], ["--http2"]])
 def test_curl(gateway: GatewayProcess, version: list[str], tmp_path: Path) -> None:
     url = f"{gateway.url}/api/v1/messages"

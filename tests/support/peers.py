@@ -20,7 +20,9 @@ CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 HIDDEN = os.environ.get("HELIOGRAPH_PEERS") == "hidden"
 """True where tests are to find none of the programs, whatever the machine has."""
 
-PROGRAMS = frozenset({"node", "npm", "php", "perl", "bearerbox", "smsbox", "drive_smpp", CHROMIUM.name})
+PROGRAMS = frozenset(
+    {"node", "npm", "php", "perl", "bearerbox", "smsbox", "drive_smpp", "openssl", "curl", CHROMIUM.name}
+)
 
 _FOLDERS = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/lib/kannel/test"])
 

@@ -8,6 +8,7 @@ from heliograph.http.asgi import Asgi, Headers, Receive, Scope, Send
 from heliograph.http.clients import Clients, Shares
 from heliograph.http.server import WHOLE, Server
 from heliograph.http.server import serve as serve_http
+from heliograph.http.tls import Tls
 
 HEALTH_CONNECTIONS = 128
 """Connections of the listener for health and metrics."""
@@ -30,6 +31,7 @@ async def serve(
     trusted_proxies: Sequence[str] = (),
     around: Callable[[Asgi], Asgi] | None = None,
     choose: Callable[[Headers], bool] | None = None,
+    tls: Tls | None = None,
     clients: Clients | None = None,
 ) -> Server:
     """Starts to serve the API, and what is mounted on it, as `http.server.serve` does. Raises OSError.
@@ -45,6 +47,7 @@ async def serve(
         shares=shares,
         trusted_proxies=trusted_proxies,
         short_cut=FastSends(api, choose),
+        tls=tls,
         clients=clients,
     )
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import stat
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
         findings.append(
             Finding("store", "note", "there is none yet", "The first command makes it: heliograph account create")
         )
+    findings += _certificate(settings)
     findings.append(await asyncio.to_thread(_listener, invocation, settings))
     return findings
 
@@ -206,6 +208,25 @@ def _reason(error: OSError) -> str:
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or str(error)
+
+
+def _certificate(settings: "Settings") -> list[Finding]:
+    from heliograph.composition import certificates
+    from heliograph.composition.watching import Unusable
+    from heliograph.http.tls import CertificateProblem
+
+    advice = "Renew it, write certificate and key to the same files; the gateway reads them by itself"
+    try:
+        files = certificates.files_of(settings)
+        if files is None:
+            return []
+        loaded = files.load()
+    except (Unusable, CertificateProblem) as problem:
+        return [Finding("certificate", "fail", str(problem), advice)]
+    left = loaded.validity.end - time.time()
+    if left < certificates.SOON_S:
+        return [Finding("certificate", "fail" if left <= 0 else "note", certificates.ends_in(left), advice)]
+    return [Finding("certificate", "ok", f"it is valid until {certificates.until(loaded)}")]
 
 
 def _listener(invocation: Invocation, settings: "Settings") -> Finding:

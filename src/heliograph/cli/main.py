@@ -32,6 +32,7 @@ _MODULES = {
     "top": "top",
     "tail": "tail",
     "log-level": "log_level",
+    "reload": "reload",
     "admin": "admin",
     "simulator": "simulator",
     "settings": "settings",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from heliograph import admin_api, console
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
+from heliograph.admin_api.certificate import CertificateDoor
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
@@ -37,6 +38,7 @@ from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.composition.dev import NAMES
 from heliograph.config import Settings
 from heliograph.domain.receipt import Delivery
+from heliograph.http.asgi import Asgi
 from heliograph.http.on_demand import OnDemand
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.recent_activity import RecentActivity
@@ -128,7 +130,10 @@ class AdminApps:
     def start(self, api: "Api") -> None:
         """Mounts /admin/v1 and /console."""
         self._pulse.start()
-        api.mount(admin_api.PATH, OnDemand(self._make_api))
+        admin: Asgi = OnDemand(self._make_api)
+        if self._parts.settings.admin.client_ca_file:
+            admin = CertificateDoor(admin)
+        api.mount(admin_api.PATH, admin)
         api.mount(console.PATH, OnDemand(self._make_console))
         api.home = f"{console.PATH}/"
 

@@ -93,6 +93,7 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, gateway.reload)
     await gateway.start()
     try:
         gc.collect()
@@ -112,11 +113,13 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
 
 def _announce(gateway: "Gateway", *, dev: bool, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(msgspec.json.encode({"url": gateway.url, "pid": os.getpid()}).decode() + "\n")
+        told = {"url": gateway.url, **({"tls_url": gateway.tls_url} if gateway.tls_url else {}), "pid": os.getpid()}
+        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
     elif dev:
         sys.stdout.write(development.banner(gateway.url))
     else:
-        sys.stdout.write(f"Heliograph is ready at {gateway.url}\n")
+        also = f" and {gateway.tls_url}" if gateway.tls_url else ""
+        sys.stdout.write(f"Heliograph is ready at {gateway.url}{also}\n")
     sys.stdout.flush()
 
 
@@ -131,11 +134,24 @@ class Gateway:
         self._simulated: SimulatedOperator | None = None
         self._node = secrets.randbits(48)
         self._listening: Listening | None = None
+        self._reloading: set[asyncio.Task[str]] = set()
 
     @property
     def url(self) -> str:
         """The address of the API; empty before it listens."""
         return "" if self._listening is None else self._listening.url
+
+    @property
+    def tls_url(self) -> str:
+        """The address of the API by HTTPS; empty where there is none."""
+        return "" if self._listening is None else self._listening.tls_url
+
+    def reload(self) -> None:
+        """Begins to read anew what may change while the gateway runs. What comes of it is logged."""
+        if self._listening is not None:
+            task = asyncio.get_running_loop().create_task(self._listening.reload())
+            self._reloading.add(task)
+            task.add_done_callback(self._reloading.discard)
 
     async def start(self) -> None:
         """Returns when requests are served."""
@@ -150,7 +166,7 @@ class Gateway:
         self._secrets = make_secrets(settings)
         self._verifier = PasswordVerifier(self._secrets)
         self._keep_from_others()
-        self._listening = listening = Listening(settings)
+        self._listening = listening = Listening(settings, self._journal)
         self._store = store = await open_store(settings)
         for hazard in await store.upkeep.hazards():
             self._journal.say("error", "store.hazard", problem=hazard)
@@ -173,7 +189,7 @@ class Gateway:
             self._admin.start(api)
         if self._dev:
             api.mount(development.BOARD_PATH, development.ReceiptBoard())
-        await self._watching.start(self.engine, store, api, listening.local_answers())
+        await self._watching.start(self.engine, store, api, listening.local_answers(), listening.tls)
         self._refusal_writer = RefusalWriter(
             self._watching.refusals, store.refused_requests, self._clock, self._journal
         )

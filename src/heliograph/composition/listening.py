@@ -1,26 +1,32 @@
-"""The part of the composition root that listens: HTTP and health, each on its address."""
+"""The part of the composition root that listens: HTTP, HTTPS and health, each on its address."""
 
 import errno
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
+from heliograph.app.ports import Journal
 from heliograph.composition.watching import LocalAnswers, Watching
 from heliograph.config import Settings, parse_address
 from heliograph.http.clients import Clients, Shares
+from heliograph.http.handshakes import most_handshakes
 from heliograph.http.server import Server
+from heliograph.http.tls import Tls
 
 if TYPE_CHECKING:
     from heliograph.api.app import Api
+    from heliograph.composition.certificates import RenewableCertificate
 
 
 class Listening:
-    """The servers of a gateway."""
+    """The servers of a gateway. What one client may have holds over HTTP and HTTPS together."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, journal: Journal) -> None:
+        """Loads the certificate. Raises Unusable."""
         self._settings = settings
-        self._server: Server | None = None
+        self._servers: list[Server] = []
         self._health: Server | None = None
-        self.url = ""
+        self.url = self.tls_url = ""
+        self.certificate = _certificate(settings, journal)
 
     async def open(self, api: "Api", watching: Watching) -> None:
         """Starts to serve. Raises OSError; its `filename` is the address where that is in use."""
@@ -28,8 +34,9 @@ class Listening:
         from heliograph.api.serve import serve, serve_health
 
         http = self._settings.http
+        wanted = http.connections + (0 if self.certificate is None else most_handshakes(http.connections))
         shares = Shares(
-            most_connections(http.connections),
+            most_connections(wanted) * http.connections // wanted,
             http.connections_per_address,
             http.unfinished_per_address,
             http.refused_work_per_address / 1_000,
@@ -39,36 +46,67 @@ class Listening:
         clients = Clients(shares, api.note_turned_away)
         if http.health_listen:
             self._health = await _at(http.health_listen, serve_health(api, *parse_address(http.health_listen)))
-        host, port = parse_address(http.listen)
-        self._server = await _at(
-            http.listen,
-            serve(
-                api,
-                host,
-                port,
-                trusted_proxies=http.trusted_proxies,
-                around=watching.around,
-                choose=watching.choose,
-                clients=clients,
-            ),
-        )
-        shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{self._server.port}"
+        secure = [] if self.tls is None else [(http.tls_listen, self.tls)]
+        for listen, tls in ((http.listen, None), *secure):
+            host, port = parse_address(listen)
+            server = await _at(
+                listen,
+                serve(
+                    api,
+                    host,
+                    port,
+                    trusted_proxies=http.trusted_proxies,
+                    around=watching.around,
+                    choose=watching.choose,
+                    tls=tls,
+                    clients=clients,
+                ),
+            )
+            self._servers.append(server)
+            shown = f"[{host}]" if ":" in host else host
+            if tls is None:
+                self.url = f"http://{shown}:{server.port}"
+            else:
+                self.tls_url = f"https://{shown}:{server.port}"
+
+    @property
+    def tls(self) -> Tls | None:
+        return None if self.certificate is None else self.certificate.tls
 
     def local_answers(self) -> LocalAnswers:
-        """Returns what commands on the same machine may ask about the address."""
+        """Returns what commands on the same machine may ask about the addresses and the certificate."""
 
         async def address() -> dict[str, Any]:
             return {"url": self.url}
 
-        return {"address": address}
+        async def reload() -> dict[str, Any]:
+            kept = await self.reload()
+            return {"kept": kept, "until": None if self.certificate is None else self.certificate.until}
+
+        return {"address": address, "reload": reload}
+
+    async def reload(self) -> str:
+        """Reads anew what may change while the gateway runs. Returns the problem, or nothing."""
+        return "" if self.certificate is None else await self.certificate.renew()
 
     async def stop(self, grace: float) -> None:
         """Accepts nothing more, and lets requests end for up to `grace` seconds."""
-        if self._server is not None:
-            await self._server.stop(grace)
+        for server in self._servers:
+            await server.stop(grace)
+            grace = 0.0  # connections are those of all
         if self._health is not None:
             await self._health.stop(0)
+        if self.certificate is not None:
+            await self.certificate.stop()
+
+
+def _certificate(settings: Settings, journal: Journal) -> "RenewableCertificate | None":
+    if not (settings.http.tls_listen or settings.admin.client_ca_file):
+        return None
+    from heliograph.composition.certificates import RenewableCertificate, files_of  # for those who serve HTTPS
+
+    files = files_of(settings)
+    return None if files is None else RenewableCertificate(files, settings.http.hsts_days, journal)
 
 
 async def _at(address: str, starting: Awaitable[Server]) -> Server:

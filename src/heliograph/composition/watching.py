@@ -13,6 +13,7 @@ from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.ports import Clock, Intake, Store, Watcher, WebhookSender
 from heliograph.config import Settings
 from heliograph.http.asgi import Asgi, Headers
+from heliograph.http.tls import Tls
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.series_writer import SeriesWriter
 
@@ -74,8 +75,8 @@ class Watching:
         """Choice by headers of the requests that go through `around`; None without traces."""
         return None if self._traces is None else self._traces.choice
 
-    async def start(self, engine: Engine, store: Store, api: "Api", local: LocalAnswers) -> None:
-        """Mounts /metrics; opens the control socket, which gives the `local` answers, too."""
+    async def start(self, engine: Engine, store: Store, api: "Api", local: LocalAnswers, tls: Tls | None) -> None:
+        """Mounts /metrics, which tells of `tls`; opens the control socket, which gives the `local` answers, too."""
         from heliograph.adapters.control import ControlServer, EventStreams, LogLevelControl
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
@@ -88,6 +89,7 @@ class Watching:
             self._settings.data,
             self.refusals,
             api.turned_away.counts,
+            tls,
             self.retained,
         )
         self._series_writer = SeriesWriter(self.series, self.refusals, store.series, engine.node)

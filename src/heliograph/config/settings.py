@@ -42,6 +42,26 @@ class Http:
         least=1024,
         most=2**26,
     )
+    tls_listen: str = _setting(
+        "",
+        "A second address of the API, by HTTPS, as HOST:PORT; it needs cert_file. Empty is none. Connections to both "
+        "count together.",
+        check=optional_address_problem,
+    )
+    cert_file: str = _setting(
+        "",
+        "The certificate of tls_listen and its chain, in PEM. It is read anew when it changes, on SIGHUP, and by "
+        "`heliograph reload`; a bad one leaves the one in use.",
+    )
+    key_file: str = _setting("", "The certificate's key, in PEM and not encrypted. Empty is in cert_file, too.")
+    hsts_days: int = _setting(
+        365,
+        "For how long browsers that came by HTTPS are told to come by it alone (Strict-Transport-Security). 0 does not "
+        "tell them.",
+        unit="days",
+        least=0,
+        most=3660,
+    )
     health_listen: str = _setting(
         "",
         "A second address for /health and /metrics, as HOST:PORT, with connections of its own: whoever takes all of "
@@ -371,6 +391,17 @@ class ConsoleSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AdminSettings:
+    """The admin API at /admin/v1."""
+
+    client_ca_file: str = _setting(
+        "",
+        "Certificates of authorities, in PEM. Then the admin API answers only who shows a certificate that one of them "
+        "signed, on http.tls_listen; a token is needed all the same. Empty asks for none.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class ReportSettings:
     """The series that reports and charts are made of: counts by account, connector and country."""
 
@@ -397,6 +428,7 @@ class Settings:
     node: Node = Node()
     passwords: PasswordSettings = PasswordSettings()
     console: ConsoleSettings = ConsoleSettings()
+    admin: AdminSettings = AdminSettings()
     audit: AuditSettings = field(default_factory=AuditSettings)
     encryption: EncryptionSettings = field(default_factory=EncryptionSettings)
     reports: ReportSettings = ReportSettings()

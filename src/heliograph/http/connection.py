@@ -82,7 +82,11 @@ class Connection(Seat):
             self.hold_back()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        self.state.clients.leave(self)
+        state = self.state
+        if state.is_secure and self.latest is None:
+            # a handshake of which no request came is work for nothing, as one that failed
+            self.charge(self.headers, limits.WORK_OF_HANDSHAKE_S)
+        state.clients.leave(self)
         if self._under_way is not None:
             self._under_way.disconnect()
         self.waiting.clear()
@@ -123,7 +127,7 @@ class Connection(Seat):
         if self.phase in (BODY, LEAVING) or latest is None or latest.complete:
             return False  # the transport closes
         latest.keep_alive = False
-        return True
+        return not self.state.is_secure  # TLS ends for both sides at once
 
     def pause_writing(self) -> None:
         """Reads nothing more of a client that does not take answers: requests would pile up in memory."""
@@ -375,7 +379,8 @@ class Connection(Seat):
         self.waiting.clear()
         if self._under_way is not None:
             self._under_way.disconnect()
-        self.transport.write_eof()
+        if not self.state.is_secure:  # TLS has no half of an end: the client, who knows the answer's length, is to go
+            self.transport.write_eof()
         self.flow.resume_reading()
 
     # --- the short cut

@@ -33,6 +33,15 @@ WORK_OF_OCTET_S = 6e-9
 WORK_OF_UNFINISHED_S = 0.001
 """Seconds of work that a slow request counts as, when it was closed to make room."""
 
+WORK_OF_HANDSHAKE_S = 0.002
+"""Seconds of work that a TLS handshake counts as of which no connection came."""
+
+HANDSHAKE_TIMEOUT_S = 10.0
+"""Seconds that a TLS handshake may take."""
+
+GOODBYE_TIMEOUT_S = 2.0
+"""Seconds that a client has for its part of the end of TLS."""
+
 BURST_S = 1.0
 """Seconds of a client's share of requests and octets that it may use up at once."""
 

@@ -3,10 +3,13 @@
 import asyncio
 import errno
 import socket
-import ssl
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, Final
+
+from heliograph.http import limits
+from heliograph.http.clients import ClientLoad
+from heliograph.http.handshakes import Handshake, Handshakes
 
 BACKLOG: Final = 2_048
 """Connections that wait to be accepted; the operating system may allow fewer."""
@@ -27,6 +30,10 @@ REPORT_S: Final = 60.0
 """Seconds between two reports of it, at least."""
 
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+def _nobody(host: str) -> ClientLoad:
+    return ClientLoad(host, is_proxy=False, is_local=False)
 
 
 async def listen(host: str, port: int) -> list[socket.socket]:
@@ -63,15 +70,18 @@ class Listener:
         listening: Sequence[socket.socket],
         connect: Callable[[], Any],
         note_no_room: Callable[[OSError], None],
-        tls: ssl.SSLContext | None = None,
+        handshakes: Handshakes | None = None,
         is_unwelcome: Callable[[str], bool] | None = None,
+        load_of: Callable[[str], ClientLoad] = _nobody,
     ) -> None:
         """`connect` makes the protocol of one accepted connection; `note_no_room` hears, once a minute at most, that
-        the system lets no more be accepted. `is_unwelcome` says by its host whether a connection is closed at once."""
+        the system lets no more be accepted. With `handshakes` connections are those of TLS, and count as the client's
+        that `load_of` says. `is_unwelcome` says by its host whether a connection is closed at once."""
         self._loop = asyncio.get_running_loop()
         self._connect = connect
         self._note_no_room = note_no_room
-        self._tls = tls
+        self._handshakes = handshakes
+        self._load_of = load_of
         self._is_unwelcome = is_unwelcome
         self._listening = list(listening)
         self._entering: set[asyncio.Task[None]] = set()
@@ -88,7 +98,8 @@ class Listener:
         return port
 
     async def close(self) -> None:
-        """Accepts nothing more; waits until the connections that were just accepted have their protocol."""
+        """Accepts nothing more, and ends handshakes; waits until the connections that were just accepted have their
+        protocol."""
         if self._pause is None:
             self._look_away()
         else:
@@ -96,6 +107,8 @@ class Listener:
         for each in self._listening:
             each.close()
         self._listening = []
+        if self._handshakes is not None:
+            self._handshakes.cut_all()
         if self._entering:
             await asyncio.wait(self._entering)
 
@@ -123,7 +136,13 @@ class Listener:
             if self._is_unwelcome is not None and self._is_unwelcome(address[0]):
                 connected.close()
                 continue
-            task = self._loop.create_task(self._hand_over(connected))
+            handshake = None
+            if self._handshakes is not None:
+                handshake = self._handshakes.begin(connected, self._load_of(address[0]), self._loop.time())
+                if handshake is None:
+                    connected.close()
+                    continue
+            task = self._loop.create_task(self._hand_over(connected, handshake))
             self._entering.add(task)
             task.add_done_callback(self._entering.discard)
             accepted += 1
@@ -141,10 +160,27 @@ class Listener:
         self._look_away()
         self._pause = loop.call_later(PAUSE_S, self._watch)
 
-    async def _hand_over(self, connected: socket.socket) -> None:
+    async def _hand_over(self, connected: socket.socket, handshake: Handshake | None) -> None:
         connected.setblocking(False)
+        if handshake is None or self._handshakes is None:
+            with suppress(OSError):  # the client has gone
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                await self._loop.connect_accepted_socket(self._connect, connected)
+                return
+            connected.close()
+            return
+        problem: BaseException | None = None
         try:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await self._loop.connect_accepted_socket(self._connect, connected, ssl=self._tls)
-        except OSError:
+            await self._loop.connect_accepted_socket(
+                self._connect,
+                connected,
+                ssl=self._handshakes.tls.context,
+                ssl_handshake_timeout=limits.HANDSHAKE_TIMEOUT_S,
+                ssl_shutdown_timeout=limits.GOODBYE_TIMEOUT_S,
+            )
+        except OSError as error:
+            problem = error
             connected.close()  # the client has gone, or does not speak TLS
+        finally:
+            self._handshakes.end(handshake, problem, self._loop.time())

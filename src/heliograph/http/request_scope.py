@@ -62,6 +62,19 @@ class Endpoints:
         host = proxies.client(self.peer(), forwarded)[0]
         return network(host), proxies.trust(host)
 
+    def certificate_name(self) -> str | None:
+        """Returns the subject of the certificate that the client showed and an authority of ours signed; else None."""
+        shown = self._transport.get_extra_info("peercert")
+        if not isinstance(shown, dict) or not shown:
+            return None
+        parts: Any = shown.get("subject", ())
+        return ",".join(f"{name}={value}" for part in parts for name, value in part)
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether the connection itself is one of TLS, whatever a proxy says of the client's."""
+        return self._scheme == "https"
+
     def scheme(self, headers: Headers) -> str:
         """Returns the scheme that the client used: by X-Forwarded-Proto, if a trusted proxy says so."""
         if self._proxies is None or not self._proxies.trust(self.peer()[0]):
@@ -81,7 +94,7 @@ def request_scope(ends: Endpoints, method: str, version: str, target: bytes, hea
     if "%" in path:
         path = unquote(_encoded_slash("%252F", path))  # which is no slash (RFC 3986, 2.2)
     client = ends.client(_forwarded_for(headers))
-    return {
+    scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": version,
@@ -95,6 +108,9 @@ def request_scope(ends: Endpoints, method: str, version: str, target: bytes, hea
         "client": client if client[0] else None,
         "server": ends.local(),
     }
+    if ends.is_secure:
+        scope["extensions"] = {"tls": {"client_cert_name": ends.certificate_name()}}
+    return scope
 
 
 def _address(told: object) -> Address:

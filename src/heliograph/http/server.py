@@ -1,18 +1,19 @@
 """The HTTP server: an ASGI application behind sockets that listen, until it stops."""
 
 import asyncio
-import ssl
 from collections.abc import Sequence
 from functools import partial
 
 from heliograph.http.asgi import Asgi
 from heliograph.http.clients import Clients, Shares
 from heliograph.http.connection import Connection
+from heliograph.http.handshakes import Handshakes
 from heliograph.http.listener import Listener, listen
 from heliograph.http.proxies import Proxies
 from heliograph.http.reply import Replies
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import ShortCut
+from heliograph.http.tls import Tls
 
 WHOLE = Shares()
 """Shares of a server that one client may have all of."""
@@ -80,7 +81,7 @@ async def serve(
     shares: Shares = WHOLE,
     trusted_proxies: Sequence[str] = (),
     short_cut: ShortCut | None = None,
-    tls: ssl.SSLContext | None = None,
+    tls: Tls | None = None,
     clients: Clients | None = None,
 ) -> Server:
     """Starts to serve on the running loop; port 0 takes a free one, and the host `::` all addresses, those of IPv4 too.
@@ -88,18 +89,19 @@ async def serve(
 
     `shares` says how much of the server there is for all clients and for one. Of requests that come from
     `trusted_proxies` (addresses or networks) the client's address is the one that X-Forwarded-For tells. A `short_cut`
-    answers some requests without the application. Servers of the same `clients` share what
+    answers some requests without the application. With `tls` it speaks HTTPS. Servers of the same `clients` share what
     there is for all and for one.
     """
     proxies = Proxies(trusted_proxies) if trusted_proxies else None
     clients = clients or Clients(shares, replies.note_turned_away)
-    scheme = "http" if tls is None else "https"
-    state = ServerState(application, replies, clients, proxies, scheme, short_cut)
+    scheme, head = ("http", b"") if tls is None else ("https", tls.hsts)
+    state = ServerState(application, replies, clients, proxies, scheme, short_cut, extra_head=head)
     listener = Listener(
         await listen(host, port),
         partial(Connection, state),
         replies.note_no_room,
-        tls,
+        None if tls is None else Handshakes(tls, clients),
         state.is_unwelcome,
+        state.load_of_host,
     )
     return Server(listener, state, short_cut)

@@ -34,7 +34,7 @@ class ServerState:
     """
 
     __slots__ = (
-        "_openings", "application", "clients", "loop", "now", "proxies", "replies", "scheme",
+        "_openings", "application", "clients", "extra_head", "is_secure", "loop", "now", "proxies", "replies", "scheme",
         "short_cut", "tasks",
     )  # fmt: skip
 
@@ -47,14 +47,17 @@ class ServerState:
         scheme: str = "http",
         short_cut: ShortCut | None = None,
         loop: Loop | None = None,
+        extra_head: bytes = b"",
     ) -> None:
         """`loop` is the running one by default. Without `proxies` no client's X-Forwarded-For is believed; without a
-        `short_cut` all requests go by ASGI."""
+        `short_cut` all requests go by ASGI. `extra_head` are lines of headers that every answer has."""
         self.application = application
         self.replies = replies
         self.clients = clients
         self.proxies = proxies
         self.scheme = scheme
+        self.is_secure = scheme == "https"
+        self.extra_head = extra_head
         self.short_cut = short_cut
         self.loop: Loop = asyncio.get_running_loop() if loop is None else loop
         self.tasks: set[asyncio.Task[None]] = set()
@@ -81,6 +84,12 @@ class ServerState:
         name, is_proxy = ends.client_name(headers)
         return self.clients.load(name, is_proxy=is_proxy, is_local=headers is None and is_loopback(ends.peer()[0]))
 
+    def load_of_host(self, host: str) -> ClientLoad:
+        """Returns what the client has that a host, which has just connected, is counted as."""
+        host = unmapped(host)
+        is_proxy = self.proxies is not None and self.proxies.trust(host)
+        return self.clients.load(network(host), is_proxy=is_proxy, is_local=is_loopback(host))
+
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Begins what the server waits for before it stops."""
         task = self.loop.create_task(work)
@@ -102,13 +111,13 @@ class ServerState:
         return response.octets(reply.body, more=False)
 
     def opening(self, status: int) -> bytes:
-        """Returns the status line and the date header."""
+        """Returns the status line and the headers that all answers have."""
         found = self._openings.get(status)
         if found is None:
             try:
                 phrase = HTTPStatus(status).phrase
             except ValueError:
                 phrase = ""
-            found = f"HTTP/1.1 {status} {phrase}\r\ndate: {formatdate(usegmt=True)}\r\n".encode()
+            found = f"HTTP/1.1 {status} {phrase}\r\ndate: {formatdate(usegmt=True)}\r\n".encode() + self.extra_head
             self._openings[status] = found
         return found

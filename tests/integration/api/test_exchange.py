@@ -2,7 +2,6 @@
 
 import asyncio
 import http.client
-import shutil
 import socket
 import struct
 import subprocess
@@ -18,6 +17,7 @@ from heliograph.http import limits
 from heliograph.http.asgi import Asgi, Receive, Scope, Send
 from heliograph.http.server import Server
 from tests.support.gateway import Gateway, open_gateway
+from tests.support.peers import foreign_program
 from tests.support.timeouts import PATIENCE_S
 
 OK: dict[str, Any] = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
@@ -330,8 +330,10 @@ def test_a_body_that_cannot_be_read_does_not_end_up_in_an_answer(on: On) -> None
     on(echoes, talk)
 
 
+@pytest.mark.peer
 def test_programs_that_people_use(on: On) -> None:
     """Each with a body in pieces and one of a known length, twice on one connection."""
+    curl = foreign_program("curl")
 
     async def echoes(scope: Scope, receive: Receive, send: Send) -> None:
         body, more = b"", True
@@ -356,9 +358,6 @@ def test_programs_that_people_use(on: On) -> None:
             return [session.post("/x", content=body).content for body in (b"abcdef", iter([b"abc", b"def"]))]
 
     def by_curl(port: int) -> list[bytes]:
-        curl = shutil.which("curl")
-        if curl is None:
-            return [b"abcdef", b"abcdef"]
         url, found = f"http://127.0.0.1:{port}/x", []
         for options in ([], ["--http2", "-H", "Transfer-Encoding: chunked", "-H", "Expect: 100-continue"]):
             command = [curl, "--silent", "--noproxy", "*", "--max-time", str(PATIENCE_S), "-d", "abcdef", *options, url]

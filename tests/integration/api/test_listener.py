@@ -19,6 +19,7 @@ from heliograph.http.listener import PAUSE_S
 from heliograph.http.reply import Reply
 from heliograph.http.server import Server
 from heliograph.http.server import serve as serve_http
+from heliograph.http.tls import CertificateFiles, Tls
 from tests.integration.api.test_server import BODY, SEND, eventually
 from tests.support.gateway import Gateway
 from tests.support.timeouts import PATIENCE_S
@@ -228,9 +229,8 @@ async def test_two_servers_of_one_process_have_applications_of_their_own() -> No
 
 
 async def test_a_server_speaks_tls_where_it_is_given_a_context() -> None:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(CERTIFICATES / "receiver.pem")
-    running = await serve_http(echo, Words(), "127.0.0.1", 0, tls=context)
+    tls = Tls(CertificateFiles(CERTIFICATES / "receiver.pem").load())
+    running = await serve_http(echo, Words(), "127.0.0.1", 0, tls=tls)
     trusting = ssl.create_default_context(cafile=CERTIFICATES / "authority.pem")
     trusting.check_hostname = False
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port, ssl=trusting)

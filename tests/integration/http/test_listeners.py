@@ -6,6 +6,7 @@ from pathlib import Path
 
 from heliograph.http.asgi import Asgi, Receive, Scope, Send, respond
 from heliograph.http.server import serve
+from heliograph.http.tls import CertificateFiles, Tls
 from tests.support.timeouts import PATIENCE_S
 from tests.unit.http.test_connection import Words
 
@@ -30,8 +31,7 @@ async def asked(port: int, tls: ssl.SSLContext | None = None) -> bytes:
 
 
 async def test_several_listeners_serve_their_own_applications() -> None:
-    ours = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    ours.load_cert_chain(CERTIFICATES / "smsc.pem")
+    ours = Tls(CertificateFiles(CERTIFICATES / "smsc.pem").load())
     theirs = ssl.create_default_context(cafile=CERTIFICATES / "authority.pem")
     theirs.check_hostname = False
     plain = await serve(says(b"messages"), Words(), "127.0.0.1", 0)
@@ -44,8 +44,7 @@ async def test_several_listeners_serve_their_own_applications() -> None:
 
 
 async def test_a_client_without_tls_gets_nothing_from_a_listener_with_it() -> None:
-    ours = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    ours.load_cert_chain(CERTIFICATES / "smsc.pem")
+    ours = Tls(CertificateFiles(CERTIFICATES / "smsc.pem").load())
     secure = await serve(says(b"health"), Words(), "127.0.0.1", 0, tls=ours)
     assert b"health" not in await asked(secure.port)
     assert secure.connections == 0

@@ -11,7 +11,7 @@ from heliograph.http.phases import LEAVING
 from heliograph.http.proxies import Proxies
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import Channel, DirectRequest, ShortCut
-from tests.unit.http.test_connection import POST, HandLoop, Wire, Words
+from tests.unit.http.test_connection import GET, POST, HandLoop, Wire, Words, echo
 
 HOSTILE, GOOD = "192.0.2.66", "192.0.2.1"
 SHARE = 0.05
@@ -98,6 +98,23 @@ def test_a_client_whose_refused_requests_take_too_long_has_to_wait_and_nobody_el
     assert rig.ask(GOOD) == 400
     rig.wait(2 * COSTLY / SHARE)
     assert rig.ask() == 400
+
+
+def test_a_handshake_of_tls_without_a_request_counts_as_work() -> None:
+    for scheme, owes in (("https", True), ("http", False)):
+        words, loop = Words(), HandLoop()
+        clients = Clients(Shares(refused_work=0.05), words.note_turned_away)
+        state = ServerState(echo, words, clients, scheme=scheme, loop=loop)
+        for octets in (b"", b"", GET, b"", b"GET"):
+            connection = Connection(state)
+            connection.connection_made(Wire())
+            if octets:
+                connection.data_received(octets)
+                loop.turn()
+            connection.connection_lost(None)
+        load = clients.load("192.0.2.7")
+        assert bool(clients.owing) == owes
+        assert load.work_until == pytest.approx(100.0 + 4 * limits.WORK_OF_HANDSHAKE_S / 0.05 if owes else 0.0)
 
 
 def test_what_is_refused_at_once_is_not_counted() -> None:

@@ -24,6 +24,7 @@ from heliograph.domain.money import format_credits
 from heliograph.domain.opt_out import Wish
 from heliograph.domain.retention import SCHEDULED, Stage
 from heliograph.http.clients import REASONS
+from heliograph.http.tls import Tls
 from heliograph.runtime.engine import Engine
 
 REFRESH_S = 15.0
@@ -42,7 +43,8 @@ _REMOVED = "(removed)"
 
 class Collector:
     """`responses` counts HTTP answers by status; `data` is the data directory; `turned_away` counts
-    the connections that the HTTP server refused, or closed to make room, by reason."""
+    the connections that the HTTP server refused, or closed to make room, by reason; `tls` is None where HTTPS is not
+    served."""
 
     def __init__(
         self,
@@ -54,6 +56,7 @@ class Collector:
         data: Path,
         refusals: Refusals,
         turned_away: Mapping[str, int],
+        tls: Tls | None = None,
         retained: RetentionCounters | None = None,
     ) -> None:
         self._counters = counters
@@ -64,6 +67,7 @@ class Collector:
         self._responses = responses
         self._data = data
         self._turned_away = turned_away
+        self._tls = tls
         self._retained = retained or RetentionCounters()
         self._backlog: BacklogCounts | None = None
         self._held: list[HeldTraffic] = []
@@ -134,6 +138,10 @@ class Collector:
             yield Sample("heliograph_http_responses_total", (str(status),), number)
         for why in REASONS:
             yield Sample("heliograph_http_turned_away_total", (why,), self._turned_away.get(why, 0))
+        if self._tls is not None:
+            for outcome, number in self._tls.handshakes.items():
+                yield Sample("heliograph_tls_handshakes_total", (outcome,), number)
+            yield Sample("heliograph_tls_certificate_end_seconds", (), self._tls.loaded.validity.end)
         yield Sample("heliograph_accept_seconds", (), counters.accept_ms)
         yield Sample("heliograph_charged_credits_total", (), format_credits(counters.charged))
         yield Sample("heliograph_refunded_credits_total", (), format_credits(counters.refunded))

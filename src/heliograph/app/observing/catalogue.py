@@ -114,6 +114,17 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "to come), idle (closed to make room: it had no request) or share (its address has used up its share).",
                 "reason",
             ),
+            _counter(
+                "heliograph_tls_handshakes_total",
+                "TLS handshakes, where http.tls_listen is set. outcome is done, failed (no TLS, or not as it is spoken "
+                "here, or a certificate that is not trusted), late (too slow, left, or ended to make room) or refused "
+                "(closed before: its address has too many, or has used up its share).",
+                "outcome",
+            ),
+            _gauge(
+                "heliograph_tls_certificate_end_seconds",
+                "When the certificate in use ends, in seconds since 1970.",
+            ),
             _ms(
                 "heliograph_accept_seconds",
                 "From a request's being read to its answer: the wait for the commit and the commit.",

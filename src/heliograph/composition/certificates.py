@@ -1,0 +1,111 @@
+"""The certificate of the gateway: loaded at the start, and read anew when its files change or somebody says so."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Final
+
+from heliograph.app.ports import Journal
+from heliograph.composition.watching import Unusable
+from heliograph.config import Settings
+from heliograph.domain.display import counted
+from heliograph.http.tls import CertificateFiles, CertificateProblem, LoadedCertificate, Tls
+
+LOOK_S: Final = 5.0
+"""Seconds between two looks at the files."""
+
+SOON_S: Final = 14 * 86_400
+"""Seconds before a certificate's end from which on that is worth a warning."""
+
+DAY_S: Final = 86_400
+
+
+class RenewableCertificate:
+    """The certificate in use, and the task that looks for a newer one."""
+
+    def __init__(self, files: CertificateFiles, hsts_days: int, journal: Journal) -> None:
+        """Loads the files. Raises Unusable."""
+        self._files = files
+        self._journal = journal
+        self._changing = asyncio.Lock()
+        self._stamp = files.stamp()
+        self._problem = ""
+        try:
+            loaded = files.load()
+        except CertificateProblem as problem:
+            raise Unusable(f"TLS cannot be served: {problem}") from None
+        self.tls = Tls(loaded, hsts_days)
+        self._warn(loaded)
+        self._task = asyncio.create_task(self._watch(), name="certificate")
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    @property
+    def until(self) -> str:
+        """The end of the certificate in use, for people."""
+        return until(self.tls.loaded)
+
+    async def renew(self) -> str:
+        """Reads the files and uses what is there, for handshakes from now on. Returns the problem for which those in
+        use stay instead; else nothing. Both are logged."""
+        async with self._changing:
+            self._stamp = await asyncio.to_thread(self._files.stamp)
+            try:
+                loaded = await asyncio.to_thread(self._load)
+            except CertificateProblem as problem:
+                text = str(problem)
+                if text != self._problem:
+                    self._journal.say("error", "tls.not_renewed", problem=f"{text}; the one in use stays")
+                self._problem = text
+                return text
+            self._problem = ""
+            self.tls.loaded = loaded
+            self._journal.say("info", "tls.renewed", until=until(loaded))
+            self._warn(loaded)
+            return ""
+
+    def _load(self) -> LoadedCertificate:
+        loaded = self._files.load()
+        if loaded.validity.end <= time.time():
+            raise CertificateProblem(f"{self._files.certificate} has ended: it was valid until {until(loaded)}")
+        return loaded
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            if await asyncio.to_thread(self._files.stamp) != self._stamp:
+                await self.renew()
+
+    def _warn(self, loaded: LoadedCertificate) -> None:
+        left = loaded.validity.end - time.time()
+        if left < SOON_S:
+            self._journal.say("warning", "tls.ends_soon", until=until(loaded), problem=ends_in(left))
+
+
+def files_of(settings: Settings) -> CertificateFiles | None:
+    """Returns the files that the settings name; None where HTTPS is not served. Raises Unusable where they contradict
+    each other."""
+    http, authority = settings.http, settings.admin.client_ca_file
+    if not http.tls_listen:
+        if authority:
+            raise Unusable("admin.client_ca_file is set and http.tls_listen is not: nobody could reach the admin API")
+        return None
+    if not http.cert_file:
+        raise Unusable("http.tls_listen is set and http.cert_file is not: there is no certificate to show")
+    return CertificateFiles(
+        Path(http.cert_file), Path(http.key_file) if http.key_file else None, Path(authority) if authority else None
+    )
+
+
+def until(loaded: LoadedCertificate) -> str:
+    """Returns the certificate's end, for people."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(loaded.validity.end))
+
+
+def ends_in(seconds: float) -> str:
+    """Says how long a certificate is valid yet."""
+    if seconds <= 0:
+        return "the certificate has ended; clients refuse it"
+    return f"the certificate ends in {counted(int(seconds // DAY_S), 'day')}; renew it"

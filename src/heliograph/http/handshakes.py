@@ -1,0 +1,128 @@
+"""TLS handshakes under way. They are no connections of the server yet, and are bounded by themselves.
+
+One client, as `clients` has it, may have so many, and all clients so many. What is beyond makes room: the slowest one,
+of the client or of all, if it is older than a second; where all are fresh, the slowest of the client that has the most,
+if that has more than the newcomer. A client that has used up its share of work is not shaken hands with: that costs
+more than to refuse a request.
+"""
+
+import contextlib
+import socket
+from typing import Final
+
+from heliograph.http import limits
+from heliograph.http.clients import OVER, TOO_MANY, UNFINISHED, ClientLoad, Clients
+from heliograph.http.tls import DONE, FAILED, LATE, REFUSED, Tls
+
+LEAST_OF_ALL: Final = 64
+"""Handshakes that may be under way, at least, however few connections there may be."""
+
+SHARE_OF_CONNECTIONS: Final = 8
+"""There may be one handshake for so many connections."""
+
+
+class Handshake:
+    """One handshake under way, which `load`'s client began at the loop's time `begun`."""
+
+    __slots__ = ("_connected", "begun", "is_cut", "load")
+
+    def __init__(self, connected: socket.socket, load: ClientLoad, begun: float) -> None:
+        self._connected = connected
+        self.load = load
+        self.begun = begun
+        self.is_cut = False
+
+    def cut(self) -> None:
+        """Ends it: the event loop, which has the socket, finds its end."""
+        self.is_cut = True
+        with contextlib.suppress(OSError):
+            self._connected.shutdown(socket.SHUT_RDWR)
+
+
+class Handshakes:
+    """The handshakes of one listener."""
+
+    def __init__(self, tls: Tls, clients: Clients) -> None:
+        self.tls = tls
+        self._clients = clients
+        shares = clients.shares
+        self._most = most_handshakes(shares.connections)
+        self._most_of_one = shares.unfinished_of_one
+        self._under_way: dict[Handshake, None] = {}
+        """Slowest first."""
+        self._by_client: dict[str, dict[Handshake, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    def begin(self, connected: socket.socket, load: ClientLoad, now: float) -> Handshake | None:
+        """Returns the handshake of a client that has just connected; None where there is none to be, which is
+        counted."""
+        own = self._by_client.get(load.name, {})
+        reason = ""
+        if load.wait(now) > 0.0 and not load.is_proxy:
+            reason = OVER
+        elif self._most_of_one and len(own) >= self._most_of_one and not load.is_proxy:
+            reason = "" if self._cut_slowest(own, now) else TOO_MANY
+        elif len(self._under_way) >= self._most and not self._make_room(own, now):
+            reason = TOO_MANY
+        if reason:
+            self.tls.handshakes[REFUSED] += 1
+            self._clients.note(reason, load.name)
+            return None
+        begun = Handshake(connected, load, now)
+        self._under_way[begun] = None
+        self._by_client.setdefault(load.name, {})[begun] = None
+        return begun
+
+    def end(self, handshake: Handshake, problem: BaseException | None, now: float) -> None:
+        """Notes what came of a handshake: `problem` is None where the client is connected. The work of another one is
+        charged to its client."""
+        self._forget(handshake)
+        if problem is None:
+            self.tls.handshakes[DONE] += 1
+            return
+        late = handshake.is_cut or isinstance(problem, ConnectionError)
+        self.tls.handshakes[LATE if late else FAILED] += 1
+        self._clients.charge(handshake.load, limits.WORK_OF_HANDSHAKE_S, now)
+
+    def cut_all(self) -> None:
+        """Ends every handshake: the server stops."""
+        for handshake in list(self._under_way):
+            self._forget(handshake)
+            handshake.cut()
+
+    def _make_room(self, own: dict[Handshake, None], now: float) -> bool:
+        if self._cut_slowest(self._under_way, now):
+            return True
+        busiest = max(self._by_client.values(), key=len)
+        if len(busiest) <= len(own) + 1:
+            return False
+        self._cut(next(iter(busiest)))
+        return True
+
+    def _cut_slowest(self, among: dict[Handshake, None], now: float) -> bool:
+        slowest = next(iter(among))
+        if now - slowest.begun <= limits.UNFINISHED_SPARE_S:
+            return False
+        self._cut(slowest)
+        return True
+
+    def _cut(self, handshake: Handshake) -> None:
+        self._clients.note(UNFINISHED, handshake.load.name)
+        self._forget(handshake)
+        handshake.cut()
+
+    def _forget(self, handshake: Handshake) -> None:
+        self._under_way.pop(handshake, None)
+        name = handshake.load.name
+        own = self._by_client.get(name)
+        if own is not None:
+            own.pop(handshake, None)
+            if not own:
+                del self._by_client[name]
+
+
+def most_handshakes(connections: int) -> int:
+    """Returns how many handshakes may be under way beside so many connections."""
+    return max(LEAST_OF_ALL, connections // SHARE_OF_CONNECTIONS)

@@ -1,0 +1,185 @@
+"""TLS of a listener: the certificate in use, until when it is valid, and who must show one.
+
+Files are read anew without a restart: what `CertificateFiles.load` gives replaces what is in use, for handshakes from
+then on; connections keep what they began with.
+"""
+
+import ssl
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""Ciphers of TLS 1.2: authenticated, with forward secrecy. Those of TLS 1.3 are the library's."""
+
+PROTOCOLS: Final = ("http/1.1",)
+
+_DAY_S: Final = 86_400
+_END: Final = "-----END CERTIFICATE-----"
+_SEQUENCE: Final = 0x30
+_VERSION: Final = 0xA0
+_UTC_TIME: Final = 0x17
+_GENERALIZED_TIME: Final = 0x18
+_FIELDS_BEFORE_VALIDITY: Final = 3
+"""Serial number, algorithm and issuer."""
+
+
+class CertificateProblem(ValueError):
+    """Certificate, key or authority cannot be used. The text is a sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """Beginning and end of a certificate, in seconds since 1970."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCertificate:
+    """A certificate for handshakes, made of the files as they were."""
+
+    context: ssl.SSLContext
+    validity: Validity
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """The files of a certificate with its chain and of its key, in PEM; `client_ca` is that of the authority whose
+    certificates clients may show, or None."""
+
+    certificate: Path
+    key: Path | None = None
+    """None where the key is in the certificate's file."""
+    client_ca: Path | None = None
+
+    def stamp(self) -> tuple[tuple[int, int, int], ...]:
+        """Returns what differs once a file was replaced or written to; a file that is not there is zeros. Blocks."""
+        found = []
+        for path in (self.certificate, self.key, self.client_ca):
+            try:
+                state = None if path is None else path.stat()
+            except OSError:
+                state = None
+            found.append((0, 0, 0) if state is None else (state.st_ino, state.st_size, state.st_mtime_ns))
+        return tuple(found)
+
+    def load(self) -> LoadedCertificate:
+        """Reads the files. Blocks. Raises CertificateProblem where they cannot be used together."""
+        validity = _validity(self.certificate)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
+        context.set_ciphers(CIPHERS)
+        context.set_alpn_protocols(PROTOCOLS)
+        key = self.key or self.certificate
+        try:
+            context.load_cert_chain(self.certificate, key, password=_no_password)
+        except OSError as problem:
+            raise CertificateProblem(
+                f"{key} is no key of the certificate in {self.certificate}: {_why(problem)}"
+            ) from None
+        if self.client_ca is not None:
+            try:
+                context.load_verify_locations(self.client_ca)
+            except OSError as problem:
+                raise CertificateProblem(
+                    f"{self.client_ca} has no certificate of an authority: {_why(problem)}"
+                ) from None
+            context.verify_mode = ssl.CERT_OPTIONAL
+        return LoadedCertificate(context, validity)
+
+
+class Tls:
+    """The certificate that the handshakes of a listener take, which may be replaced, and counts of them."""
+
+    def __init__(self, loaded: LoadedCertificate, hsts_days: int = 0) -> None:
+        """With `hsts_days` browsers are told to come by HTTPS alone for so long."""
+        self.loaded = loaded
+        self.hsts = f"strict-transport-security: max-age={hsts_days * _DAY_S}\r\n".encode() if hsts_days else b""
+        self.handshakes = dict.fromkeys(OUTCOMES, 0)
+        """Handshakes so far, by what came of them."""
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        return self.loaded.context
+
+
+DONE: Final = "done"
+FAILED: Final = "failed"
+"""The client does not speak TLS, or not as it is spoken here, or showed a certificate that is not trusted."""
+LATE: Final = "late"
+"""The handshake took too long, or was ended to make room, or the client left it."""
+REFUSED: Final = "refused"
+"""The connection was closed before its handshake: its address has too many of them, or has used up its share."""
+
+OUTCOMES: Final = (DONE, FAILED, LATE, REFUSED)
+
+
+def _no_password() -> str:
+    raise CertificateProblem("the key is encrypted; a gateway starts without anybody to ask, so decrypt it first")
+
+
+def _why(problem: OSError) -> str:
+    if isinstance(problem, ssl.SSLError):
+        return (problem.reason or "it is no PEM").replace("_", " ").lower()
+    return problem.strerror or str(problem)
+
+
+def _validity(path: Path) -> Validity:
+    """Returns when the first certificate of the file is valid. Raises CertificateProblem."""
+    try:
+        text = path.read_text(encoding="ascii", errors="replace")
+    except OSError as problem:
+        raise CertificateProblem(f"the certificate {path} cannot be read: {problem.strerror}") from None
+    begin, end = text.find("-----BEGIN CERTIFICATE-----"), text.find(_END)
+    if begin < 0 or end < begin:
+        raise CertificateProblem(f"{path} has no certificate in PEM")
+    try:
+        return validity_of(ssl.PEM_cert_to_DER_cert(text[begin : end + len(_END)]))
+    except ValueError:
+        raise CertificateProblem(f"{path} has no certificate in PEM") from None
+
+
+def validity_of(der: bytes) -> Validity:
+    """Returns when a certificate in DER is valid (RFC 5280, 4.1). Raises ValueError where it is none."""
+    _, certificate, _ = _element(der)
+    _, rest, _ = _element(certificate)
+    tag, _, after = _element(rest)
+    if tag == _VERSION:
+        rest = after
+    for _ in range(_FIELDS_BEFORE_VALIDITY):
+        _, _, rest = _element(rest)
+    tag, validity, _ = _element(rest)
+    if tag != _SEQUENCE:
+        raise ValueError("there is no validity where a certificate has it")
+    tag, begin, rest = _element(validity)
+    end_tag, end, _ = _element(rest)
+    return Validity(_seconds(tag, begin), _seconds(end_tag, end))
+
+
+def _element(octets: bytes) -> tuple[int, bytes, bytes]:
+    """Returns tag and content of the first element, and what follows it. Raises ValueError."""
+    if len(octets) < 2:
+        raise ValueError("an element is cut short")
+    length, start = octets[1], 2
+    if length & 0x80:
+        start = 2 + (length & 0x7F)
+        length = int.from_bytes(octets[2:start])
+    if len(octets) < start + length:
+        raise ValueError("an element is cut short")
+    return octets[0], octets[start : start + length], octets[start + length :]
+
+
+def _seconds(tag: int, text: bytes) -> int:
+    """Returns a time of a certificate, which is in UTC. Raises ValueError."""
+    if tag == _UTC_TIME:
+        century = b"20" if text[:1] < b"5" else b"19"
+    elif tag == _GENERALIZED_TIME:
+        century = b""
+    else:
+        raise ValueError("a certificate's time is of another kind")
+    moment = datetime.strptime((century + text).decode("ascii"), "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+    return int(moment.timestamp())
