@@ -21,7 +21,7 @@ PAGES = (
     "/suppressions?account=closed", "/recipients", "/inbound", "/inbound?account=-", "/numbers", "/templates",
     "/senders", "/guard",
     "/conversation?account=demo&phone=447700909024", "/conversation?account=demo&phone=447700900123", "/refusals",
-    "/refusals?account=demo&hours=168",
+    "/reports", "/refusals?account=demo&hours=168", "/reports?range=1y&compare=yes&account=demo",
 )  # fmt: skip
 
 SIZES = {"desktop": DESKTOP, "phone": PHONE}

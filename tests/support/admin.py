@@ -18,6 +18,7 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
+from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
@@ -290,6 +291,7 @@ async def open_house() -> AdminHouse:
         guard=ManageGuard(store, clock),
         conversations=Conversations(store),
         refusals=ViewRefusals(store, clock),
+        reports=ViewReports(store, clock),
         views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),
         audit_proof=AuditProof(store, clock),
         journal=gateway.journal,

@@ -18,6 +18,8 @@ from heliograph.admin_api import (
     recipients,
     refusal_shapes,
     refusals,
+    report_shapes,
+    reports,
     sender_shapes,
     senders,
     shapes,
@@ -31,6 +33,7 @@ from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.request import AdminRequest
 from heliograph.app.admin.fields import OPENING, own_scopes
 from heliograph.app.admin.refusals import MOST_HOURS
+from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry, Reason
@@ -168,6 +171,15 @@ _LAST: tuple[AdminOperation, ...] = (
          QueryParameter("reason", "Only for this reason.", {"type": "string", "enum": [each.value for each in Reason]}),
          QueryParameter("hours", "How far back.", _whole(MOST_HOURS)),
          QueryParameter("limit", "Requests at most.", _whole(refusals.PAGE))), (INVALID, NOT_FOUND)),
+    AdminOperation("GET", "/reports", Scope.READ_REPORTS, "What was sent, delivered and spent, and how long it took",
+        reports.get_report, report_shapes.ReportShape, None,
+        (QueryParameter("range", "How far back.",
+            {"type": "string", "enum": list(RANGES), "default": DEFAULT_RANGE}),
+         QueryParameter("account", "Only this account's."),
+         QueryParameter("connector", "Only by way of this connector."),
+         QueryParameter("country", "Only to and from this country.",
+            {"type": "string", "pattern": "^([A-Za-z]{2})?$"})),
+        (INVALID, NOT_FOUND)),
     # routes and prices
     AdminOperation("GET", "/routes", Scope.READ_ROUTES, "Every route", network.list_routes, shapes.Routes),
     AdminOperation("POST", "/routes", Scope.WRITE_ROUTES, "Add a route",

@@ -16,6 +16,7 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
+from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import Actor, SignIn
 from heliograph.app.admin.suppressions import ManageSuppressions
@@ -61,6 +62,7 @@ class AdminServices:
     guard: ManageGuard
     conversations: Conversations
     refusals: ViewRefusals
+    reports: ViewReports
     views: Views
     audit_proof: AuditProof
     journal: Journal

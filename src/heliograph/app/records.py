@@ -49,6 +49,8 @@ class Scope(StrEnum):
     """Read everything that is kept of a phone, texts too."""
     SEND = "messages:send"
     """Send at an account's cost."""
+    READ_REPORTS = "reports:read"
+    """See counts, spend and delays of all accounts, connectors and countries."""
     READ_CALLBACKS = "callbacks:read"
     WRITE_CALLBACKS = "callbacks:write"
     """Replay and drop callbacks."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
+    from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.senders import ManageSenders
     from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
@@ -105,6 +106,10 @@ class Invocation:
     def refusals(self, work: "Callable[[ViewRefusals], Awaitable[Answer]]") -> Answer:
         """Runs one look at refused requests. Raises Failure."""
         return self._run(lambda tools: work(tools.refusals))
+
+    def reports(self, work: "Callable[[ViewReports], Awaitable[Answer]]") -> Answer:
+        """Runs one report. Raises Failure."""
+        return self._run(lambda tools: work(tools.reports))
 
     def diagnose(self, work: "Callable[[Diagnose], Awaitable[Answer]]") -> Answer:
         """Runs one check of the store. Raises Failure."""

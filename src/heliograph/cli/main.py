@@ -29,6 +29,7 @@ _MODULES = {
     "callbacks": "callbacks",
     "receipts": "receipts",
     "refusals": "refusals",
+    "report": "report",
     "top": "top",
     "tail": "tail",
     "log-level": "log_level",

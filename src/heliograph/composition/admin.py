@@ -15,6 +15,7 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
+from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import SignIn
@@ -110,6 +111,7 @@ class AdminApps:
             guard=ManageGuard(store, clock),
             conversations=Conversations(store),
             refusals=ViewRefusals(store, clock),
+            reports=ViewReports(store, clock, NAMES),
             views=Views(
                 store,
                 parts.directory,

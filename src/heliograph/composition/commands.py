@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
+    from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.senders import ManageSenders
     from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
@@ -161,6 +162,13 @@ class Tools:
         from heliograph.app.admin.refusals import ViewRefusals
 
         return ViewRefusals(self._store, self._clock)
+
+    @property
+    def reports(self) -> "ViewReports":
+        from heliograph.app.admin.reports import ViewReports
+        from heliograph.composition.dev import NAMES
+
+        return ViewReports(self._store, self._clock, NAMES)
 
     @property
     def diagnose(self) -> "Diagnose":

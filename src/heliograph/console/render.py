@@ -16,6 +16,9 @@ from heliograph.domain.display import counted, duration
 ASSETS = {
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
+    "charts.js": "text/javascript; charset=utf-8",
+    "uplot.js": "text/javascript; charset=utf-8",
+    "uplot.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 """Files that pages need, and their media types."""

@@ -32,6 +32,7 @@ REACH = {
     "messages:write": """POST /accounts/{name}/suppressions, DELETE /accounts/{name}/suppressions/{number},
         POST /guard/release, POST /guard/refund,
         POST /inbound/{id}/route, POST /messages/{id}/cancel, POST /messages/{id}/reschedule""",
+    "reports:read": "GET /reports",
     "recipients:erase": "POST /recipients/erase",
     "recipients:export": "POST /recipients/export",
     "callbacks:read": "GET /callbacks, GET /callbacks/hosts",

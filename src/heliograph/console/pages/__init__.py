@@ -21,6 +21,7 @@ _MODULES = (
     "suppressions",
     "recipients",
     "refusals",
+    "reports",
     "users",
     "security",
     "simulator",

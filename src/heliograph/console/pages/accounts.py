@@ -8,6 +8,7 @@ from heliograph.app.admin import fields
 from heliograph.app.configuration import Account
 from heliograph.app.records import Scope, Usage
 from heliograph.console import chart
+from heliograph.console.pages.reports import account_figures
 from heliograph.console.render import priced
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain import ids
@@ -156,6 +157,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         more=entries[ENTRIES - 1].key if len(entries) > ENTRIES else None,
         days=days,
         usage=await _usage(request, view.account.id, days),
+        figures=await account_figures(request, name),
         problem=problem,
     )
 

@@ -8,6 +8,7 @@ from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import Scope
 from heliograph.console.pages.overview import lines_of
+from heliograph.console.pages.reports import connector_figures
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
 
@@ -87,7 +88,12 @@ async def show(
         if state is None:
             await request.manage.connector(name)
         return request.page(
-            "connector.html", name=name, connector=None, line=line, **_shown(request, state, problem, steps)
+            "connector.html",
+            name=name,
+            connector=None,
+            line=line,
+            figures=await connector_figures(request, name),
+            **_shown(request, state, problem, steps),
         )
     kind = request.manage.kind_of(found)
     texts, form = texts_of(kind, found), form_of(kind)
@@ -101,6 +107,7 @@ async def show(
         name=name,
         connector=found,
         line=line,
+        figures=await connector_figures(request, name),
         texts=texts,
         options="\n".join(f"{option}={_plain(value)}" for option, value in kind.options(found).items()),
         fields=form,

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from heliograph.app.admin.reports import ReportQuery
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import COUNTED, BacklogCounts, Scope
 from heliograph.console import chart
+from heliograph.console.pages.reports import recent_messages
 from heliograph.console.request import THEME_COOKIE, THEMES, PageRequest, PageResponse, PageRoute, link
 from heliograph.domain.display import counted, duration
 
@@ -52,7 +54,9 @@ class ConnectorLine:
 
 
 async def overview(request: PageRequest) -> PageResponse:
-    return request.page("overview.html", **await _values(request))
+    may = request.may(Scope.READ_REPORTS)
+    messages = await recent_messages(request, ReportQuery("24h")) if may else None
+    return request.page("overview.html", messages=messages, **await _values(request))
 
 
 async def live(request: PageRequest) -> PageResponse:

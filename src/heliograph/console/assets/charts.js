@@ -1,0 +1,142 @@
+// Charts: figure[data-chart] has one as JSON, which uPlot draws; `data-from` names where it is fetched anew.
+"use strict";
+
+(function () {
+  const root = document.documentElement;
+  const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+  const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+  const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+  const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
+  const two = (number) => String(number).padStart(2, "0");
+
+  function span(ms) {
+    if (ms < 1000) return `${whole.format(ms)} ms`;
+    if (ms < 60000) return `${exact.format(Math.round(ms / 100) / 10)} s`;
+    if (ms < 3600000) return `${exact.format(Math.round(ms / 6000) / 10)} min`;
+    return `${exact.format(Math.round(ms / 360000) / 10)} h`;
+  }
+
+  // by the unit: how a value is told, and how an axis says it
+  const units = {
+    count: [whole.format, short.format],
+    share: [(share) => `${(share * 100).toFixed(1)} %`, (share) => `${Math.round(share * 100)} %`],
+    ms: [span, span],
+    credits: [exact.format, short.format],
+  };
+
+  function day(at) {
+    const when = new Date(at * 1000);
+    return `${when.getUTCFullYear()}-${two(when.getUTCMonth() + 1)}-${two(when.getUTCDate())}`;
+  }
+
+  function moment(at, step) {
+    const when = new Date(at * 1000);
+    return step >= 86400 ? day(at) : `${day(at)} ${two(when.getUTCHours())}:${two(when.getUTCMinutes())}`;
+  }
+
+  function options(chart, width) {
+    const [told, said] = units[chart.unit];
+    const axis = {
+      stroke: colour("muted"), font: "12px system-ui, sans-serif", ticks: { show: false },
+      grid: { stroke: colour("line"), width: 1 },
+    };
+    const decades = (_, splits) => splits.map((each) => (Number.isInteger(Math.log10(each)) ? each : null));
+    const range = chart.unit === "share" ? [0, 1] : (_, low, high) => [0, high > 0 ? high * 1.08 : 1];
+    return {
+      width,
+      height: 220,
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+      cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
+      legend: { markers: { width: 2, dash: (_, index) => (chart.series[index - 1]?.dash ? "dashed" : "solid") } },
+      scales: { y: chart.log ? { distr: 3 } : { range } },
+      axes: [
+        { ...axis, space: 70, values: [
+          [31536000, "{YYYY}", null, null, null, null, null, null, 1],
+          [2419200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+          [86400, "{DD} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+          [3600, "{HH}:{mm}", "\n{DD} {MMM}", null, "\n{DD} {MMM}", null, null, null, 1],
+          [60, "{HH}:{mm}", "\n{DD} {MMM}", null, "\n{DD} {MMM}", null, null, null, 1],
+          [1, "{HH}:{mm}:{ss}", "\n{DD} {MMM}", null, "\n{DD} {MMM}", null, null, null, 1],
+        ] },
+        { ...axis, size: 62, ...(chart.log ? { grid: { ...axis.grid, filter: decades } } : {}), values: (_, splits) => splits.map((each) => (each === null ? "" : said(each))) },
+      ],
+      series: [
+        { label: "Time, UTC", value: (_, at) => (at === null ? "–" : moment(at, chart.step)) },
+        ...chart.series.map((line) => ({
+          label: line.label,
+          stroke: colour(line.tone),
+          fill: line.fill ? `${colour(line.tone)}${line.bars ? "99" : "22"}` : undefined,
+          width: line.bars ? 0 : 1.75,
+          dash: line.dash ? [5, 4] : undefined,
+          spanGaps: true,
+          points: { show: false },
+          paths: line.bars ? uPlot.paths.bars({ size: [0.8, 40] }) : undefined,
+          value: (_, each) => (each === null || each === undefined ? "–" : told(each)),
+        })),
+      ],
+    };
+  }
+
+  function begin(figure) {
+    const place = figure.querySelector(".plot");
+    const spoken = figure.querySelector("[aria-live]");
+    let chart = JSON.parse(figure.dataset.chart);
+    let plot = null;
+    const values = () => [chart.x, ...chart.series.map((line) => line.values)];
+    const draw = () => {
+      if (plot) plot.destroy();
+      plot = new uPlot(options(chart, Math.max(200, place.clientWidth)), values(), place);
+    };
+    draw();
+    new ResizeObserver(() => {
+      const width = Math.max(200, place.clientWidth);
+      if (plot.width !== width) plot.setSize({ width, height: 220 });
+    }).observe(place);
+    new MutationObserver(draw).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+
+    // the arrow keys move along time
+    let index = -1;
+    place.addEventListener("keydown", (event) => {
+      const last = chart.x.length - 1;
+      const to = {
+        ArrowLeft: index < 0 ? last : Math.max(0, index - 1), ArrowRight: Math.min(last, index + 1), Home: 0, End: last,
+      }[event.key];
+      if (to === undefined || last < 0) return;
+      event.preventDefault();
+      index = to;
+      plot.setCursor({ left: plot.valToPos(chart.x[index], "x"), top: 10 });
+      const told = units[chart.unit][0];
+      spoken.textContent = [moment(chart.x[index], chart.step), ...chart.series.map((line) => {
+        const value = line.values[index];
+        return `${line.label} ${value === null || value === undefined ? "none" : told(value)}`;
+      })].join(", ");
+    });
+
+    if (figure.dataset.from) {
+      setInterval(async () => {
+        if (document.hidden || place.contains(document.activeElement)) return;
+        try {
+          const answer = await fetch(figure.dataset.from, { headers: { "X-Piece": "1" }, credentials: "same-origin" });
+          if (!answer.ok) return;
+          chart = await answer.json();
+          plot.setData(values());
+        } catch {
+          // the page says already that the gateway does not answer
+        }
+      }, Number(figure.dataset.every));
+    }
+  }
+
+  document.querySelectorAll("figure[data-chart]").forEach(begin);
+
+  // [data-country]: the name of a country in the place of its two letters
+  const names = new Intl.DisplayNames(["en"], { type: "region" });
+  for (const part of document.querySelectorAll("[data-country]")) {
+    try {
+      part.textContent = `${names.of(part.dataset.country)} (${part.dataset.country})`;
+    } catch {
+      // not one that the browser knows
+    }
+  }
+})();

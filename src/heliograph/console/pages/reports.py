@@ -1,0 +1,157 @@
+"""Reports: charts and tables of a range of time, and the same as CSV."""
+
+import json
+from collections.abc import Mapping
+
+from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.report_tables import BY, csv_of, delivery_share
+from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES, ReportQuery, SeriesReport
+from heliograph.app.records import Scope
+from heliograph.console.charts import (
+    Chart,
+    delays_chart,
+    late_text,
+    messages_chart,
+    share_text,
+    shares_chart,
+    spend_chart,
+)
+from heliograph.console.render import count, credits_text
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, link, problem_of
+
+PATH = "/reports"
+POINTS = f"{PATH}/points"
+_LAST_DAY = "Messages, last 24 hours"
+
+
+async def show(request: PageRequest) -> PageResponse:
+    asked = _asked(request)
+    report: SeriesReport | None = None
+    problem: FormProblem | None = None
+    try:
+        report = await request.services.admin.reports.report(_query(asked))
+    except Mistake as mistake:
+        problem = problem_of(mistake)
+    compare = bool(asked["compare"])
+    return request.page(
+        "reports.html",
+        status=200 if problem is None else 400,
+        report=report,
+        problem=problem,
+        asked=asked,
+        chosen=asked["range"] if asked["range"] in RANGES else DEFAULT_RANGE,
+        ranges=RANGES,
+        account_names=sorted(found.name for found, _ in await request.manage.accounts()),
+        connector_names=sorted(each.name for each in await request.manage.connectors()),
+        tiles=[] if report is None else _tiles(report),
+        figures=[] if report is None else [
+            messages_chart(report, "Messages", compare=compare), shares_chart(report, compare=compare),
+            delays_chart(report), spend_chart(report, compare=compare),
+        ],
+        failures=[] if report is None else _ranked(report.total.failures),
+        refusals=[] if report is None else _ranked(report.total.refusals),
+        share=share_text,
+        late=late_text,
+    )  # fmt: skip
+
+
+async def download(request: PageRequest) -> PageResponse:
+    asked = _asked(request)
+    by = request.query.get("by", "time")
+    report = await request.services.admin.reports.report(_query(asked))
+    text = csv_of(report, by if by in BY else "time")
+    name = f"report-{asked['range']}-by-{by if by in BY else 'time'}.csv"
+    headers = [(b"content-disposition", f'attachment; filename="{name}"'.encode())]
+    return PageResponse(200, text.encode(), headers, "text/csv; charset=utf-8")
+
+
+async def points(request: PageRequest) -> PageResponse:
+    """For charts that fetch themselves anew."""
+    chart = await recent_messages(request, _query(_asked(request)))
+    return PageResponse(200, json.dumps(chart.data).encode(), kind="application/json")
+
+
+async def recent_messages(request: PageRequest, query: ReportQuery) -> Chart:
+    """Returns a chart of messages for any page, which fetches itself anew."""
+    report = await request.services.admin.reports.points(query)
+    source = link(POINTS, range=query.range, account=query.account, connector=query.connector, country=query.country)
+    title = report.range.title
+    return messages_chart(report, f"Messages, {title[0].lower()}{title[1:]}", source=source)
+
+
+async def connector_figures(request: PageRequest, name: str) -> list[Chart]:
+    """Returns the charts of a connector's page: messages and delays of a day. None where the user may not see them."""
+    if not request.may(Scope.READ_REPORTS):
+        return []
+    report = await _known(request, ReportQuery("24h", connector=name))
+    return [] if report is None else [messages_chart(report, _LAST_DAY), delays_chart(report)]
+
+
+async def account_figures(request: PageRequest, name: str) -> list[Chart]:
+    """Returns the charts of an account's page: messages and delivery share of a day. None where the user may not see
+    them."""
+    if not request.may(Scope.READ_REPORTS):
+        return []
+    report = await _known(request, ReportQuery("24h", account=name))
+    return [] if report is None else [messages_chart(report, _LAST_DAY), shares_chart(report)]
+
+
+async def _known(request: PageRequest, query: ReportQuery) -> SeriesReport | None:
+    """Returns the report; None of a connector that is nobody's, as other nodes may have."""
+    try:
+        return await request.services.admin.reports.report(query)
+    except NoSuch:
+        return None
+
+
+def _asked(request: PageRequest) -> dict[str, str]:
+    query = request.query
+    return {
+        "range": query.get("range", DEFAULT_RANGE), "account": query.get("account", ""),
+        "connector": query.get("connector", ""), "country": query.get("country", ""),
+        "compare": "yes" if query.get("compare") else "",
+    }  # fmt: skip
+
+
+def _query(asked: Mapping[str, str]) -> ReportQuery:
+    return ReportQuery(asked["range"], asked["account"], asked["connector"], asked["country"])
+
+
+def _ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _tiles(report: SeriesReport) -> list[dict[str, str]]:
+    total, before = report.total, report.before
+    share, earlier = delivery_share(total), delivery_share(before)
+    points = None if share is None or earlier is None else (share - earlier) * 100
+    return [
+        _tile("Accepted", count(total.accepted), _change(total.accepted, before.accepted)),
+        _tile("Delivered", count(total.delivered), _change(total.delivered, before.delivered)),
+        _tile(
+            "Delivery share", share_text(total), "of those that ended" if points is None else f"{points:+.1f} points"
+        ),
+        _tile("Failed", count(total.failed), _change(total.failed, before.failed)),
+        _tile("Receipt p95", late_text(total.to_receipt), f"operator p95 {late_text(total.to_operator)}"),
+        _tile("Inbound", count(total.inbound), _change(total.inbound, before.inbound)),
+        _tile("Refused requests", count(total.refused), _change(total.refused, before.refused)),
+        _tile("Spend", credits_text(total.spend), _change(total.spend, before.spend)),
+    ]
+
+
+def _tile(title: str, value: str, below: str) -> dict[str, str]:
+    return {"title": title, "value": value, "below": below}
+
+
+def _change(now: int, before: int) -> str:
+    """The change of a figure, in words."""
+    if before <= 0:
+        return "none before" if now else "none"
+    return "as before" if now == before else f"{(now - before) / before:+.0%} to before"
+
+
+PAGES = (
+    PageRoute("GET", PATH, Scope.READ_REPORTS, show),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_REPORTS, download),
+    PageRoute("GET", POINTS, Scope.READ_REPORTS, points),
+)

@@ -1,0 +1,47 @@
+"""`heliograph report`, in this process."""
+
+import asyncio
+import csv
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.domain.series import Cell, CellKey, Grain
+
+
+async def count(data: Path) -> None:
+    now = time.time_ns() // 1_000_000
+    cell = Cell()
+    cell.accepted, cell.delivered, cell.failed, cell.spend = 2_000, 1_500, 500, 12_500_000
+    cell.failures, cell.to_receipt = {"UNDELIV 027": 500}, {40: 1_500}
+    store = await SqliteStore.open(data / "heliograph.db")
+    key = CellKey(1, 7, "DE")
+    await store.series.add([SeriesCell(grain, grain.start(now), key, cell) for grain in Grain], CountedCommits(0, 0))
+    await store.close()
+
+
+def test_a_report_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_path: Path) -> None:
+    assert run("account", "create", "acme", "--credit", "1").exit_code == 0
+    assert "Nothing was counted." in run("report").stdout
+    asyncio.run(count(tmp_path / "data"))
+    told = run("report", "--range", "7d", "--by", "account", "--compare").stdout
+    assert "Delivery share        75.0%  (- before)" in told
+    (line,) = (line.split() for line in told.splitlines() if line.strip().startswith("acme"))
+    assert line == ["acme", "2,000", "1,500", "500", "75.0%", "0", "0", "12.5"]
+    found = json.loads(run("report", "--account", "acme", "--country", "DE", "--json").stdout)
+    assert found["total"]["accepted"] == 2_000
+    assert found["to_receipt"]["p95"] == 48
+    assert found["failures"] == [{"code": "UNDELIV 027", "count": 500}]
+    (row,) = csv.DictReader(run("report", "--by", "country", "--csv").stdout.splitlines())
+    assert (row["country"], row["delivery_share"], row["spend"]) == ("DE", "0.7500", "12.5")
+    (row,) = csv.DictReader(run("report", "--by", "code", "--csv").stdout.splitlines())
+    assert row == {"code": "UNDELIV 027", "failed": "500"}
+
+
+def test_what_cannot_be_reported_is_told(run: Any) -> None:
+    assert run("report", "--account", "nobody").exit_code == 1
+    assert "exclude each other" in run("report", "--csv", "--json").stderr
+    assert run("report", "--range", "2h").exit_code == 2
