@@ -311,6 +311,41 @@ async def test_prices(store: Store) -> None:
         await store.network.remove_price("default", "49")
 
 
+async def test_prices_with_dates(store: Store) -> None:
+    for price in (Price("default", "49", 3, 9, 20), Price("default", "49", 1, 5), Price("default", "49", 2, None, 10)):
+        await store.network.set_price(price)
+    first, second, third = (await store.network.tables()).prices
+    assert [first, second, third] == [
+        Price("default", "49", 1, 5), Price("default", "49", 2, 5, 10), Price("default", "49", 3, 9, 20),
+    ]  # fmt: skip
+    assert await store.network.set_price(Price("default", "49", 4, None, 30)) == Price("default", "49", 4, 9, 30)
+    await store.network.remove_price("default", "49", 10)
+    with pytest.raises(Missing):
+        await store.network.remove_price("default", "49", 10)
+    assert [price.since for price in (await store.network.tables()).prices] == [0, 20, 30]
+    await store.network.remove_price("default", "49")
+    assert (await store.network.tables()).prices == []
+
+
+async def test_lists_of_prices(store: Store) -> None:
+    await store.network.set_price(Price("default", "49", 1, 7))
+    await store.network.set_price(Price("gold", "1", 1, 7))
+    await store.network.set_prices(
+        [
+            Price("default", "49", 3, None, 20), Price("default", "49", 2, 8, 10), Price("default", "44", 4, None),
+            Price("gold", "1", 5, None), Price("silver", "", 6, None, 5), Price("silver", "", 7, None, 9),
+        ],
+        [],
+    )  # fmt: skip
+    assert (await store.network.tables()).prices == [
+        Price("default", "44", 4, 0), Price("default", "49", 1, 7), Price("default", "49", 2, 8, 10),
+        Price("default", "49", 3, 8, 20), Price("gold", "1", 5, 7), Price("silver", "", 6, 0, 5),
+        Price("silver", "", 7, 0, 9),
+    ]  # fmt: skip
+    await store.network.set_prices([Price("default", "1", 9, None)], ["default", "silver", "none"])
+    assert (await store.network.tables()).prices == [Price("default", "1", 9, 0), Price("gold", "1", 5, 7)]
+
+
 # --- the revision
 
 CHANGES: dict[str, Callable[[Store, Account], Awaitable[object]]] = {
@@ -325,6 +360,7 @@ CHANGES: dict[str, Callable[[Store, Account], Awaitable[object]]] = {
     "add route": lambda store, _: store.network.add_route(Route(0, "1", 1)),
     "remove route": lambda store, _: store.network.remove_route(1),
     "set price": lambda store, _: store.network.set_price(Price("default", "1", 1)),
+    "set prices": lambda store, _: store.network.set_prices([Price("default", str(n), 1) for n in (1, 2)], ["default"]),
     "remove price": lambda store, _: store.network.remove_price("default", ""),
     "add template": lambda store, _: store.templates.add(MessageTemplate(0, "new", "Hi")),
     "update template": lambda store, _: store.templates.update(MessageTemplate(1, "first", "Hi")),

@@ -474,6 +474,20 @@ async def test_a_message_that_is_routed_later_is_paid_then(store: Store, given: 
     assert await store.upkeep.audit() == []
 
 
+async def test_a_message_that_is_routed_later_costs_what_it_costs_then(store: Store, given: Given) -> None:
+    account = await given.account("acme", credit=0, plan="gold", prices=[Price("gold", "49", 1, 5)])
+    await store.network.set_price(Price("gold", "49", 1, 6, START + 10))
+    await store.network.set_price(Price("gold", "491", 1, 7, START + 20))
+    before, after, longer = (message(given, sender="+4917012345678") for _ in range(3))
+    await kept(store, before, after, longer)
+    prices = [
+        (await store.inbound.route(each.key, each.tail, account.id, START + at)).message.price
+        for each, at in ((before, 9), (after, 10), (longer, 20))
+    ]
+    assert prices == [5, 6, 7]
+    assert await store.upkeep.audit() == []
+
+
 # --- replies
 
 

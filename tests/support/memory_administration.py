@@ -223,10 +223,21 @@ class MemoryNetwork(MemoryPart):
         rows.revision += 1
         return self._place.put_price(price)
 
-    async def remove_price(self, plan: str, prefix: str) -> None:
+    async def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> None:
         rows = self._open()
-        if rows.prices.pop((plan, prefix), None) is None:
+        rows.revision += 1
+        for place in [place for place in rows.prices if place[0] in replaced]:
+            del rows.prices[place]
+        for price in sorted(prices, key=lambda each: each.since):
+            self._place.put_price(price)
+
+    async def remove_price(self, plan: str, prefix: str, since: int | None = None) -> None:
+        rows = self._open()
+        gone = [place for place in rows.prices if place[:2] == (plan, prefix) and since in (None, place[2])]
+        if not gone:
             raise Missing("no such price")
+        for place in gone:
+            del rows.prices[place]
         rows.revision += 1
 
     async def save_link_states(self, states: Sequence[ConnectorReport]) -> None:

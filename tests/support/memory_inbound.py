@@ -11,6 +11,7 @@ from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.inbound import reply_reference
 from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
+from heliograph.domain.price_dates import in_force
 from heliograph.domain.pricing import PriceBook
 from tests.support.memory_reading import MemoryReading
 from tests.support.memory_rows import MemoryPart, PartRow, RetryRow, Rows, UnansweredRow
@@ -145,7 +146,8 @@ class MemoryInbound(MemoryReading):
             raise Missing("no such inbound message, or it has an owner")
         rows.positions[key] = max(key, first_key_at(now), _newest(rows, account) + 1)
         message.account, message.owed = account, bool(rows.accounts[account].inbound_url)
-        prices = PriceBook(((each.plan, each.prefix, each.inbound or 0) for each in rows.prices.values()), built_in=0)
+        holding = in_force(rows.prices.values(), now)
+        prices = PriceBook(((each.plan, each.prefix, each.inbound or 0) for each in holding), built_in=0)
         message.price = prices.tariff(rows.accounts[account].plan).price(message.sender.removeprefix("+")) or 0
         self._place.enter(account, EntryKind.INBOUND, -message.price, key, now, key=rows.positions[key])
         if message.owed:

@@ -150,7 +150,7 @@ class Rows:
     last_list: dict[int, int] = field(default_factory=dict)
     connectors: dict[int, Connector] = field(default_factory=dict)
     routes: dict[int, Route] = field(default_factory=dict)
-    prices: dict[tuple[str, str], Price] = field(default_factory=dict)
+    prices: dict[tuple[str, str, int], Price] = field(default_factory=dict)
     link_states: dict[tuple[int, int], ConnectorReport] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)
     batches: dict[int, Batch] = field(default_factory=dict)
@@ -265,10 +265,14 @@ class MemoryState:
         return given[what]
 
     def put_price(self, price: Price) -> Price:
-        known = self.rows.prices.get((price.plan, price.prefix))
-        was = 0 if known is None else known.inbound
+        before = [
+            each
+            for each in self.rows.prices.values()
+            if (each.plan, each.prefix) == (price.plan, price.prefix) and each.since <= price.since
+        ]
+        was = max(before, key=lambda each: each.since).inbound if before else 0
         stored = replace(price, inbound=was if price.inbound is None else price.inbound)
-        self.rows.prices[price.plan, price.prefix] = stored
+        self.rows.prices[price.plan, price.prefix, price.since] = stored
         return replace(stored)
 
     def enter(

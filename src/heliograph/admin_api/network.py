@@ -1,14 +1,13 @@
-"""Connectors, routes and prices."""
+"""Connectors and routes."""
 
 from typing import Any
 
 from msgspec import UNSET, Struct
 
 from heliograph.admin_api import serialize, shapes
-from heliograph.admin_api.request import AdminRequest, credits_of, parse_key, texts_of
+from heliograph.admin_api.request import AdminRequest, parse_key, texts_of
 from heliograph.app.admin.manage import ConnectorChange
 from heliograph.domain.error import missing
-from heliograph.domain.pricing import DEFAULT_PLAN
 
 
 async def list_connectors(request: AdminRequest) -> dict[str, Any]:
@@ -83,20 +82,3 @@ async def decide(request: AdminRequest) -> Struct:
         if not request.query.get(name):
             raise missing(name)
     return serialize.decision(await request.views.decide(request.query["number"], request.query["account"]))
-
-
-async def list_prices(request: AdminRequest) -> Struct:
-    prices = await request.manage.prices(request.query.get("plan") or None)
-    return serialize.prices(prices, await request.manage.built_in_price())
-
-
-async def set_price(request: AdminRequest) -> Struct:
-    body: shapes.NewPrice = request.body
-    inbound = None if body.inbound is UNSET else credits_of("inbound", body.inbound)
-    price = credits_of("price", body.price)
-    return serialize.price(await request.manage.set_price(body.prefix, price, body.plan, inbound))
-
-
-async def remove_price(request: AdminRequest) -> Struct:
-    await request.manage.remove_price(request.query.get("prefix", ""), request.query.get("plan") or DEFAULT_PLAN)
-    return shapes.DoneShape()

@@ -14,6 +14,7 @@ from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
+from heliograph.app.admin.prices import ManagePrices
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
@@ -58,6 +59,7 @@ class AdminServices:
     suppressions: ManageSuppressions
     templates: ManageTemplates
     recipients: ManageRecipients
+    prices: ManagePrices
     senders: ManageSenders
     guard: ManageGuard
     conversations: Conversations
@@ -99,6 +101,10 @@ class AdminRequest:
     @property
     def templates(self) -> ManageTemplates:
         return self.services.templates.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def prices(self) -> ManagePrices:
+        return self.services.prices.acting_as(self.actor.name, self.actor.address)
 
     @property
     def senders(self) -> ManageSenders:

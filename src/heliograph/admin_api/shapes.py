@@ -102,35 +102,6 @@ class DecisionShape(Struct):
     reasons: list[str]
 
 
-class NewPrice(Accepts):
-    """Credits a segment to numbers that begin with `prefix`, in a price plan; and, unless it stays as it is, `inbound`:
-    credits a message from such a phone."""
-
-    price: Credits
-    prefix: Prefix = ""
-    plan: Name = "default"
-    inbound: Credits | UnsetType = UNSET
-
-
-class PriceShape(Struct):
-    plan: Name
-    prefix: Prefix
-    price: Credits
-    inbound: Credits
-
-
-class Prices(Struct):
-    """Prices by plan. A prefix that an account's plan does not name costs what the plan `default` names."""
-
-    prices: list[PriceShape]
-    built_in: Annotated[
-        Credits | None,
-        Meta(
-            description="What a segment costs where the plan `default` names nothing; null where it names all numbers."
-        ),
-    ]
-
-
 class MessageShape(Struct):
     """One message to one destination."""
 

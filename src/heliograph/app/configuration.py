@@ -138,13 +138,15 @@ class Route:
 
 @dataclass(slots=True)
 class Price:
-    """Micro-credits a segment to destinations that start with `prefix`, in the price plan `plan`."""
+    """Micro-credits a segment to destinations that start with `prefix`, in the price plan `plan`, from `since` (ms) on
+    and until another price of the same prefix and plan holds; 0 is from the beginning."""
 
     plan: str
     prefix: str
     price: int
     inbound: int | None = 0
-    """Micro-credits a message from such a number. None, where a price is set, leaves it as it is."""
+    """Micro-credits a message from such a number. None, where a price is set, leaves it as it is then."""
+    since: int = 0
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.prices import ManagePrices
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
@@ -98,6 +99,10 @@ class Invocation:
     def templates(self, work: "Callable[[ManageTemplates], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of templates. Raises Failure."""
         return self._run(lambda tools: work(tools.templates))
+
+    def prices(self, work: "Callable[[ManagePrices], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of administration of prices. Raises Failure."""
+        return self._run(lambda tools: work(tools.prices))
 
     def recipients(self, work: "Callable[[ManageRecipients], Awaitable[Answer]]") -> Answer:
         """Runs one piece of work on one phone's data. Raises Failure."""

@@ -15,7 +15,7 @@ _MODULES = {
     "key": "account",
     "connector": "connector",
     "route": "routing",
-    "price": "routing",
+    "price": "price",
     "number": "inbound",
     "inbound": "inbound",
     "sender": "sender",

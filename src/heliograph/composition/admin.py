@@ -13,6 +13,7 @@ from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
+from heliograph.app.admin.prices import ManagePrices
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
@@ -107,6 +108,7 @@ class AdminApps:
             suppressions=ManageSuppressions(store, clock),
             templates=ManageTemplates(store, clock),
             recipients=ManageRecipients(store, clock),
+            prices=ManagePrices(store, clock),
             senders=ManageSenders(store, clock),
             guard=ManageGuard(store, clock),
             conversations=Conversations(store),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.prices import ManagePrices
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
@@ -138,6 +139,12 @@ class Tools:
         from heliograph.app.admin.templates import ManageTemplates
 
         return ManageTemplates(self._store, self._clock, _terminal_user())
+
+    @property
+    def prices(self) -> "ManagePrices":
+        from heliograph.app.admin.prices import ManagePrices
+
+        return ManagePrices(self._store, self._clock, _terminal_user())
 
     @property
     def senders(self) -> "ManageSenders":

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from heliograph import __version__
+from heliograph.app.admin.prices import format_since
 from heliograph.domain import ids, money
 from heliograph.domain.display import counted, duration
 
@@ -92,6 +93,7 @@ class Renderer:
             "credits": credits_text,
             "priced": priced,
             "moment": moment,
+            "since": format_since,
             "duration": duration,
             "count": count,
             "counted": counted,

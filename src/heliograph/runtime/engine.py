@@ -83,7 +83,7 @@ class Engine:
     async def start(self) -> None:
         """Recovers the work that was in flight when the last run ended, and resumes it. Raises Unavailable."""
         environment = self._environment
-        await environment.directory.refresh()
+        await environment.directory.refresh(environment.clock.now())
         shared = self._lease is not None
         if self._lease is not None:
             self._worker = await self._lease.begin()

@@ -112,7 +112,7 @@ class Housekeeping:
     async def _keep_house(self) -> None:
         environment = self._environment
         self._round += 1
-        if await environment.directory.refresh():
+        if await environment.directory.refresh(environment.clock.now()):
             self._accounts.invalidate()
             if self._lease is None:
                 self._parts.carriers.sync()

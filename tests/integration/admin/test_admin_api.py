@@ -148,7 +148,7 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
     assert (decision["connector"], decision["price"]) == ("operator", "0.07")
     assert "prefix 4917 with priority 5" in decision["reasons"][0]
     assert (await house.ask(token, "GET", "/prices")).json == {
-        "prices": [{"plan": "default", "prefix": "49", "price": "0.07", "inbound": "0"}],
+        "prices": [{"plan": "default", "prefix": "49", "price": "0.07", "inbound": "0", "since": None}],
         "built_in": "1",
     }
     price = {"prefix": "49", "price": "0.07"}
@@ -161,6 +161,39 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
     assert fault(await house.ask(token, "DELETE", "/routes/x"))[:2] == (404, "07")
     assert fault(await house.ask(token, "GET", "/decision", query="number=12&account=acme")) == (400, "03", "number")
     assert fault(await house.ask(token, "GET", "/decision", query="account=acme")) == (400, "02", "number")
+
+
+async def test_a_list_of_prices_is_taken_whole_and_from_its_date_on(house: AdminHouse, token: str) -> None:
+    await house.ask(token, "PUT", "/prices", {"prefix": "49", "price": "0.07"})
+    new = [{"prefix": "49", "price": "0.08", "since": "2100-01-01"}, {"prefix": "44", "price": "0.05", "inbound": "1"}]
+    tried = await house.ask(token, "POST", "/prices/import", {"prices": new, "replace": True, "dry_run": True})
+    assert tried.json == {"added": 2, "changed": 0, "same": 0, "removed": 1}
+    assert len((await house.ask(token, "GET", "/prices")).json["prices"]) == 1
+    assert (await house.ask(token, "POST", "/prices/import", {"prices": new})).json["removed"] == 0
+    found = (await house.ask(token, "GET", "/prices")).json["prices"]
+    assert [(each["prefix"], each["price"], each["inbound"], each["since"]) for each in found] == [
+        ("44", "0.05", "1", None), ("49", "0.07", "0", None), ("49", "0.08", "0", "2100-01-01T00:00:00.000Z"),
+    ]  # fmt: skip
+    assert (await house.ask(token, "DELETE", "/prices", query="prefix=49&since=2100-01-01")).status == 200
+    past = [{"prefix": "49", "price": "0.09", "since": "2000-01-01T00:00:00Z"}]
+    await house.ask(token, "POST", "/prices/import", {"prices": past})
+    prices = [
+        [each["price"] for each in (await house.ask(token, "GET", "/prices", query=query)).json["prices"]]
+        for query in ("plan=default", "past=true")
+    ]
+    assert prices == [["0.05", "0.09"], ["0.05", "0.07", "0.09"]]
+    for bad, field in (
+        ({"price": "1", "prefix": "x"}, "prices"),
+        ({"price": "1", "since": "2000-13-01"}, "prices[1].since"),
+        ({"price": "-1"}, "prices[1].price"),
+    ):
+        assert fault(await house.ask(token, "POST", "/prices/import", {"prices": [*new[:1], bad]})) == (
+            400,
+            "03",
+            field,
+        )
+    assert fault(await house.ask(token, "GET", "/prices", query="past=1")) == (400, "03", "past")
+    assert fault(await house.ask(token, "DELETE", "/prices", query="prefix=49&since=soon")) == (400, "03", "since")
 
 
 async def test_suppressions_of_an_account(house: AdminHouse, token: str) -> None:

@@ -174,6 +174,37 @@ def test_the_help_on_prices_can_be_typed_as_it_stands(run: Run) -> None:
     ]
 
 
+def test_lists_of_prices_are_imported_whole_and_exported_again(run: Run, tmp_path: Path) -> None:
+    rates = "prefix;price;since\n49;0.05;\n44;0.06;2100-03-01\n"
+    told = answer(run("price", "import", "-", "--plan", "gold", "--dry-run", "--json", input=rates))
+    assert told == {"prices": 2, "added": 2, "changed": 0, "same": 0, "removed": 0, "dry_run": True}
+    assert "would be added" in run("price", "import", "-", "--dry-run", input=rates).stdout
+    assert answer(run("price", "list", "--json"))["prices"] == []
+    answer(run("price", "import", "-", "--plan", "gold", "--json", input=rates))
+    exported = run("price", "export").stdout
+    assert exported == "plan,prefix,price,inbound,since\ngold,44,0.06,0,2100-03-01\ngold,49,0.05,0,\n"
+    assert run("price", "list").stdout.splitlines()[2].split() == ["gold", "44", "0.06", "0", "2100-03-01"]
+    again = answer(run("price", "import", "-", "--replace", "--json", input=exported))
+    assert (again["same"], again["removed"]) == (2, 0)
+    bad = run("price", "import", "-", input="prefix,price\n33,1\nx,1\n33,2\n")
+    assert bad.exit_code == 1
+    assert bad.stderr.startswith("line 3: prefix: 'x' is no prefix")
+    assert "line 4: line 2 has the same plan, prefix and date" in bad.stderr
+    assert "2 lines of - cannot be used." in bad.stderr
+    file = tmp_path / "rates.csv"
+    assert answer(run("price", "export", "-o", str(file), "--json")) == {"file": str(file), "prices": 2}
+    assert file.read_text("utf-8") == exported
+    assert run("price", "import", str(tmp_path / "none.csv")).exit_code == 1
+    assert "--since: 'soon' is no date" in run("price", "import", str(file), "--since", "soon").stderr
+
+
+def test_ten_thousand_prices_are_imported_at_once(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text("prefix,price\n" + "".join(f"{prefix},0.0{prefix % 9 + 1}\n" for prefix in range(10_000, 20_000)))
+    assert answer(run("price", "import", str(file), "--json"))["added"] == 10_000
+    assert len(run("price", "export").stdout.splitlines()) == 10_001
+
+
 def test_who_looks_for_the_simulated_operator_is_told_where_it_is(run: Run) -> None:
     assert "simulated" not in run("connector", "list").stdout
 
@@ -200,7 +231,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
     answer(run("route", "remove", "--prefix", "44", "--json"))
     assert answer(run("route", "list", "--json"))["routes"] == []
     answer(run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--json"))
-    prices = [{"plan": "gold", "prefix": "49", "price": "0.065", "inbound": "0.01"}]
+    prices = [{"plan": "gold", "prefix": "49", "price": "0.065", "inbound": "0.01", "since": None}]
     told = run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--inbound", "0.01").stdout
     assert told == (
         "Numbers with the prefix 49 cost 0.065 credits a segment in the plan gold, "

@@ -659,6 +659,13 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
     assert "no amount" not in (bad := (await ada.post("/routing/prices", {"price": "1", "inbound": "x"})).text)
     assert "not an amount" in bad
     assert "below zero" in (await ada.post("/routing/prices", {"price": "-1"})).text
+    await ada.post("/routing/prices", {"price_prefix": "33", "price": "0.09", "since": "2100-01-01", "plan": "default"})
+    dated = text_of(await ada.get("/routing"))
+    assert "2100-01-01" in dated
+    assert "(to come)" in dated
+    assert "is no date" in (await ada.post("/routing/prices", {"price": "1", "since": "soon"})).text
+    await ada.post("/routing/prices/remove", {"prefix": "33", "plan": "default", "since": "2100-01-01"})
+    assert "(to come)" not in (await ada.get("/routing")).text
     tried = text_of(await ada.get("/routing", "number=%2B49+170+1234567&account=acme"))
     assert "491701234567 → operator for 0.07 credits a segment" in tried
     assert "The route for the prefix 4917 with priority 5 leads to operator." in tried

@@ -26,7 +26,7 @@ REACH = {
     "routes:write": """POST /routes, DELETE /routes/{id}, POST /templates, PUT /templates, PATCH /templates/{name},
         DELETE /templates/{name}, POST /numbers, DELETE /numbers/{id}""",
     "prices:read": "GET /prices",
-    "prices:write": "PUT /prices, DELETE /prices",
+    "prices:write": "PUT /prices, POST /prices/import, DELETE /prices",
     "messages:read": """GET /overview, GET /accounts/{name}/suppressions, GET /inbound, GET /inbound/{id},
         GET /messages, GET /messages/{id}, GET /refusals, GET /guard""",
     "messages:write": """POST /accounts/{name}/suppressions, DELETE /accounts/{name}/suppressions/{number},

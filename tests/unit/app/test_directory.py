@@ -226,3 +226,26 @@ async def test_templates_are_there_where_a_connector_requires_them() -> None:
     assert await read() == ["code"]
     await store.templates.remove("code")
     assert await read() == []
+
+
+async def test_prices_hold_from_their_dates_on() -> None:
+    store = MemoryStore()
+    for row in (
+        Price("default", "44", 5, 1),
+        Price("default", "44", 6, 2, 1_000),
+        Price("default", "447", 7, 3, 2_000),
+    ):
+        await store.network.set_price(row)
+    account = await add_account(store, "acme")
+    await store.inbound.add_number(InboundNumber(0, "3388", account.id))
+    directory = Directory(store.network, store.accounts)
+    found: list[tuple[bool, int | None, int | None, int]] = []
+    for now in (999, 1_000, 1_001, 2_500, None):
+        before = directory.generation
+        changed = await directory.refresh(now)
+        assert directory.generation == before + changed
+        view = await directory.account("acme")
+        assert view is not None
+        charged, inbound = view.tariff.price("447700900123"), directory.inbound_price(account.id, "447700900123")
+        found.append((changed, charged, directory.price("default", "447700900123"), inbound))
+    assert found == [(True, 5, 5, 1), (True, 6, 6, 2), (False, 6, 6, 2), (True, 7, 7, 3), (False, 7, 7, 3)]

@@ -10,6 +10,7 @@ from heliograph.adapters.webhook.guard import AddressGuard
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.keys import digest_key
 from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, NoSuch
+from heliograph.app.configuration import Price
 from heliograph.app.records import AuditQuery
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.domain.limits import MAX_BALANCE
@@ -56,7 +57,7 @@ async def test_a_price_of_its_own_is_a_plan_of_its_own() -> None:
     manage = Manage(store, CountingSecrets(), StillClock(), kinds())
     made = await manage.create_account("acme", 0, price=35_000)
     assert made.account.plan == "acme"
-    assert [(price.plan, price.prefix, price.price) for price in await manage.prices()] == [("acme", "", 35_000)]
+    assert (await store.network.tables()).prices == [Price("acme", "", 35_000)]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "ä", "x" * 65, "a:b", "a\n"])
@@ -368,23 +369,3 @@ async def test_routes(manage: Manage) -> None:
     assert {name: gone.details.get(name, "") for name in (*BIND, "window")} == {**BIND, "window": "10", "password": ""}
     assert (route.action, route.details) == ("route.remove", {"prefix": "44", "connector": "op2", "priority": "5"})
     assert low.id not in [route.id for route in await manage.routes()]
-
-
-async def test_prices(manage: Manage) -> None:
-    await manage.set_price("49", 65_000)
-    await manage.set_price("49", 70_000)
-    await manage.set_price("", 1, "gold")
-    assert [(price.plan, price.prefix, price.price) for price in await manage.prices()] == [
-        ("default", "49", 70_000),
-        ("gold", "", 1),
-    ]
-    assert [price.plan for price in await manage.prices("gold")] == ["gold"]
-    await manage.remove_price("49")
-    with pytest.raises(NoSuch):
-        await manage.remove_price("49")
-    with pytest.raises(Invalid):
-        await manage.set_price("49", -1)
-    with pytest.raises(Invalid):
-        await manage.set_price("+49", 1)
-    with pytest.raises(Invalid):
-        await manage.set_price("49", 1, "no such name!")

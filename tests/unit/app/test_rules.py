@@ -88,6 +88,6 @@ def test_a_route_is_found_by_prefix_priority_and_connector(
 def test_what_is_explained_is_what_is_done(routes: list[Route], number: str, paused: int) -> None:
     there = connectors(1, 2, 3, paused=paused)
     found = chosen(RouteRules(routes, there).candidates(number))
-    decision = explain(number, "default", Tables(1, there, routes, []), {})
+    decision = explain(number, "default", Tables(1, there, routes, []), {}, 0)
     assert decision.connector == (None if found is None else f"c{found}")
     assert any("is paused" in reason for reason in decision.reasons) == (found is not None and found == paused)

@@ -22,7 +22,7 @@ from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.app.sending.rehash import Hash
 from heliograph.app.sending.templates import warnings_of
 from heliograph.domain import calendar, limits, money, signature
-from heliograph.domain.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
+from heliograph.domain.pricing import DEFAULT_PLAN
 from heliograph.domain.secret_text import API_KEY, RANDOM_OCTETS, make_secret
 
 MAX_NOTE_CHARS = 200
@@ -31,7 +31,7 @@ MAX_PRIORITY = 1_000_000
 _KEY_ID_OCTETS = 5
 _PASSWORD_OCTETS = 16
 
-BuiltIn = int | None
+
 """Micro-credits a segment that the plan `default` asks for what it does not name; None where it names all numbers."""
 
 
@@ -392,36 +392,6 @@ class Manage(Audited):
             await self.audited("route.remove", str(route), was).network.remove_route(route)
         except Missing:
             raise NoSuch("route", str(route)) from None
-
-    # --- prices
-
-    async def set_price(self, prefix: str, price: int, plan: str = DEFAULT_PLAN, inbound: int | None = None) -> Price:
-        """Sets or replaces a price, in micro-credits a segment; and that of a message from such a number, unless it is
-        None."""
-        fields.check_prefix(prefix)
-        fields.check_name("plan", plan)
-        told = {"plan": plan, "price": money.format_credits(_not_negative(price))}
-        if inbound is not None:
-            told["inbound"] = money.format_credits(_not_negative(inbound, "inbound"))
-        return await self.audited("price.set", prefix, told).network.set_price(Price(plan, prefix, price, inbound))
-
-    async def prices(self, plan: str | None = None) -> list[Price]:
-        """By plan and prefix."""
-        prices = (await self._store.network.tables()).prices
-        chosen = [price for price in prices if plan is None or price.plan == plan]
-        return sorted(chosen, key=lambda price: (price.plan, price.prefix))
-
-    async def built_in_price(self) -> BuiltIn:
-        named = any(
-            price.plan == DEFAULT_PLAN and not price.prefix for price in (await self._store.network.tables()).prices
-        )
-        return None if named else BUILT_IN_PRICE
-
-    async def remove_price(self, prefix: str, plan: str = DEFAULT_PLAN) -> None:
-        try:
-            await self.audited("price.remove", prefix, {"plan": plan}).network.remove_price(plan, prefix)
-        except Missing:
-            raise NoSuch("price", f"for {_all_or(prefix)} in the plan {plan}") from None
 
     # --- inside
 

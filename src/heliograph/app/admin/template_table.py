@@ -1,11 +1,10 @@
 """Reads tables of templates as registries export them: CSV with a heading."""
 
-import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from heliograph.app.admin.csv_rows import csv_rows
 from heliograph.app.admin.fields import MAX_NAME_CHARS, Invalid
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.admin.templates import TemplateView, check
@@ -43,7 +42,7 @@ class TemplateTable:
         self.left_out: list[BadLine] = []
         self._defaults = TemplateView("", "", sender, account, dict(tlvs or {}))
         self._names: dict[str, int] = {}
-        rows = self._rows(lines)
+        rows = csv_rows(lines, self.bad)
         line, heading = next(rows, (1, []))
         columns = [_column(cell) for cell in heading]
         if "text" not in columns or not {"name", "template"} & set(columns):
@@ -52,26 +51,6 @@ class TemplateTable:
             return
         for line, cells in rows:
             self._read(line, {name: cell.strip() for name, cell in zip(columns, cells, strict=False) if name})
-
-    def _rows(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-        """Yields the rows that are not empty, with the number of their first line. The heading tells what is between
-        cells: a comma, a semicolon or a tab. Ends at a quote that is not closed."""
-        held = iter(lines)
-        first = next(held, "").removeprefix("\ufeff")
-        between = max(",;\t", key=first.count)
-        reader = csv.reader(chain((first,), held), delimiter=between, strict=True)
-        begins = 1
-        while True:
-            try:
-                row = next(reader, None)
-            except csv.Error as problem:
-                self.bad.append(BadLine(begins, f"this is no CSV: {problem}"))
-                return
-            if row is None:
-                return
-            if any(cell.strip() for cell in row):
-                yield begins, row
-            begins = reader.line_num + 1
 
     def _read(self, line: int, row: dict[str, str]) -> None:
         status = row.get("status", "")

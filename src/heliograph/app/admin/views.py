@@ -233,7 +233,7 @@ class Views(Audited):
         found = await self._store.accounts.find(account)
         if found is None:
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
-        return routing.explain(number, found[0].plan, await self._store.network.tables(), self._fallbacks)
+        return routing.explain(number, found[0].plan, await self._store.network.tables(), self._fallbacks, self.now)
 
     # --- figures
 

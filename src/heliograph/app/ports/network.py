@@ -33,10 +33,13 @@ class Network(Protocol):
         """Raises Missing."""
 
     async def set_price(self, price: Price) -> Price:
-        """Returns the price as it is now."""
+        """Sets the price that holds from its date on; returns it as it is now."""
 
-    async def remove_price(self, plan: str, prefix: str) -> None:
-        """Raises Missing."""
+    async def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> None:
+        """Sets all of these prices, or none. Plans that are `replaced` have no others afterwards."""
+
+    async def remove_price(self, plan: str, prefix: str, since: int | None = None) -> None:
+        """Removes the price that holds from that date on, or all of the prefix. Raises Missing."""
 
     async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:
         """Keeps the nodes' reports of their binds, for people; the revision stays."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from heliograph.app.configuration import Route, Tables
 from heliograph.app.routing.candidates import Candidate
 from heliograph.app.routing.rules import RouteRules
+from heliograph.domain.price_dates import in_force
 from heliograph.domain.pricing import PriceBook
 
 
@@ -28,12 +29,13 @@ class RouteDecision:
     """The same in sentences."""
 
 
-def explain(number: str, plan: str, tables: Tables, fallbacks: Mapping[int, str]) -> RouteDecision:
-    """Decides for a number of an account with this price plan. `fallbacks` are a development run's connectors."""
+def explain(number: str, plan: str, tables: Tables, fallbacks: Mapping[int, str], now: int) -> RouteDecision:
+    """Decides for a number of an account with this price plan. `fallbacks` are a development run's connectors; `now`
+    decides which prices hold."""
     rules = RouteRules(tables.routes, tables.connectors, next(iter(fallbacks), None))
     candidates = rules.candidates(number)
     names = {**fallbacks, **tables.connector_names()}
-    tariff = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices).tariff(plan)
+    tariff = PriceBook((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(plan)
     named_by, prefix = tariff.named_by(number) or ("", "")
     decision = RouteDecision(
         number,

@@ -1,7 +1,8 @@
 """The directory: accounts with their keys, rules and prices, connectors and routes, kept in memory.
 
-Nothing here looks at a clock. `refresh` is called every second or so, and once at the start; it asks the store for its
-revision and reads anew only when that has changed, so that a change takes effect within seconds in every process.
+Nothing here looks at a clock. `refresh` is called every second or so, and once at the start, and told the time; it asks
+the store for its revision and reads anew only when that has changed, so that a change takes effect within seconds in
+every process. A price with a date is charged from the first refresh on that comes after it.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
-from heliograph.app.configuration import Account, ApiKey, Connector, NumberOwner
+from heliograph.app.configuration import Account, ApiKey, Connector, NumberOwner, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import chosen
@@ -18,6 +19,7 @@ from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
 from heliograph.domain.gate import Policy, compile_policy
 from heliograph.domain.numbers import NumberRules, normalise_number
+from heliograph.domain.price_dates import in_force, next_change
 from heliograph.domain.pricing import DEFAULT_PLAN, PriceBook, Tariff
 from heliograph.domain.repertoire import PLAIN, Repertoire
 from heliograph.domain.sender_state import SenderState
@@ -76,11 +78,19 @@ class Directory:
         self._claim_policies: dict[int, Policy | None] = {}
         self._prices = PriceBook()
         self._inbound_prices = PriceBook(built_in=0)
+        self._dated: list[Price] = []
+        """Every price, with those that hold no longer or not yet."""
+        self._next_prices: int | None = None
+        """The moment from which the next of them holds; None where there is none."""
+        self._now = 0
 
-    async def refresh(self) -> bool:
-        """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what is there."""
+    async def refresh(self, now: int | None = None) -> bool:
+        """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what is there.
+        `now` decides which prices hold; None is the moment of the last refresh."""
+        if now is not None:
+            self._now = now
         if await self._network.revision() == self._revision:
-            return False
+            return self._heed_dates()
         tables = await self._network.tables()
         self._connectors = {connector.id: connector for connector in tables.connectors}
         policies = {connector.id: self._policy(connector) for connector in tables.connectors}
@@ -96,10 +106,8 @@ class Directory:
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
-        self._prices = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices)
-        self._inbound_prices = PriceBook(
-            ((price.plan, price.prefix, price.inbound or 0) for price in tables.prices), built_in=0
-        )
+        self._dated = tables.prices
+        self._price()
         self._senders = {}
         for each in tables.senders:
             self._senders.setdefault(each.account, {})[each.sender] = each.state
@@ -179,6 +187,24 @@ class Directory:
     def view(self, account: Account) -> AccountView:
         """Returns the view of an account that the caller has, without its keys."""
         return self._view(account, [])
+
+    def _heed_dates(self) -> bool:
+        """Takes up prices whose date has come; says whether there are any."""
+        if self._next_prices is None or self._now < self._next_prices:
+            return False
+        self._price()
+        self._accounts.clear()
+        self.generation += 1
+        return True
+
+    def _price(self) -> None:
+        """Makes the price books of the prices that hold now."""
+        holding = in_force(self._dated, self._now)
+        self._prices = PriceBook((price.plan, price.prefix, price.price) for price in holding)
+        self._inbound_prices = PriceBook(
+            ((price.plan, price.prefix, price.inbound or 0) for price in holding), built_in=0
+        )
+        self._next_prices = next_change(self._dated, self._now)
 
     def _view(self, account: Account, keys: list[ApiKey]) -> AccountView:
         return AccountView(

@@ -100,7 +100,7 @@ async def list_all(request: PageRequest) -> PageResponse:
 async def new(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
     return request.page(
         "account_new.html", status=200 if problem is None else 400, values=request.form, problem=problem,
-        plans=sorted({price.plan for price in await request.manage.prices()} | {"default"}),
+        plans=await request.services.admin.prices.plans(),
     )  # fmt: skip
 
 

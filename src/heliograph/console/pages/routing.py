@@ -3,10 +3,15 @@
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import fields
 from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.prices import ManagePrices, parse_since
 from heliograph.app.records import Scope
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain.pricing import DEFAULT_PLAN
+
+
+def _prices(request: PageRequest) -> ManagePrices:
+    return request.services.admin.prices.acting_as(request.actor.name, request.actor.address)
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
@@ -19,14 +24,14 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
             decision = await request.views.decide(number_of(number), account)
         except Mistake as mistake:
             problem = problem_of(mistake)
-    prices = await request.manage.prices()
+    prices = _prices(request)
     return request.page(
         "routing.html",
         status=200 if problem is None else 400,
         routes=await request.manage.routes(),
-        prices=prices,
-        built_in=await request.manage.built_in_price(),
-        plans=sorted({price.plan for price in prices} | {DEFAULT_PLAN}),
+        prices=await prices.prices(),
+        built_in=await prices.built_in(),
+        plans=await prices.plans(),
         connectors=[connector.name for connector in await request.manage.connectors()],
         accounts=accounts,
         query=request.query,
@@ -63,14 +68,17 @@ async def set_price(request: PageRequest) -> PageResponse:
         price = fields.amount("price", form.get("price", ""))
         inbound = fields.amount("inbound", form["inbound"]) if form.get("inbound") else None
         prefix, plan = form.get("price_prefix", "").strip(), form.get("plan") or DEFAULT_PLAN
-        await request.manage.set_price(prefix, price, plan, inbound)
+        await _prices(request).set(prefix, price, plan, inbound, parse_since(form.get("since", "")))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    return request.go("/routing", "The price is set; it counts within five seconds.")
+    when = "it counts from its date on" if form.get("since") else "it counts within five seconds"
+    return request.go("/routing", f"The price is set; {when}.")
 
 
 async def remove_price(request: PageRequest) -> PageResponse:
-    await request.manage.remove_price(request.form.get("prefix", ""), request.form.get("plan", ""))
+    form = request.form
+    since = parse_since(form["since"]) if "since" in form else None
+    await _prices(request).remove(form.get("prefix", ""), form.get("plan", ""), since)
     return request.go("/routing", "The price is removed.")
 
 

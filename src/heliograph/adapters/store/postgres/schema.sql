@@ -87,13 +87,15 @@ CREATE TABLE ledger (
 -- No message is refunded twice.
 CREATE UNIQUE INDEX ledger_refund ON ledger (message) WHERE kind = {EntryKind.REFUND};
 
--- What a segment to a destination with this prefix costs, and a message from such a phone. The longest prefix counts.
+-- What a segment to a destination with this prefix costs, and a message from such a phone. The longest prefix counts
+-- of those that have a price by then, and of its prices the latest.
 CREATE TABLE price (
     plan    text NOT NULL,
     prefix  text NOT NULL,
+    since   bigint NOT NULL,                   -- from when on it holds; 0: from the beginning
     price   bigint NOT NULL,
     inbound bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (plan, prefix)
+    PRIMARY KEY (plan, prefix, since)
 );
 
 -- connectors and routes

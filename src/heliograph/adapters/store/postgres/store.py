@@ -9,6 +9,7 @@ from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.driver import STATEMENTS
 from heliograph.adapters.store.postgres.leases import PostgresLeases
 from heliograph.adapters.store.postgres.limits import DatabaseLimits
+from heliograph.adapters.store.postgres.network import PostgresNetwork
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.suppressions import PostgresSuppressions
@@ -24,6 +25,7 @@ class PostgresStore(Bundle):
 
     customers_of = PostgresCustomers
     suppressions_of = PostgresSuppressions
+    network_of = PostgresNetwork
 
     def __init__(self, servers: Servers, vault: KeyVault | None) -> None:
         """The schema must be there; see `open`."""

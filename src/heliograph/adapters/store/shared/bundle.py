@@ -68,6 +68,7 @@ class Bundle:
     """The class of the customers' port, where an engine has its own; and so of others."""
 
     suppressions_of: type[StoredSuppressions] = StoredSuppressions
+    network_of: type[StoredNetwork] = StoredNetwork
     retention_of: Callable[[Runner], StoredRetention] = StoredRetention
 
     def __init__(self, runner: Runner, sealer: Sealer | None, statements: Mapping[str, Statement]) -> None:
@@ -84,7 +85,7 @@ class Bundle:
 
     def _use(self, runner: Runner) -> None:
         self.accounts = StoredAccounts(runner)
-        self.network = StoredNetwork(runner)
+        self.network = self.network_of(runner)
         self.templates = StoredTemplates(runner)
         self.senders = StoredSenders(runner)
         self.guard = StoredGuard(runner)

@@ -94,7 +94,7 @@ class StoredInbound(Operations):
             raise Missing("no such account")
         owed, plan = bool(account_of(owner).inbound_url), account_of(owner).plan
         sender = yield from first(Q.inbound_sender(key=key, tail=tail))
-        price = 0 if sender is None else (yield from _price(plan, sender[0]))
+        price = 0 if sender is None else (yield from _price(plan, sender[0], now))
         ((_, last),) = yield Q.newest_positions(accounts=[account])
         position = max(key, first_key_at(now), last + 1)
         if not (yield Q.route_inbound(key=key, tail=tail, account=account, owed=owed, position=position, price=price)):
@@ -128,10 +128,10 @@ class StoredInbound(Operations):
         yield tables_changed()
 
 
-def _price(plan: str, sender: str) -> Steps[int]:
-    """The price of a message from a phone, as `Directory.inbound_price` finds it."""
+def _price(plan: str, sender: str, at: int) -> Steps[int]:
+    """The price of a message from a phone at a moment, as `Directory.inbound_price` finds it."""
     known = prefixes(normalise_number(sender))
-    row = yield from first(Q.inbound_price(plans=[plan, DEFAULT_PLAN], prefixes=known, plan=plan))
+    row = yield from first(Q.inbound_price(plans=[plan, DEFAULT_PLAN], prefixes=known, plan=plan, at=at))
     return 0 if row is None else int(row[0])
 
 

@@ -100,10 +100,22 @@ class StoredNetwork(Operations):
         return replace(price, inbound=inbound)
 
     @write
-    def remove_price(self, plan: str, prefix: str) -> Steps[None]:
-        if not (yield Q.remove_price(plan=plan, prefix=prefix)):
+    def remove_price(self, plan: str, prefix: str, since: int | None = None) -> Steps[None]:
+        if not (yield Q.remove_price(plan=plan, prefix=prefix, since=since)):
             raise Missing("no such price")
         yield tables_changed()
+
+    @write
+    def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> Steps[None]:
+        yield tables_changed()
+        if replaced:
+            yield Q.clear_prices(plans=list(replaced))
+        yield from self._put_prices(sorted(prices, key=lambda price: (price.plan, price.prefix, price.since)))
+
+    def _put_prices(self, prices: Sequence[Price]) -> Steps[None]:
+        """The step that engines take in their own way. Those of a prefix come by their dates."""
+        for price in prices:
+            yield put_price(price)
 
     @write
     def save_link_states(self, reports: Sequence[ConnectorReport]) -> Steps[None]:
@@ -118,7 +130,9 @@ class StoredNetwork(Operations):
 
 
 def put_price(price: Price) -> Query:
-    return Q.put_price(plan=price.plan, prefix=price.prefix, price=price.price, inbound=price.inbound)
+    return Q.put_price(
+        plan=price.plan, prefix=price.prefix, since=price.since, price=price.price, inbound=price.inbound
+    )
 
 
 def tables_changed() -> Query:

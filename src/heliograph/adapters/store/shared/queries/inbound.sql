@@ -93,9 +93,9 @@ SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail AND i.a
 SELECT a.id, coalesce((SELECT max(i.position) FROM inbound AS i WHERE i.account = a.id), 0)
 FROM account AS a WHERE a.id {among(accounts)};
 
--- inbound_price: The price of a message from a phone, by the prefixes of its number: the plan's, or the plan `default`'s.
-SELECT inbound FROM price WHERE plan {among(plans)} AND prefix {among(prefixes)}
-ORDER BY plan <> :plan, length(prefix) DESC LIMIT 1;
+-- inbound_price: The price of a message from a phone at a moment, by the prefixes of its number: the plan's, or the plan `default`'s.
+SELECT inbound FROM price WHERE plan {among(plans)} AND prefix {among(prefixes)} AND since <= :at
+ORDER BY plan <> :plan, length(prefix) DESC, since DESC LIMIT 1;
 
 -- enter_inbound: Adds the charge of an inbound message.
 INSERT INTO ledger (account, key, kind, amount, message, at)

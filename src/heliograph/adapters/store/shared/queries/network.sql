@@ -52,17 +52,24 @@ SELECT
     a.help_text
 FROM number AS n JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
--- prices: All prices, by plan and prefix.
-SELECT plan, prefix, price, inbound FROM price ORDER BY plan {bytewise}, prefix {bytewise};
+-- prices: All prices, by plan, prefix and date.
+SELECT plan, prefix, price, inbound, since FROM price ORDER BY plan {bytewise}, prefix {bytewise}, since;
 
--- put_price: Sets the prices of a prefix in a plan; returns that of a message from there.
-INSERT INTO price (plan, prefix, price, inbound) VALUES (:plan, :prefix, :price, coalesce(CAST(:inbound AS bigint), 0))
-ON CONFLICT (plan, prefix) DO UPDATE SET
-    price = excluded.price, inbound = coalesce(CAST(:inbound AS bigint), price.inbound)
+-- put_price: Sets the prices of a prefix in a plan from a date on; returns that of a message from there.
+INSERT INTO price (plan, prefix, since, price, inbound)
+VALUES (:plan, :prefix, :since, :price, coalesce(CAST(:inbound AS bigint), (
+    SELECT p.inbound FROM price AS p WHERE p.plan = :plan AND p.prefix = :prefix AND p.since <= :since
+    ORDER BY p.since DESC LIMIT 1), 0))
+ON CONFLICT (plan, prefix, since) DO UPDATE SET price = excluded.price, inbound = excluded.inbound
 RETURNING inbound;
 
--- remove_price: Removes the price of a prefix.
-DELETE FROM price WHERE plan = :plan AND prefix = :prefix RETURNING 1;
+-- remove_price: Removes the prices of a prefix in a plan; all of them, or that of a date.
+DELETE FROM price WHERE plan = :plan AND prefix = :prefix
+  AND (CAST(:since AS bigint) IS NULL OR since = CAST(:since AS bigint))
+RETURNING 1;
+
+-- clear_prices: Removes all prices of some plans.
+DELETE FROM price WHERE plan {among(plans)};
 
 -- templates: All templates, by name.
 SELECT id, name, text, sender, account, tlvs FROM template ORDER BY name {bytewise};

@@ -1,0 +1,73 @@
+"""Reads and writes lists of prices: CSV with a heading, as carriers send them."""
+
+import csv
+from collections.abc import Callable, Iterable
+from typing import Final, TextIO
+
+from heliograph.app.admin.csv_rows import csv_rows
+from heliograph.app.admin.fields import Invalid, amount
+from heliograph.app.admin.number_list import BadLine
+from heliograph.app.admin.prices import check, format_since, parse_since
+from heliograph.app.configuration import Price
+from heliograph.domain.money import format_credits
+
+COLUMNS: Final = ("plan", "prefix", "price", "inbound", "since")
+"""The columns of a list, in the order in which it is written."""
+
+
+class PriceSheet:
+    """The prices of such a list, in its order. `bad` lines cannot be used."""
+
+    def __init__(self, lines: Iterable[str], plan: str, since: str = "") -> None:
+        """`plan` and `since` are those of rows that have none of their own. Raises Invalid if they cannot be used."""
+        self.prices: list[Price] = []
+        self.bad: list[BadLine] = []
+        self._plan, self._since = plan, parse_since(since)
+        self._known: dict[tuple[str, str, int], int] = {}
+        rows = csv_rows(lines, self.bad)
+        line, heading = next(rows, (1, []))
+        columns = [cell.strip().lower() for cell in heading]
+        if not {"prefix", "price"} <= set(columns):
+            self.bad.append(BadLine(line, "the heading is to name the columns prefix and price"))
+            return
+        unknown = [each for each in columns if each and each not in COLUMNS]
+        twice = sorted({each for each in columns if each and columns.count(each) > 1})
+        if unknown or twice:
+            what = f"no column {unknown[0][:40]!r}; there are" if unknown else f"two columns {twice[0]}; there may be"
+            self.bad.append(BadLine(line, f"there is {what} {', '.join(COLUMNS)}"))
+            return
+        for line, cells in rows:
+            if len(cells) > len(columns):
+                self.bad.append(BadLine(line, f"it has {len(cells)} cells, the heading {len(columns)}"))
+            else:
+                self._read(line, {name: cell.strip() for name, cell in zip(columns, cells, strict=False)})
+
+    def _read(self, line: int, row: dict[str, str]) -> None:
+        try:
+            price = Price(
+                row.get("plan") or self._plan,
+                row["prefix"].removeprefix("+"),
+                amount("price", row.get("price", "")),
+                amount("inbound", row["inbound"]) if row.get("inbound") else None,
+                parse_since(row["since"]) if row.get("since") else self._since,
+            )
+            check(price)
+        except Invalid as problem:
+            self.bad.append(BadLine(line, str(problem)))
+            return
+        place = price.plan, price.prefix, price.since
+        if place in self._known:
+            self.bad.append(BadLine(line, f"line {self._known[place]} has the same plan, prefix and date"))
+            return
+        self._known[place] = line
+        self.prices.append(price)
+
+
+def write(prices: Iterable[Price], file: TextIO, wrote: Callable[[], None] = lambda: None) -> None:
+    """Writes prices as a list that `PriceSheet` reads; calls `wrote` after each."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for price in prices:
+        credit, inbound = format_credits(price.price), format_credits(price.inbound or 0)
+        writer.writerow((price.plan, price.prefix, credit, inbound, format_since(price.since)))
+        wrote()

@@ -1,0 +1,38 @@
+"""Prices with a date: which of them hold at a moment."""
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+
+class DatedPrice(Protocol):
+    """A price of a prefix in a plan that holds from `since` (ms) until the next one of the same prefix and plan does.
+    `since` 0 is from the beginning."""
+
+    @property
+    def plan(self) -> str: ...
+
+    @property
+    def prefix(self) -> str: ...
+
+    @property
+    def since(self) -> int: ...
+
+
+Dated = TypeVar("Dated", bound=DatedPrice)
+
+
+def in_force(prices: Iterable[Dated], at: int) -> list[Dated]:
+    """Returns the prices that hold at a moment, one at most of a prefix in a plan, by plan and prefix."""
+    holding: dict[tuple[str, str], Dated] = {}
+    for price in prices:
+        if price.since <= at:
+            place = price.plan, price.prefix
+            known = holding.get(place)
+            if known is None or known.since < price.since:
+                holding[place] = price
+    return [holding[place] for place in sorted(holding)]
+
+
+def next_change(prices: Iterable[DatedPrice], after: int) -> int | None:
+    """Returns when the next of the prices begins to hold after a moment; None where none does."""
+    return min((price.since for price in prices if price.since > after), default=None)

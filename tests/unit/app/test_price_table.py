@@ -1,0 +1,77 @@
+"""Lists of prices as CSV."""
+
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.price_table import PriceSheet, write
+from heliograph.app.admin.prices import parse_since
+from heliograph.app.configuration import Price
+
+
+def read(text: str, plan: str = "default", since: str = "") -> PriceSheet:
+    return PriceSheet(text.splitlines(keepends=True), plan, since)
+
+
+def test_a_list_is_read_with_what_rows_leave_out() -> None:
+    table = read(
+        "Prefix;Price;Plan;Inbound;Since\n49;0.05;;;\n+44;0.06;gold;0.01;2027-03-01\n\n", "silver", "2027-01-01"
+    )
+    assert table.bad == []
+    assert table.prices == [
+        Price("silver", "49", 50_000, None, parse_since("2027-01-01")),
+        Price("gold", "44", 60_000, 10_000, parse_since("2027-03-01")),
+    ]
+
+
+def test_each_line_that_cannot_be_used_is_named() -> None:
+    table = read('prefix,price\n49,0.05\nx,1\n44,-1\n49,0.06\n1,2,3\n33,"0.5\n0"\n7,1\n')
+    assert [each.line for each in table.bad] == [3, 4, 5, 6, 7]
+    assert "prefix: 'x' is no prefix" in str(table.bad[0])
+    assert "below zero" in str(table.bad[1])
+    assert "line 2 has the same plan, prefix and date" in str(table.bad[2])
+    assert "it has 3 cells, the heading 2" in str(table.bad[3])
+    assert [each.prefix for each in table.prices] == ["49", "7"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "the heading is to name the columns prefix and price"),
+        ("49,0.05\n", "the heading is to name the columns prefix and price"),
+        ("prefix,price,colour\n49,1,red\n", "there is no column 'colour'; there are plan, prefix"),
+        ("prefix,price,price\n49,1,2\n", "there is two columns price"),
+        ('prefix,price\n49,"1\n', "this is no CSV"),
+    ],
+)
+def test_what_is_no_list_is_refused(text: str, problem: str) -> None:
+    table = read(text)
+    assert table.prices == []
+    assert problem in str(table.bad[0])
+
+
+def test_the_date_of_all_rows_is_checked_first() -> None:
+    with pytest.raises(Invalid, match="since"):
+        read("prefix,price\n49,1\n", since="soon")
+
+
+_PRICES = st.builds(
+    Price,
+    st.sampled_from(["default", "gold"]),
+    st.from_regex(r"([1-9][0-9]{0,14})?", fullmatch=True),
+    st.integers(0, 10**15),
+    st.integers(0, 10**15),
+    st.integers(0, 4 * 10**9).map(lambda seconds: seconds * 1000),
+)
+
+
+@given(st.lists(_PRICES, unique_by=lambda each: (each.plan, each.prefix, each.since)))
+def test_what_is_written_is_read_again(prices: list[Price]) -> None:
+    file = StringIO()
+    write(prices, file)
+    table = read(file.getvalue())
+    assert table.bad == []
+    assert table.prices == prices
