@@ -24,6 +24,7 @@ def backup(invocation: Invocation, file: Path) -> None:
     from heliograph.app.ports import Unavailable
     from heliograph.composition import commands
 
+    invocation.need_the_machine()
     settings = invocation.settings()
     if settings.store.url:
         raise Failure("The store is a PostgreSQL database.", "Back it up with pg_dump, or with base backups.")

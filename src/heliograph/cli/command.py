@@ -5,10 +5,13 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from heliograph.cli import contexts
+from heliograph.cli.failure import Failure as Failure
 from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
@@ -29,26 +32,11 @@ if TYPE_CHECKING:
     from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
+    from heliograph.cli.remote import RemoteGateway
     from heliograph.composition.commands import Tools
     from heliograph.config import Settings
 
 Answer = TypeVar("Answer")
-
-
-class Failure(click.ClickException):
-    """A failed command. `hint` says what to do next, `command` what to type for it."""
-
-    def __init__(self, message: str, hint: str = "", command: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
-        self.command = command
-
-    def show(self, file: Any = None) -> None:
-        click.echo(click.style("error: ", fg="red", bold=True) + harmless(self.message), file=file, err=True)
-        if self.hint:
-            click.echo(f"       {harmless(self.hint)}", file=file, err=True)
-        if self.command:
-            click.echo(click.style("try:   ", fg="cyan") + harmless(self.command), file=file, err=True)
 
 
 @dataclass
@@ -58,11 +46,18 @@ class Invocation:
     data: Path | None = None
     config: Path | None = None
     database_url: str | None = None
+    context: str | None = None
+    """The name of the context that was typed."""
     as_json: bool = False
 
     def settings(self) -> "Settings":
-        """The settings in force. Raises Failure."""
+        """The settings in force on this machine. Raises Failure."""
         from heliograph.config import SettingsError, changed, load
+
+        if self.context not in (None, contexts.LOCAL):
+            from heliograph.cli.remote_admin import needs_the_machine
+
+            raise needs_the_machine(str(self.context))
 
         try:
             settings = load(self.data, self.config, os.environ)
@@ -74,6 +69,8 @@ class Invocation:
 
     def manage(self, work: "Callable[[Manage], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration on the store: accounts, connectors, routes, prices. Raises Failure."""
+        if (gateway := self.gateway()) is not None:
+            return self._remotely(lambda: work(cast("Manage", remote_admin().RemoteManage(gateway))))
         return self._run(lambda tools: work(tools.manage))
 
     def users(self, work: "Callable[[ManageUsers], Awaitable[Answer]]") -> Answer:
@@ -82,10 +79,14 @@ class Invocation:
 
     def inbound(self, work: "Callable[[ManageInbound], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of numbers and messages from phones. Raises Failure."""
+        if (gateway := self.gateway()) is not None:
+            return self._remotely(lambda: work(cast("ManageInbound", remote_admin().RemoteInbound(gateway))))
         return self._run(lambda tools: work(tools.inbound))
 
     def suppressions(self, work: "Callable[[ManageSuppressions], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of phones that opted out. Raises Failure."""
+        if (gateway := self.gateway()) is not None:
+            return self._remotely(lambda: work(cast("ManageSuppressions", remote_admin().RemoteSuppressions(gateway))))
         return self._run(lambda tools: work(tools.suppressions))
 
     def guard(self, work: "Callable[[ManageGuard], Awaitable[Answer]]") -> Answer:
@@ -98,10 +99,14 @@ class Invocation:
 
     def templates(self, work: "Callable[[ManageTemplates], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of templates. Raises Failure."""
+        if (gateway := self.gateway()) is not None:
+            return self._remotely(lambda: work(cast("ManageTemplates", remote_admin().RemoteTemplates(gateway))))
         return self._run(lambda tools: work(tools.templates))
 
     def prices(self, work: "Callable[[ManagePrices], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of prices. Raises Failure."""
+        if (gateway := self.gateway()) is not None:
+            return self._remotely(lambda: work(cast("ManagePrices", remote_admin().RemotePrices(gateway))))
         return self._run(lambda tools: work(tools.prices))
 
     def recipients(self, work: "Callable[[ManageRecipients], Awaitable[Answer]]") -> Answer:
@@ -140,10 +145,70 @@ class Invocation:
     def views(self, work: "Callable[[Views], Awaitable[Answer]]") -> Answer:
         """Runs one piece of work on messages and callbacks. Raises Failure."""
 
+        if (gateway := self.gateway()) is not None:
+            return self._remotely(lambda: work(cast("Views", remote_admin().RemoteViews(gateway))))
+
         async def viewing(tools: "Tools") -> Answer:
             return await work(await tools.views())
 
         return self._run(viewing)
+
+    def gateway(self) -> "RemoteGateway | None":
+        """The gateway elsewhere that the command means: by --context, else by HELIOGRAPH_CONTEXT, else the one in use.
+        None is that of this machine, which --data, --config and --database-url name too. Raises Failure."""
+        here = [name for name in ("data", "config", "database_url") if getattr(self, name) is not None]
+        if here and self.context not in (None, contexts.LOCAL):
+            raise Failure(f"--{here[0].replace('_', '-')} names a gateway of this machine; --context one elsewhere.")
+        name = self.context or os.environ.get(contexts.VARIABLE) or ""
+        if here or name == contexts.LOCAL:
+            return None
+        from heliograph.cli.client import BadUrl
+        from heliograph.cli.remote import RemoteGateway
+
+        try:
+            known = contexts.load(contexts.path(os.environ))
+            name = name or known.current
+            if not name:
+                return None
+            if name not in known.known:
+                raise Failure(f"there is no context {name}", command="heliograph context list")
+            return RemoteGateway(name, known.known[name])
+        except (contexts.BadContexts, BadUrl) as problem:
+            raise Failure(str(problem), command="heliograph context list") from problem
+
+    def need_the_machine(self) -> None:
+        """Raises Failure where the command means a gateway elsewhere."""
+        if (gateway := self.gateway()) is not None:
+            from heliograph.cli.remote_admin import needs_the_machine
+
+            raise needs_the_machine(gateway.name)
+
+    def asked(self, work: "Callable[[RemoteGateway], Answer]") -> "Answer | None":
+        """Runs work on the gateway elsewhere, if the command means one. Raises Failure."""
+        gateway = self.gateway()
+        if gateway is None:
+            return None
+
+        async def working() -> Answer:
+            return work(gateway)
+
+        return self._remotely(working)
+
+    def _remotely(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        import asyncio
+
+        from heliograph.app.admin.fields import Invalid
+        from heliograph.cli.remote import RemoteRefusal
+
+        async def run() -> Answer:
+            return await work()
+
+        try:
+            return asyncio.run(run())
+        except Invalid as error:
+            raise Failure(str(error), "Nothing was changed.", self._help()) from error
+        except RemoteRefusal as error:
+            raise Failure(str(error), command="heliograph context list" if error.status in (0, 401) else "") from error
 
     def _run(self, work: "Callable[[Tools], Awaitable[Answer]]") -> Answer:
         import asyncio
@@ -154,6 +219,7 @@ class Invocation:
         from heliograph.composition import commands
         from heliograph.domain.error import NOT_FOUND, Fault
 
+        self.need_the_machine()
         settings = self.settings()
         if not settings.store.url and not settings.data.exists():
             # or somebody at another directory than the gateway's believes that all accounts are gone
@@ -197,11 +263,19 @@ class Invocation:
         where = f" --data {self.data}" if self.data is not None else ""
         # the URL itself has a password in it
         where += " --database-url URL" if self.database_url is not None else ""
+        where += f" --context {self.context}" if self.context is not None else ""
         return f"heliograph {command}{where}"
 
     def _help(self) -> str:
         context = click.get_current_context(silent=True)
         return f"{context.command_path} --help" if context else "heliograph --help"
+
+
+def remote_admin() -> "ModuleType":
+    """The use cases on gateways elsewhere, which are imported where they are asked for."""
+    from heliograph.cli import remote_admin
+
+    return remote_admin
 
 
 def _listing(kind: str, invocation: Invocation) -> str:
@@ -257,6 +331,13 @@ def _common() -> list[click.Parameter]:
             help="The PostgreSQL database [HELIOGRAPH_DATABASE_URL, else a file in the data directory].",
         ),
         click.Option(
+            ["--context"],
+            metavar="NAME",
+            expose_value=False,
+            callback=_remember,
+            help="A gateway elsewhere, over its admin API [HELIOGRAPH_CONTEXT, else the one in use].",
+        ),
+        click.Option(
             ["--json", "as_json"],
             is_flag=True,
             expose_value=False,
@@ -266,7 +347,7 @@ def _common() -> list[click.Parameter]:
     ]
 
 
-_COMMON_NAMES = frozenset({"--data", "--config", "--database-url", "--json", "--help"})
+_COMMON_NAMES = frozenset({"--data", "--config", "--database-url", "--context", "--json", "--help"})
 
 
 class _WithCommonOptions(click.Command):
@@ -297,7 +378,7 @@ class _WithCommonOptions(click.Command):
 
 
 class Command(_WithCommonOptions):
-    """A command that takes --data, --config, --database-url and --json."""
+    """A command that takes --data, --config, --database-url, --context and --json."""
 
 
 class Group(_WithCommonOptions, click.Group):

@@ -94,6 +94,11 @@ def add(
         texts["enabled"] = "false"
     dialect = parse_pairs(options)
     done = f'The connector {name} is there. Route numbers to it: heliograph route add --prefix "" --connector {name}'
+    body = {"name": name, **_values(texts), "options": dialect}
+    over = invocation.asked(lambda gateway: gateway.ask("POST", dict[str, Any], "connectors", body=body))
+    if over is not None:
+        _show_over(invocation, over, done)
+        return
     change = invocation.manage(lambda manage: manage.add_connector(name, texts, dialect))
     _show_change(invocation, change, done)
 
@@ -110,7 +115,8 @@ def list_connectors(invocation: Invocation) -> None:
         found = [serialize.connector(KINDS[each.kind], each, states, now) for each in await manage.connectors()]
         return found, await dev.was_last(manage)
 
-    found, simulated = invocation.manage(work)
+    over = invocation.asked(lambda gateway: gateway.get(dict[str, Any], "connectors"))
+    found, simulated = invocation.manage(work) if over is None else (over["connectors"], False)
     columns = ["name", *(name for name, setting in _FIELDS.items() if not setting.secret), "state"]
     invocation.show(
         as_json({"connectors": found}),
@@ -142,6 +148,12 @@ def show(invocation: Invocation, name: str) -> None:
         states = [state for state in await manage.link_states() if state.connector == found.id]
         return found, states, await manage.backlog(), manage.now
 
+    over = invocation.asked(lambda gateway: gateway.get(dict[str, Any], "connectors", name))
+    if over is not None:
+        told = [(field, _word(value)) for field, value in over.items() if field not in ("links", "warnings")]
+        links = [(f"links, {each['time'][:19]}Z", each["state"].get("summary", "")) for each in over["links"]]
+        invocation.show(over, lambda: print_fields([*told, *links]))
+        return
     found, states, backlog, now = invocation.manage(work)
     result = as_json(serialize.connector_with_links(KINDS[found.kind], found, states, backlog, now))
 
@@ -187,6 +199,11 @@ def set_fields(
     dialect = {**{key: text for key, text in pairs.items() if key not in known}, **parse_pairs(options)}
     if not texts and not dialect:
         raise Failure("Nothing to change was named.", command=f"heliograph connector set {name} window=50")
+    body: dict[str, Any] = {**_values(texts), **({"options": dialect} if dialect else {})}
+    over = invocation.asked(lambda gateway: gateway.ask("PATCH", dict[str, Any], "connectors", name, body=body))
+    if over is not None:
+        _show_over(invocation, over, f"The connector {name} is changed.")
+        return
     # Whoever runs this reads the password in the store as it is: to ask for it again would keep nobody out.
     change = invocation.manage(lambda manage: manage.set_connector(name, texts, dialect, knows_secrets=True))
     _show_change(invocation, change, f"The connector {name} is changed.")
@@ -217,9 +234,13 @@ def test(context: click.Context, name: str) -> None:
     import asyncio
 
     invocation = context.find_object(Invocation) or Invocation()
-    found = invocation.manage(lambda manage: manage.connector(name))
-    report = asyncio.run(ADAPTERS[found.kind].probe(found, invocation.settings()))
-    steps: list[dict[str, Any]] = [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in report.steps]
+    over = invocation.asked(lambda gateway: gateway.ask("POST", dict[str, Any], "connectors", name, "test"))
+    if over is None:
+        found = invocation.manage(lambda manage: manage.connector(name))
+        report = asyncio.run(ADAPTERS[found.kind].probe(found, invocation.settings()))
+        steps: list[dict[str, Any]] = [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in report.steps]
+    else:
+        steps = over["steps"]
     passed = all(step["ok"] for step in steps)
 
     def people() -> None:
@@ -236,6 +257,25 @@ def _texts(given: dict[str, str | bool | None]) -> dict[str, str]:
     """Converts the given options of the command line to texts of settings."""
     told = {name: value for name, value in given.items() if value is not None}
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in told.items()}
+
+
+def _values(texts: dict[str, str]) -> dict[str, Any]:
+    """Converts texts of settings to the values of the admin API. Raises Failure."""
+    from heliograph.app.admin.fields import Invalid, parse_changes
+
+    try:
+        return parse_changes(
+            {name: setting for kind in KINDS.values() for name, setting in kind.settings.items()}, texts
+        )
+    except Invalid as problem:
+        raise Failure(str(problem), "Nothing was changed.") from problem
+
+
+def _show_over(invocation: Invocation, told: dict[str, Any], done: str) -> None:
+    """Shows a connector that a gateway elsewhere answered with."""
+    for warning in told["warnings"]:
+        tell(f"note: {warning}", err=True)
+    invocation.show(told, lambda: click.echo(done))
 
 
 def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -> None:

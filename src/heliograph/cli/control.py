@@ -33,6 +33,7 @@ def ask_once(invocation: Invocation, request: dict[str, Any]) -> dict[str, Any]:
 def _knock(invocation: Invocation) -> socket.socket:
     from heliograph.runtime.control_socket import socket_path
 
+    invocation.need_the_machine()
     data = invocation.settings().data
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

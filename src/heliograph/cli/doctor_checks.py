@@ -30,6 +30,7 @@ _MIN_FREE_OCTETS = 512 * 1024 * 1024
 
 async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
     """Changes nothing; `binds` says whether each connector is bound to as a test."""
+    invocation.need_the_machine()
     try:
         settings = invocation.settings()
     except Failure as failure:

@@ -15,8 +15,10 @@ from heliograph.cli.command import (
 )
 
 if TYPE_CHECKING:
+    from heliograph.admin_api.shapes import InboundShape
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.records import InboundRecord
+    from heliograph.cli.remote import RemoteGateway
 
 
 @click.group(cls=Group)
@@ -106,7 +108,8 @@ def list_inbound(invocation: Invocation, name: str | None, unrouted: bool, digit
         query = InboundQuery(0 if unrouted else None, digits.removeprefix("+"), limit=limit)
         return await _told(manage, await manage.find(query, name))
 
-    rows = invocation.inbound(work)
+    over = invocation.asked(lambda gateway: _find_over(gateway, name, unrouted, digits, limit))
+    rows = invocation.inbound(work) if over is None else over
     invocation.show(
         {"messages": rows},
         lambda: print_table(
@@ -130,7 +133,8 @@ def show(invocation: Invocation, message_id: str) -> None:
     async def work(manage: "ManageInbound") -> dict[str, Any]:
         return (await _told(manage, [await manage.show(key, tail)]))[0]
 
-    told = invocation.inbound(work)
+    over = invocation.asked(lambda gateway: as_json(gateway.get(_shape(), "inbound", message_id)))
+    told = invocation.inbound(work) if over is None else over
     invocation.show(told, lambda: print_fields(told.items()))
 
 
@@ -145,8 +149,38 @@ def route(invocation: Invocation, message_id: str, account: str) -> None:
     async def work(manage: "ManageInbound") -> dict[str, Any]:
         return (await _told(manage, [await manage.route(key, tail, account)]))[0]
 
-    told = invocation.inbound(work)
+    over = invocation.asked(
+        lambda gateway: as_json(
+            gateway.ask("POST", _shape(), "inbound", message_id, "route", body={"account": account})
+        )
+    )
+    told = invocation.inbound(work) if over is None else over
     invocation.show(told, lambda: click.echo(f"It goes to {account}."))
+
+
+def _shape() -> "type[InboundShape]":
+    from heliograph.admin_api.shapes import InboundShape
+
+    return InboundShape
+
+
+def _find_over(
+    gateway: "RemoteGateway", account: str | None, unrouted: bool, digits: str, limit: int
+) -> list[dict[str, Any]]:
+    from heliograph.admin_api.shapes import InboundMessages
+
+    rows: list[dict[str, Any]] = []
+    cursor = None
+    while len(rows) < limit:
+        page = gateway.get(
+            InboundMessages, "inbound", account=account, unrouted="true" if unrouted else None, number=digits or None,
+            limit=min(100, limit - len(rows)), cursor=cursor,
+        )  # fmt: skip
+        rows += [as_json(each) for each in page.messages]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return rows
 
 
 def _parse(invocation: Invocation, message_id: str) -> tuple[int, int]:

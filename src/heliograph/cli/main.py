@@ -43,6 +43,7 @@ _MODULES = {
     "encryption": "encryption",
     "backup": "backup",
     "restored": "backup",
+    "context": "context",
     "completion": "completion",
 }
 """By command, in the order in which one meets them: the module that has it."""

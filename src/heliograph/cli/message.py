@@ -20,6 +20,7 @@ from heliograph.domain.status import MessageStatus
 if TYPE_CHECKING:
     from heliograph.app.admin.views import MessageView, Views
     from heliograph.app.records import SearchPage
+    from heliograph.cli.remote import RemoteGateway
 
 _COLUMNS = ("to", "status", "err", "account", "connector", "id")
 
@@ -65,9 +66,13 @@ def find(invocation: Invocation, text: str, name: str | None, status: str | None
 
     from heliograph.admin_api import serialize
 
-    found, accounts, connectors = invocation.views(work)
-    rows = [as_json(serialize.message(hit, accounts, connectors)) for hit in found.hits]
-    reached = serialize.maybe_moment(found.reached)
+    over = invocation.asked(lambda gateway: _find_over(gateway, text, name, status, limit))
+    if over is None:
+        found, accounts, connectors = invocation.views(work)
+        rows = [as_json(serialize.message(hit, accounts, connectors)) for hit in found.hits]
+        reached = serialize.maybe_moment(found.reached)
+    else:
+        rows, reached = over
 
     def people() -> None:
         print_table(
@@ -96,12 +101,13 @@ def show(invocation: Invocation, message_id: str) -> None:
     async def work(views: "Views") -> "MessageView":
         return await views.look(key, tail)
 
-    from heliograph.admin_api import serialize
+    from heliograph.admin_api import serialize, shapes
     from heliograph.app.admin.history import Event
     from heliograph.app.admin.timeline import condense
     from heliograph.domain.calendar import parse_utc
 
-    result = as_json(serialize.message_in_full(invocation.views(work)))
+    over = invocation.asked(lambda gateway: gateway.get(shapes.MessageInFull, "messages", message_id))
+    result = as_json(serialize.message_in_full(invocation.views(work)) if over is None else over)
 
     def people() -> None:
         print_fields((name, value) for name, value in result.items() if name not in ("explanation", "history", "now"))
@@ -148,6 +154,36 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
     invocation.show(
         {"id": message_id, "time": format_utc(at)}, lambda: click.echo(f"It is sent at {format_moment(at)}.")
     )
+
+
+def _find_over(
+    gateway: "RemoteGateway", text: str, account: str | None, status: str | None, limit: int
+) -> tuple[list[dict[str, Any]], str | None]:
+    """The messages that a gateway elsewhere finds, as `Views.find` does here, and how far it looked back."""
+    from heliograph.admin_api import shapes
+    from heliograph.domain import ids
+
+    text = text.strip()
+    if ids.parse(text) is not None:
+        full = as_json(gateway.get(shapes.MessageInFull, "messages", text))
+        return [{name: full[name] for name in shapes.MessageShape.__struct_fields__}], None
+    number = text.removeprefix("+")
+    number = number if number.isascii() and number.isdigit() and len(number) <= 15 else ""
+    hits: dict[str, dict[str, Any]] = {}
+    reached, cursor = None, None
+    if text:
+        page = gateway.get(shapes.MessagesShape, "messages", reference=text, account=account, limit=min(limit, 100))
+        hits = {each.id: as_json(each) for each in page.messages}
+    while (number or not text) and len(hits) < limit:
+        page = gateway.get(
+            shapes.MessagesShape, "messages", number=number or None, account=account, status=status,
+            limit=min(limit, 100), cursor=cursor,
+        )  # fmt: skip
+        hits |= {each.id: as_json(each) for each in page.messages if each.id not in hits}
+        reached, cursor = page.reached, page.cursor
+        if cursor is None:
+            break
+    return list(hits.values())[:limit], reached
 
 
 def _status(row: dict[str, Any]) -> str:

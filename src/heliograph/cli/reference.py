@@ -39,7 +39,8 @@ Accounts, connectors, routes and prices are no settings: they live in the store 
 _CLI_HEAD = """\
 # Command line
 
-`--data`, `--config`, `--database-url`, `--json` and `--help` are options of every command, before it and after it.
+`--data`, `--config`, `--database-url`, `--context`, `--json` and `--help` are options of every command, before it and
+after it.
 With `--json`, standard output is one JSON object and nothing else (`top` and `tail` go on, and print one a line);
 amounts are exact decimal text. A command that fails exits with a code other than 0 and says on standard error what was
 wrong and what to do. Administration works on the store directly, while the gateway runs and while it does not; a
