@@ -33,7 +33,7 @@ exit $status
 """curl as people have it, but one that notes the answers, and fails on those that refuse."""
 
 
-GOOD = {"MessageId", "Number", "count", "messages", "suppressions"}
+GOOD = {"MessageId", "Number", "count", "messages", "notices", "suppressions"}
 """Fields of which answers to questions have one."""
 
 

@@ -34,6 +34,7 @@ from heliograph.domain.ids import IdSequence
 from heliograph.domain.limits import LIST_INTERVAL_S, LOGIN_WINDOW_S
 from heliograph.domain.money import parse_credits
 from heliograph.http.asgi import Asgi, Event, Scope
+from heliograph.runtime.listening import NoticeListeners
 from heliograph.runtime.long_polls import LongPolls
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
@@ -318,6 +319,7 @@ async def open_gateway(
             Pulling(store.pulls),
             long_polls,
             SuppressionList(store.suppressions, clock, lambda *gone: withdrawn.append(gone)),
+            NoticeListeners(store.messages, clock, msgspec.json.encode, "7f", "Heliograph/test"),
             clock,
             journal,
             store.upkeep.probe,

@@ -11,6 +11,8 @@ from heliograph.api.shapes import (
     History,
     InboundItem,
     InboundPage,
+    NoticeItem,
+    NoticePage,
     QuotePart,
     QuoteResult,
     Record,
@@ -45,6 +47,7 @@ from heliograph.domain.national import LANGUAGE_NAMES
 from heliograph.domain.segment import Split
 from heliograph.domain.suppression import Suppression
 from heliograph.http.reply import Reply
+from heliograph.runtime.listening import HeardPage
 
 REALM = b'Basic realm="Heliograph", charset="UTF-8"'
 
@@ -165,6 +168,13 @@ def of_suppressions(suppressions: Sequence[Suppression], zone: ZoneInfo) -> Repl
 
 def _suppression(suppression: Suppression, zone: ZoneInfo) -> SuppressionItem:
     return SuppressionItem(suppression.number, format_local(suppression.since, zone), suppression.source)
+
+
+def of_notices(page: HeardPage, zone: ZoneInfo) -> Reply:
+    items = [
+        NoticeItem(each.kind, format_local(each.at, zone), each.url, each.headers, each.body) for each in page.notices
+    ]
+    return of(NoticePage(len(items), items, page.cursor, page.missed))
 
 
 def of_history(record: MessageRecord, zone: ZoneInfo) -> Reply:

@@ -38,6 +38,7 @@ from heliograph.domain.error import INTERNAL, MALFORMED, MEDIA_TYPE, TOO_EARLY, 
 from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send, respond
 from heliograph.http.body import ClientGone
 from heliograph.http.reply import Reply
+from heliograph.runtime.listening import NoticeListeners
 from heliograph.runtime.long_polls import LongPolls
 
 REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
@@ -58,6 +59,7 @@ class Services:
     pulling: Pulling
     long_polls: LongPolls
     suppression_list: SuppressionList
+    listening: NoticeListeners
     clock: Clock
     journal: Journal
     probe: Callable[[], Awaitable[None]]
@@ -101,7 +103,9 @@ class Api:
             "get_balance_v2": self._balance,
             "get_liveness": self._live,
             "get_readiness": self._ready,
-            **AccountRoot(services.pulling, services.long_polls, services.suppression_list, self._readmit).operations,
+            **AccountRoot(
+                services.pulling, services.long_polls, services.suppression_list, services.listening, self._readmit
+            ).operations,
         }
         paths: dict[str, Handlers] = {}
         for operation in operations.OPERATIONS:

@@ -354,6 +354,9 @@ ORDER = Parameter(
     "desc",
 )
 
+PLACE = "^[0-9a-f]{1,32}-[0-9]{1,18}$"
+"""Matches the place of a notice."""
+
 AFTER = Parameter(
     "after",
     lambda _: (
@@ -384,6 +387,15 @@ AFTER_NUMBER = Parameter(
 )
 SUPPRESSIONS_LIMIT = PULL_LIMIT._replace(meaning=lambda _: "The most to answer with.")
 
+AFTER_CURSOR = Parameter(
+    "after",
+    lambda _: "The `cursor` of an earlier answer. Without it those that are made from now on.",
+    {"type": "string", "pattern": PLACE},
+    "7f3a90c1-17",
+)
+WAIT_FOR_NOTICE = WAIT._replace(meaning=lambda _: "Seconds to wait for the first one; then the page is empty.")
+
+NOTICES: tuple[Parameter, ...] = (AFTER_CURSOR, SUPPRESSIONS_LIMIT, WAIT_FOR_NOTICE)
 SUPPRESSIONS: tuple[Parameter, ...] = (AFTER_NUMBER, SUPPRESSIONS_LIMIT)
 PULL: tuple[Parameter, ...] = (AFTER, PULL_LIMIT, WAIT)
 PAGE: tuple[Parameter, ...] = (INDEX, LIMIT)

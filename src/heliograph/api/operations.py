@@ -27,6 +27,7 @@ MESSAGES = "/api/v1/messages"
 ONE_MESSAGE = "/api/v1/messages/{id}"
 EVENTS = "/api/v1/messages/{id}/events"
 INBOUND = "/account/v1/inbound"
+NOTICES = "/account/v1/notices"
 SUPPRESSIONS = "/account/v1/suppressions"
 ONE_SUPPRESSION = "/account/v1/suppressions/{number}"
 
@@ -124,6 +125,14 @@ OPERATIONS: tuple[CustomerOperation, ...] = (
     CustomerOperation(
         "get_inbound", "GET", f"{INBOUND}/{{id}}", 1, "inbound", "Get inbound", "A message from a phone by its id.",
         (shapes.InboundItem,), (*_CREDENTIALS, NOT_FOUND, *_ALWAYS),
+    ),
+    CustomerOperation(
+        "listen_notices", "GET", NOTICES, 1, "account", "Listen",
+        "What is posted to your receivers as it is made, and what would be if you had one: receipts and messages from "
+        "phones, with body, headers and signature. Your receivers get theirs all the same. For programs that you are "
+        "writing: nothing is kept for longer than a minute after the last request, and of several gateways on one "
+        "database each tells of its own. Give the last `Cursor` as `after` to go on.",
+        (shapes.NoticePage,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.NOTICES, shown=(("limit", "wait"),),
     ),
     CustomerOperation(
         "list_suppressions", "GET", SUPPRESSIONS, 1, "suppressions", "List suppressions",

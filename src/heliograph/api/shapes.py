@@ -211,6 +211,33 @@ class SuppressionPage(Struct):
     suppressions: Annotated[list[SuppressionItem], Meta(max_length=PULL_LIMIT)]
 
 
+class NoticeItem(Struct, rename="pascal"):
+    """A request that a receiver of the account gets, or would get if there were one."""
+
+    kind: Annotated[str, _text("What it tells of.", "receipt", enum=["receipt", "inbound"])]
+    time: _Moment
+    url: Annotated[str, _text("The receiver; empty where there is none.", "https://example.com/receipts")]
+    headers: Annotated[
+        dict[str, str],
+        Meta(
+            description="As a first try has them, the signature among them.",
+            examples=[{"Content-Type": "application/x-www-form-urlencoded", "webhook-timestamp": "1800000004"}],
+        ),
+    ]
+    body: Annotated[str, _text("The body, to be posted as it is.", "id=019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2&err=000")]
+
+
+class NoticePage(Struct):
+    """Notices in the order in which they were made."""
+
+    count: Annotated[int, Meta(description="How many are in `notices`.", ge=0, le=PULL_LIMIT, examples=[1])]
+    notices: Annotated[list[NoticeItem], Meta(max_length=PULL_LIMIT)]
+    cursor: Annotated[str, _text("The place behind them: the next `after`.", "7f3a90c1-18")]
+    missed: Annotated[
+        int, Meta(description="How many were made since `after` and are not kept any more.", ge=0, examples=[0])
+    ]
+
+
 class Done(Struct, rename="pascal"):
     """The request was carried out."""
 
@@ -287,6 +314,6 @@ class Receipt(Struct):
 
 SHAPES: tuple[type[Struct], ...] = (
     SendResult, QuoteResult, Record, RecordList, Done, Balance, History, InboundItem, InboundPage, SuppressionItem,
-    SuppressionPage, Health, Problem, Receipt,
+    SuppressionPage, NoticePage, Health, Problem, Receipt,
 )  # fmt: skip
 """The shapes that are whole answers, or a receipt."""

@@ -25,6 +25,7 @@ _MODULES = {
     "erase": "recipient",
     "export-recipient": "recipient",
     "send": "send",
+    "listen": "listen",
     "message": "message",
     "callbacks": "callbacks",
     "receipts": "receipts",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from heliograph import __version__
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Carrier, CarrierEvents, WebhookSender
 from heliograph.app.sending.compose import Composer
@@ -37,6 +38,7 @@ from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.failure_writer import FailureWriter
+from heliograph.runtime.listening import NoticeListeners
 from heliograph.runtime.long_polls import LongPolls
 from heliograph.runtime.refusal_writer import RefusalWriter
 from heliograph.runtime.traffic_guard import TrafficGuard
@@ -177,6 +179,9 @@ class Gateway:
         self._directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None, policy_of)
         self._watching = Watching(settings, self._clock, self._journal)
         self._long_polls = LongPolls(store.pulls)
+        self._listeners = NoticeListeners(
+            store.messages, self._clock, msgspec.json.encode, secrets.token_hex(4), f"Heliograph/{__version__}"
+        )
         self.engine = self._make_engine(self._watching.sender(await self._make_sender()))
         await self.engine.start()
         guard = AddressGuard(self._allowed_networks(), settings.callbacks.allowed_ports)
@@ -211,8 +216,9 @@ class Gateway:
         drain = self._settings.shutdown.drain_s
         self._journal.say("info", "stopping", drain_s=drain)
         overdue = asyncio.get_running_loop().call_later(drain + OVERDUE_S, self._give_up)
-        if hasattr(self, "_long_polls"):
+        if hasattr(self, "_listeners"):
             await self._long_polls.close()
+            await self._listeners.close()
         if self._listening is not None:
             await self._listening.stop(drain * HTTP_GRACE_SHARE)
         if hasattr(self, "_admin"):
@@ -309,7 +315,7 @@ class Gateway:
                 jitter=random.random,
                 encode_json=msgspec.json.encode,
                 opt_out_words=load_opt_out_words(),
-                watchers=(*self._watching.watchers, self._long_polls),
+                watchers=(*self._watching.watchers, self._long_polls, self._listeners),
                 trails=settings.reports.enabled,
                 retention=retention(settings),
                 retained=self._watching.retained,
@@ -354,6 +360,7 @@ class Gateway:
                 pulling=Pulling(store.pulls),
                 long_polls=self._long_polls,
                 suppression_list=SuppressionList(store.suppressions, self._clock, self.engine.dispatcher.withdraw),
+                listening=self._listeners,
                 clock=self._clock,
                 journal=self._journal,
                 probe=store.upkeep.probe,

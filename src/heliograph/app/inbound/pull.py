@@ -37,12 +37,19 @@ def pull_query(query: Mapping[str, str]) -> PullQuery:
             problem = f"The after is the Id of an inbound message, a UUID with or without dashes, not {shown(after)}."
             raise invalid("after", problem)
         wanted.after, _ = parsed
-    if wait := query.get("wait"):
-        if _WHOLE(wait) is None or int(wait) > limits.PULL_WAIT_S:
-            problem = f"The wait is a whole number of seconds from 0 to {limits.PULL_WAIT_S}, not {shown(wait)}."
-            raise invalid("wait", problem)
-        wanted.wait = int(wait)
+    wanted.wait = wait_seconds(query)
     return wanted
+
+
+def wait_seconds(query: Mapping[str, str]) -> int:
+    """Returns for how many seconds an answer may wait. Raises Fault (400)."""
+    wait = query.get("wait")
+    if not wait:
+        return 0
+    if _WHOLE(wait) is None or int(wait) > limits.PULL_WAIT_S:
+        problem = f"The wait is a whole number of seconds from 0 to {limits.PULL_WAIT_S}, not {shown(wait)}."
+        raise invalid("wait", problem)
+    return int(wait)
 
 
 def check_names(query: Mapping[str, str], names: Sequence[str]) -> None:

@@ -1,0 +1,214 @@
+"""Listening: customers who look at their notices as they are made, beside the receiver that gets them.
+
+An account is listened to while somebody asks, and a minute longer. What this process commits for it meanwhile is
+rendered as a webhook would have it, and kept in memory: nothing is taken from the real receiver, nothing is stored, and
+accounts that nobody listens to cost a look at an empty dictionary.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from heliograph.app.facts import Facts, Final, InboundMessage, PartReceipt, notice_key_of
+from heliograph.app.notice import Notice, ReachedState
+from heliograph.app.notices.inbound_form import InboundRenderer
+from heliograph.app.notices.receipt_form import ReceiptRenderer
+from heliograph.app.ports import Clock, Messages, Unavailable
+from heliograph.app.sending.directory import AccountView
+from heliograph.app.webhook_job import WebhookJob
+from heliograph.domain.signature import sign
+
+KEPT = 1_000
+"""Notices of an account that are kept until they are asked for."""
+
+STAYS_MS = 60_000
+"""For how long an account is listened to after the last request. Milliseconds."""
+
+MOST_ACCOUNTS = 200
+"""Accounts that are listened to at once."""
+
+MOST_WAITING = 20
+"""Requests of one account that wait at once."""
+
+
+class TooManyListen(Exception):
+    """Raised where as many listen as may; nothing was read."""
+
+
+@dataclass(slots=True)
+class HeardNotice:
+    """A notice as a webhook has it: the headers of a first try, signed when it was made. `url` is empty where the
+    account has no receiver for it."""
+
+    place: int
+    kind: str
+    """`receipt` or `inbound`."""
+    at: int
+    url: str
+    headers: dict[str, str]
+    body: str
+
+
+@dataclass(slots=True)
+class HeardPage:
+    """Notices behind a place, the oldest first. `missed` is how many came between and are not kept any more."""
+
+    notices: list[HeardNotice]
+    cursor: str
+    missed: int
+
+
+@dataclass(slots=True)
+class _Ear:
+    """An account that is listened to."""
+
+    view: AccountView
+    until: int
+    given: int = 0
+    """The place of the newest notice."""
+    heard: deque[HeardNotice] = field(default_factory=lambda: deque(maxlen=KEPT))
+    waiting: set[asyncio.Event] = field(default_factory=set)
+
+
+class NoticeListeners:
+    """Implements `app.ports.Watcher`."""
+
+    def __init__(
+        self,
+        messages: Messages,
+        clock: Clock,
+        encode_json: Callable[[Mapping[str, str]], bytes],
+        run: str,
+        user_agent: str,
+    ) -> None:
+        """`run` names this run of the process: places of another one mean nothing."""
+        self._messages = messages
+        self._clock = clock
+        self._receipts = ReceiptRenderer(encode_json)
+        self._inbound = InboundRenderer(encode_json)
+        self._run = run
+        self._user_agent = user_agent
+        self._ears: dict[int, _Ear] = {}
+        self._states: deque[Final | PartReceipt] = deque(maxlen=KEPT)
+        """States that were committed, whose messages are yet to be read."""
+        self._reading: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def committed(self, facts: Facts, now: int, seconds: float) -> None:  # noqa: ARG002 - a watcher's
+        """See `app.ports.Watcher`."""
+        ears = self._ears
+        if not ears:
+            return
+        for message in facts.inbound:
+            ear = ears.get(message.account)
+            if ear is not None:
+                self._hear(ear, "inbound", self._inbound.job(*self._notice(ear, message.key, message)))
+        self._states += [final for final in facts.finals if final.account in ears]
+        self._states += [state for state in facts.progress if state.owed and state.account in ears]
+        if self._states and (self._reading is None or self._reading.done()):
+            self._reading = asyncio.create_task(self._read(), name="listening")
+
+    async def page(
+        self, view: AccountView, after: str, limit: int, seconds: float, gone: Coroutine[Any, Any, None]
+    ) -> HeardPage:
+        """Returns the account's notices behind the place `after` as soon as there are any, or after `seconds`, when
+        `gone` has ended, or after `close`. Without a place those from now on; with one of another run all that are
+        kept. Raises TooManyListen."""
+        leaving = asyncio.ensure_future(gone)
+        try:
+            ear = self._listen(view)
+            place = self._place(after, ear)
+            if ear.given <= place:
+                await self._wait(ear, seconds, leaving)
+        finally:
+            leaving.cancel()
+        ear.until = self._clock.now() + STAYS_MS
+        found = [each for each in ear.heard if each.place > place][:limit]
+        missed = found[0].place - place - 1 if found else 0
+        return HeardPage(found, f"{self._run}-{found[-1].place if found else place}", missed)
+
+    async def close(self) -> None:
+        """Has every request answered, now and from now on without waiting."""
+        self._closed = True
+        for ear in self._ears.values():
+            for news in ear.waiting:
+                news.set()
+        if self._reading is not None:
+            self._reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._reading
+
+    # --- inside
+
+    def _listen(self, view: AccountView) -> _Ear:
+        now = self._clock.now()
+        for account in [each for each, ear in self._ears.items() if ear.until < now and not ear.waiting]:
+            del self._ears[account]
+        ear = self._ears.get(view.account.id)
+        if ear is None:
+            if len(self._ears) >= MOST_ACCOUNTS:
+                raise TooManyListen
+            ear = self._ears[view.account.id] = _Ear(view, now + STAYS_MS)
+        ear.view = view
+        return ear
+
+    def _place(self, after: str, ear: _Ear) -> int:
+        run, _, place = after.rpartition("-")
+        if run == self._run and place.isascii() and place.isdigit() and len(place) <= 18:
+            return min(int(place), ear.given)
+        return ear.given if not after else max(0, ear.given - len(ear.heard))
+
+    async def _wait(self, ear: _Ear, seconds: float, leaving: "asyncio.Future[None]") -> None:
+        if self._closed or not seconds:
+            return
+        if len(ear.waiting) >= MOST_WAITING:
+            raise TooManyListen
+        news = asyncio.Event()
+        leaving.add_done_callback(lambda _: news.set())
+        ear.waiting.add(news)
+        try:
+            async with asyncio.timeout(seconds):
+                await news.wait()
+        except TimeoutError:
+            pass
+        finally:
+            ear.waiting.discard(news)
+
+    async def _read(self) -> None:
+        """Reads the messages of committed states, and has them heard."""
+        while self._states:
+            state = self._states.popleft()
+            try:
+                record = await self._messages.trace(state.key)
+            except Unavailable:
+                continue
+            ear = self._ears.get(state.account)
+            if ear is None or record is None or not record.message.wants_receipt:
+                continue
+            key = state.key if isinstance(state, Final) else notice_key_of(state.key, state.state)
+            subject = ReachedState(record.message, state.state, state.err, state.at)
+            self._hear(ear, "receipt", self._receipts.job(*self._notice(ear, key, subject)))
+
+    def _notice(self, ear: _Ear, key: int, subject: ReachedState | InboundMessage) -> tuple[Notice, Any, Any]:
+        view = ear.view
+        return Notice(view.account.id, key, subject, self._clock.now()), view.account, view.zone
+
+    def _hear(self, ear: _Ear, kind: str, job: WebhookJob) -> None:
+        now = self._clock.now()
+        timestamp = now // 1000
+        headers = {
+            "Content-Type": job.content_type,
+            "User-Agent": self._user_agent,
+            "webhook-id": job.webhook_id,
+            "webhook-timestamp": str(timestamp),
+            "webhook-signature": " ".join(sign(each, job.webhook_id, timestamp, job.body) for each in job.secrets),
+        }
+        if job.operator_code:
+            headers["heliograph-operator-code"] = job.operator_code
+        ear.given += 1
+        ear.heard.append(HeardNotice(ear.given, kind, now, job.url, headers, job.body.decode()))
+        for news in ear.waiting:
+            news.set()
