@@ -157,10 +157,10 @@ KILLS := 50
 crash: install ## kill the installed program under load, many times, and compare what everybody was told
 	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES))
 
-# --- pace: `make pace` for the table in docs/smpp.md, 16 minutes; `make pace LATENCIES=50`
+# --- pace: `make pace` for the table in docs/smpp.md, half an hour; `make pace LATENCIES=50 ONLY="bucket of 1"`
 .PHONY: pace
 pace: install ## send to operators that limit by all that is known, and measure what they get
-	@$(BIN)/python -m tests.e2e.pace $(if $(LATENCIES),--latencies $(LATENCIES)) $(if $(WRITE),--write)
+	@$(BIN)/python -m tests.e2e.pace $(if $(LATENCIES),--latencies $(LATENCIES)) $(if $(ONLY),--only "$(ONLY)") $(if $(WRITE),--write)
 
 # --- siege: `make siege` for the table in docs/security.md, a minute and a half; `make siege SECONDS=60 WRITE=1`
 .PHONY: siege

@@ -6,6 +6,7 @@ any of them takes. What counts is what operators saw and answered. With `--write
 
 import argparse
 import contextlib
+import sys
 import tempfile
 import threading
 import time
@@ -17,6 +18,7 @@ from typing import Any
 
 import smpplib.client
 import smpplib.consts
+import smpplib.exceptions
 
 from tests.support.customer import Customer
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
@@ -105,21 +107,29 @@ class Others(threading.Thread):
         super().__init__(daemon=True)
         self._over = threading.Event()
         self._client = smpplib.client.Client("127.0.0.1", port, timeout=5, allow_unknown_opt_params=True)
-        self._client.set_message_sent_handler(lambda _: None)
+        self._client.set_message_sent_handler(lambda pdu: None)  # by that name
+        self._client.set_error_pdu_handler(lambda _: None)
         self._client.connect()
         self._client.bind_transmitter(system_id="esme", password="secret")
+        self._reader = threading.Thread(target=self._read, daemon=True)
+
+    def _read(self) -> None:
+        """Reads the answers beside what is sent, since that does not wait for them."""
+        with contextlib.suppress(smpplib.exceptions.ConnectionError):
+            while not self._over.is_set():
+                self._client.read_once()
 
     def run(self) -> None:
+        self._reader.start()
         due = time.monotonic()
         while not self._over.is_set():
             self._client.send_message(
                 source_addr_ton=smpplib.consts.SMPP_TON_ALNUM, source_addr="Others", destination_addr="447700900000",
                 short_message=b"x",
             )  # fmt: skip
-            with contextlib.suppress(Exception):  # a throttle answer is an error to it
-                self._client.read_once(ignore_error_codes=[0x58])
             due += 1 / OTHERS_A_SECOND
             self._over.wait(max(0.0, due - time.monotonic()))
+        self._reader.join(10)
         self._client.disconnect()
 
     def end(self) -> None:
@@ -171,7 +181,11 @@ def _seen(simulator: SimulatorProcess) -> Seen:
         pdu = line.get("pdu", {})
         if line["event"] == "request" and pdu["command"] == "submit_sm" and pdu["source_addr"] == "Pace":
             ours[line["link"], pdu["sequence"]] = datetime.fromisoformat(line["at"]).timestamp()
-        elif line["event"] == "answer" and (at := ours.get((line["link"], pdu["sequence"]))) is not None:
+        elif (
+            line["event"] == "answer"
+            and pdu["command"] == "submit_sm_resp"  # receipts have answers too, and numbers of their own
+            and (at := ours.get((line["link"], pdu["sequence"]))) is not None
+        ):
             begun = at if begun is None else begun
             (seen.taken if pdu["status"] == "ESME_ROK" else seen.throttled).append(at - begun)
     return seen
@@ -188,10 +202,10 @@ def row(limiter: Limiter, latency_ms: float, seen: Seen) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def rounds(latencies_ms: list[float]) -> Iterator[tuple[list[Limiter], float]]:
+def rounds(limiters: list[Limiter], latencies_ms: list[float]) -> Iterator[tuple[list[Limiter], float]]:
     for latency_ms in latencies_ms:
-        for length in sorted({limiter.seconds for limiter in LIMITERS}):
-            alike = [limiter for limiter in LIMITERS if limiter.seconds == length]
+        for length in sorted({limiter.seconds for limiter in limiters}):
+            alike = [limiter for limiter in limiters if limiter.seconds == length]
             for first in range(0, len(alike), AT_ONCE):
                 yield alike[first : first + AT_ONCE], latency_ms
 
@@ -205,21 +219,37 @@ HEAD = (
 def main() -> None:
     options = argparse.ArgumentParser(prog="make pace", description=__doc__)
     options.add_argument("--latencies", default="0,50,500", help="milliseconds that operators take to answer")
-    options.add_argument("--write", action="store_true", help="write the table into docs/smpp.md")
+    options.add_argument("--only", default="", help="those limiters alone whose name has this in it")
+    options.add_argument("--write", action="store_true", help="write these rows into the table of docs/smpp.md")
     given = options.parse_args()
+    chosen = [limiter for limiter in LIMITERS if given.only in limiter.name]
+    if not chosen:
+        sys.exit(f"no limiter has {given.only!r} in its name: {', '.join(limiter.name for limiter in LIMITERS)}")
     found: list[str] = []
     print(HEAD, flush=True)
-    for limiters, latency_ms in rounds([float(each) for each in given.latencies.split(",")]):
+    for limiters, latency_ms in rounds(chosen, [float(each) for each in given.latencies.split(",")]):
         with tempfile.TemporaryDirectory(prefix="pace-") as folder:
             seen = try_out(Path(folder), limiters, latency_ms, limiters[0].seconds)
         found += [row(limiter, latency_ms, each) for limiter, each in zip(limiters, seen, strict=True)]
         print("\n".join(found[-len(limiters) :]), flush=True)
     if given.write:
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        order = {limiter.name: place for place, limiter in enumerate(LIMITERS)}
-        found.sort(key=lambda line: order[line[2:].split(" | ")[0]])
-        PAGE.write_text("\n".join([before + BEGIN, "", HEAD, *found, "", END]) + rest.split(END)[1], encoding="utf-8")
+        write(found)
+
+
+def write(found: list[str]) -> None:
+    """Puts these rows into the table of the page, in the place of those that measured the same."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    table, after = rest.split(END)
+    rows = {_subject(line): line for line in (*table.strip().splitlines()[2:], *found)}
+    order = {limiter.name: place for place, limiter in enumerate(LIMITERS)}
+    ordered = [rows[subject] for subject in sorted(rows, key=lambda subject: (order[subject[0]], subject[1]))]
+    PAGE.write_text("\n".join([before + BEGIN, "", HEAD, *ordered, "", END]) + after, encoding="utf-8")
+
+
+def _subject(line: str) -> tuple[str, float]:
+    """The operator and the milliseconds of a row."""
+    name, latency, *_ = line.strip("| ").split(" | ")
+    return name, float(latency.removesuffix(" ms"))
 
 
 if __name__ == "__main__":

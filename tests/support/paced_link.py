@@ -61,6 +61,7 @@ class PacedLink:
     latency_s: float = 0.05
     window: int = 0
     """0: what latency and 400 parts a second need."""
+    jitter_s: float = JITTER_S
     offered: float = inf
     queues_full: float = 0.0
     seed: int = 0
@@ -116,7 +117,7 @@ class PacedLink:
             full = self._random.random() < self.queues_full
             taken = not full and self.limit.take(self.now + self.latency_s / 2)
             self.sent.append((self.now, taken))
-            late = self._random.random() * JITTER_S / 2
+            late = self._random.random() * self.jitter_s / 2
             heappush(self._answers, (self.now + self.latency_s + late + 1e-4, len(self.sent), self.now, taken, full))
 
     def _sleep(self) -> None:
@@ -126,7 +127,7 @@ class PacedLink:
                 wake.append(max(self.pace.ready_at(self.now), self.now + 1e-5))
             else:
                 wake.append(self.now + (1 - self._waiting) / self.offered + 1e-6)
-        before, self.now = self.now, max(self.now + 1e-6, min(wake) + self._random.random() * JITTER_S)
+        before, self.now = self.now, max(self.now + 1e-6, min(wake) + self._random.random() * self.jitter_s)
         if self.offered < inf:
             self._waiting += (self.now - before) * self.offered
 

@@ -36,6 +36,9 @@ AT_ONCE: Final = 10.0
 NO_LIMIT: Final = 100_000.0
 """Parts a second from which on a pace is none."""
 
+GROWN: Final = 5_000.0
+"""Parts a second at which it ends to grow: nothing has been throttled, and there is no limit until something is."""
+
 GROWTH: Final = 8.0
 """Exponent by which it grows, a second, where answers come at once."""
 
@@ -44,6 +47,11 @@ LEAST_GROWTH: Final = 0.3
 
 LATE_S: Final = 0.002
 """Seconds by which a part may be late and the next ones make up for it."""
+
+LATE_FROM: Final = 200.0
+LATE_SHARE: Final = 0.025
+"""All of it is made up for from so many parts a second on, or where it is so little of the time between two. Else
+less is: parts that come closer together than a limit has them are throttled by some operators."""
 
 UNDER: Final = 0.98
 """Share of what an operator took that a cut leaves."""
@@ -318,7 +326,8 @@ class Pace:
     def _grow(self, now: float) -> None:
         if self._short and self._round_trip:
             exponent = max(LEAST_GROWTH, min(GROWTH, GROWTH_A_ROUND_TRIP / self._round_trip))
-            self._set(now, self.rate * exp(exponent * min(now - self._grown, 0.1)))
+            rate = self.rate * exp(exponent * min(now - self._grown, 0.1))
+            self._set(now, rate if rate < GROWN else inf)
         self._grown = now
         self._short = False
 
@@ -449,7 +458,8 @@ class Pace:
         """Parts that may go at once: some of what is configured; of what was learnt those alone that are late."""
         if rate >= self._limit:
             return max(1.0, SHARE_OF_BURST * rate)
-        return max(1 + rate * LATE_S, AT_ONCE if self._growing and self.learnt_at is None else 1.0)
+        late_s = min(LATE_S, max(LATE_S * rate / LATE_FROM, LATE_SHARE / rate))
+        return max(1 + rate * late_s, AT_ONCE if self._growing and self.learnt_at is None else 1.0)
 
     # --- congestion
 

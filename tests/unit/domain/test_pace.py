@@ -52,6 +52,14 @@ def test_so_it_is_with_limits_that_are_harder_to_find(name: str, latency_s: floa
     assert link.share_throttled(settled, end) < 0.03
 
 
+@pytest.mark.parametrize("latency_s", [0.0, 0.05])
+def test_an_operator_that_minds_how_close_parts_are_is_borne_by_a_machine_that_is_late(latency_s: float) -> None:
+    link = PacedLink(BucketLimiter(50, 1), latency_s, jitter_s=0.003)
+    link.run(120)
+    assert link.goodput(20, 119) >= 0.9 * 50
+    assert link.share_throttled(20, 119) < 0.02
+
+
 @pytest.mark.parametrize("latency_s", LATENCIES_S)
 def test_a_limit_that_moves_is_found_again(latency_s: float) -> None:
     moving = Moving((0, SlidingLimiter(50, 1)), (40, SlidingLimiter(10, 1)), (100, SlidingLimiter(100, 1)))
@@ -71,6 +79,19 @@ def test_an_operator_that_minds_nothing_is_soon_not_held_back() -> None:
     assert link.pace.ready_at(link.now) == link.now
 
 
+def test_nothing_is_held_back_where_there_is_less_to_send_than_a_pace_that_has_grown() -> None:
+    link = PacedLink(Free(), 0.002, window=100, offered=8_000)
+    link.run(2)
+    assert link.pace.is_free
+
+
+def test_limits_beyond_those_that_growth_looks_for_are_learnt() -> None:
+    link = PacedLink(SlidingLimiter(8_000, 1), 0.002, window=100)
+    link.run(20)
+    assert link.goodput(10, 20) >= 0.95 * 8_000
+    assert link.share_throttled(10, 20) < 0.01
+
+
 def test_a_pace_that_is_free_stays_so_when_its_configuration_is_read_again() -> None:
     link = PacedLink(Free(), 0.002, window=1_000)
     link.run(2)
@@ -84,7 +105,7 @@ def test_a_pace_that_is_free_hears_of_a_limit() -> None:
     assert link.goodput(15, 60) >= 47
     assert link.share_throttled(15, 60) < 0.01
     # what was under way, and what nobody can have known of
-    assert link.throttled(3, 15) < 300
+    assert link.throttled(3, 15) < 2 * link.window
 
 
 def test_a_limit_that_is_taken_away_is_forgotten() -> None:
