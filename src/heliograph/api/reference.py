@@ -1,4 +1,5 @@
-"""`/openapi.json`, and `/docs`: the same document as a page for people, which needs no script and no other host."""
+"""`/openapi.json`, the same narrowed for generators, and `/docs`: as a page for people, which needs no script and no
+other host."""
 
 import asyncio
 import hashlib
@@ -13,8 +14,9 @@ from heliograph.http.asgi import Receive, Scope, Send, respond
 from heliograph.http.reply import Reply
 
 DOCUMENT_PATH = "/openapi.json"
+NARROW_PATH = "/openapi-3.0.json"
 PAGE_PATH = "/docs"
-PATHS = (DOCUMENT_PATH, PAGE_PATH)
+PATHS = (DOCUMENT_PATH, NARROW_PATH, PAGE_PATH)
 
 
 class Document(NamedTuple):
@@ -31,7 +33,11 @@ class Reference:
     only then."""
 
     def __init__(self, terms: Terms) -> None:
-        self._make = {DOCUMENT_PATH: partial(_document, terms), PAGE_PATH: partial(_page, terms)}
+        self._make = {
+            DOCUMENT_PATH: partial(_document, terms),
+            NARROW_PATH: partial(_narrow, terms),
+            PAGE_PATH: partial(_page, terms),
+        }
         self._contents: dict[str, Document] = {}
 
     async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
@@ -78,6 +84,13 @@ def _document(terms: Terms) -> Document:
     from heliograph.api import openapi
 
     return _content(msgspec.json.encode(openapi.document(terms)), (b"content-type", b"application/json"))
+
+
+def _narrow(terms: Terms) -> Document:
+    from heliograph.api import narrow, openapi
+
+    document = narrow.narrowed(openapi.document(terms))
+    return _content(msgspec.json.encode(document), (b"content-type", b"application/json"))
 
 
 def _page(terms: Terms) -> Document:

@@ -10,21 +10,26 @@ from heliograph.cli.command import Command, Invocation, echo_json, examples
     epilog=examples(
         "heliograph openapi > openapi.json",
         "openapi-python-client generate --path openapi.json",
+        "heliograph openapi --narrow > openapi-3.0.json",
+        "openapi-generator-cli generate -i openapi-3.0.json -g java -o client",
     ),
 )
+@click.option("--narrow", is_flag=True, help="The document of OpenAPI 3.0, for generators of clients.")
 @click.pass_obj
-def openapi(invocation: Invocation) -> None:
+def openapi(invocation: Invocation, narrow: bool) -> None:
     """Prints the OpenAPI document of the HTTP API.
 
-    It tells the limits of the settings in force. A running gateway has it at /openapi.json, and as a page for people
-    at /docs.
+    It tells the limits of the settings in force. A running gateway has it at /openapi.json, narrowed at
+    /openapi-3.0.json, and as a page for people at /docs.
     """
     import json
 
+    from heliograph.api.narrow import narrowed
     from heliograph.api.openapi import document
     from heliograph.composition import commands
 
     found = document(commands.terms(invocation.settings()))
+    found = narrowed(found) if narrow else found
     if invocation.as_json:
         echo_json(found)
     else:

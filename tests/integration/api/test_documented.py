@@ -13,7 +13,7 @@ import pytest
 from heliograph.api import examples
 from heliograph.api.fields import Terms
 from heliograph.api.openapi import document
-from heliograph.api.reference import DOCUMENT_PATH, PAGE_PATH, PATHS, Reference
+from heliograph.api.reference import DOCUMENT_PATH, NARROW_PATH, PAGE_PATH, PATHS, Reference
 from heliograph.api.shapes import EXAMPLE_ID, EXAMPLE_INBOUND_ID, EXAMPLE_NUMBER
 from heliograph.app.facts import Facts, InboundMessage
 from heliograph.app.sending.directory import Directory
@@ -265,7 +265,7 @@ async def test_the_page_needs_nothing_but_itself() -> None:
     page = Page(text)
     assert not page.tags & {"script", "link", "img", "iframe", "form"}
     assert len(set(page.ids)) == len(page.ids)
-    assert {link for link in page.links if not link.startswith("#")} == {DOCUMENT_PATH}
+    assert {link for link in page.links if not link.startswith("#")} == {DOCUMENT_PATH, NARROW_PATH}
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     policy = headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
