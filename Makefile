@@ -12,15 +12,21 @@ help: ## list the tasks
 
 install: $(VENV)/.installed ## build .venv with heliograph and its tools in it
 
-$(VENV)/.installed: $(LOCK) pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit("Heliograph needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
-	@echo "Installing into $(VENV): a minute or a few, the first time."
-	$(PYTHON) -m venv $(VENV)
+$(VENV)/.installed: $(LOCK) $(VENV)/.runs
+	@echo "Installing the tools into $(VENV): a minute or a few, the first time."
 	$(BIN)/pip install --quiet --require-hashes -r $(LOCK)
+	@touch $@
+
+# What the program needs, without the tools.
+$(VENV)/.runs: requirements/run.txt requirements/build.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Heliograph needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
+	@echo "Installing into $(VENV): half a minute, the first time."
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/run.txt -r requirements/build.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: install ## start the gateway with a simulated operator and a demo account
+run: $(VENV)/.runs ## start the gateway with a simulated operator and a demo account
 	$(BIN)/heliograph serve --dev
 
 # Many tests wait for other processes: one worker more than there are cores keeps the cores at work.

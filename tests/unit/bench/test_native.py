@@ -1,6 +1,13 @@
-"""The initialisers that are written out before the hot modules are compiled."""
+"""The wheel with compiled modules: what building it takes, and the initialisers that are written out before."""
 
+import re
+from pathlib import Path
+
+import hatchling.build
+import pytest
 from hatch_build import with_initialisers
+
+ROOT = Path(__file__).parents[3]
 
 PLAIN = '''
 @dataclass(slots=True)
@@ -41,3 +48,13 @@ def test_what_is_not_plain_stays_as_it_is() -> None:
         "class Nothing:\n    pass\n\n",
     ):
         assert with_initialisers(source) == source
+
+
+@pytest.mark.parametrize(("enabled", "asked"), [("false", set()), ("true", {"mypy", "setuptools"})])
+def test_whoever_builds_the_wheel_is_told_what_compiling_takes(
+    monkeypatch: pytest.MonkeyPatch, enabled: str, asked: set[str]
+) -> None:
+    monkeypatch.setenv("HATCH_BUILD_HOOK_ENABLE_CUSTOM", enabled)
+    monkeypatch.chdir(ROOT)
+    requirements = hatchling.build.get_requires_for_build_wheel()
+    assert {re.split("[^a-z]", each)[0] for each in requirements} == asked
