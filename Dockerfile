@@ -1,7 +1,10 @@
 # The gateway as a container image. It runs as a user without privileges, and on a read-only root file system: all that
 # it writes is in /var/lib/heliograph. docs/install.md shows how it is built and run.
 
-FROM python:3.13-slim AS build
+# The image that both stages begin with. A tag may be moved: name a digest for what you ship, as docs/releasing.md says.
+ARG PYTHON_IMAGE=python:3.13-slim
+
+FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /build
 
@@ -20,7 +23,7 @@ RUN tools/bin/python -m hatchling build -t wheel -d dist \
     && /opt/heliograph/bin/pip uninstall --yes pip
 
 
-FROM python:3.13-slim
+FROM ${PYTHON_IMAGE}
 RUN groupadd --system --gid 10001 heliograph \
     && useradd --system --uid 10001 --gid heliograph --no-create-home --home-dir /var/lib/heliograph \
        --shell /usr/sbin/nologin heliograph \

@@ -55,13 +55,13 @@ format: install ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 
 clean: ## remove everything that was built or installed
-	rm -rf $(VENV) .native .peers dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .native $(RELEASE) .peers dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 lock: ## work out requirements/*.txt again, from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
-	for name in build run dev; do \
+	for name in build run dev release; do \
 	  case $$name in \
-	    build) what=requirements/build.in;; \
+	    build|release) what=requirements/$$name.in;; \
 	    run) what="--extra postgres pyproject.toml";; \
 	    dev) what="--extra dev pyproject.toml";; \
 	  esac; \
@@ -69,6 +69,30 @@ lock: ## work out requirements/*.txt again, from pyproject.toml
 	    --custom-compile-command "make lock" -o requirements/$$name.txt $$what; \
 	done
 	rm -rf $(VENV)-lock
+
+# --- release: what docs/releasing.md goes through; its tools have a place of their own
+RELEASE := .release
+
+$(RELEASE)/.installed: requirements/release.txt
+	rm -rf $(RELEASE) && $(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/pip install --quiet --require-hashes -r requirements/release.txt
+	@touch $@
+
+.PHONY: sbom audit-dependencies
+sbom: $(RELEASE)/.installed ## write dist/heliograph.cdx.json: what the program is made of (CycloneDX), from the lock
+	@mkdir -p dist
+	@PYTHONWARNINGS=ignore $(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
+	  --output-reproducible --sv 1.6 --of JSON -o dist/heliograph.cdx.json requirements/run.txt
+	@$(RELEASE)/bin/python requirements/complete_sbom.py dist/heliograph.cdx.json
+	@echo "dist/heliograph.cdx.json is written."
+
+audit-dependencies: $(RELEASE)/.installed ## look up known faults of what is locked; takes a network
+	@for name in run build dev release; do \
+	  echo "requirements/$$name.txt"; \
+	  $(RELEASE)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r requirements/$$name.txt || { \
+	    echo "A fault is known of what is above, or the service that knows could not be asked (it takes a network): nothing is proven." >&2; \
+	    exit 1; }; \
+	done
 
 PEERS := .peers
 
@@ -124,6 +148,21 @@ $(NATIVE)/.installed: hatch_build.py pyproject.toml requirements/run.txt $(shell
 	$(NATIVE)/bin/pip install --quiet --require-hashes -r requirements/run.txt
 	$(NATIVE)/bin/pip install --quiet --no-deps $(NATIVE)/dist/*.whl
 	@touch $@
+
+# --- wheels: what a release has that can be made on this machine; the workflow `release` makes those of the others
+.PHONY: wheels
+wheels: native ## make both wheels, install each where nothing is, and run it
+	rm -rf dist/wheels && mkdir -p dist/wheels
+	$(BIN)/python -m hatchling build -t wheel -d dist/wheels
+	cp $(NATIVE)/dist/*.whl dist/wheels/
+	for wheel in dist/wheels/*.whl; do \
+	  rm -rf dist/try && $(PYTHON) -m venv dist/try \
+	  && dist/try/bin/pip install --quiet --require-hashes -r requirements/run.txt \
+	  && dist/try/bin/pip install --quiet --no-deps $$wheel \
+	  && dist/try/bin/heliograph --version && dist/try/bin/heliograph --data dist/try/data account create acme --credit 1 --json >/dev/null \
+	  || exit 1; echo "runs: $$wheel"; \
+	done
+	rm -rf dist/try
 
 # --- bench: `make bench` for the whole, or for instance
 #   make bench SCENARIO="loop latency" RUNS=5 SECONDS=6 GATEWAYS="heliograph kannel" RATES="4000 6000"

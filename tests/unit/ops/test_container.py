@@ -49,13 +49,15 @@ def compose() -> dict[str, Any]:
 
 def test_every_instruction_is_one() -> None:
     known = {"FROM", "ENV", "WORKDIR", "COPY", "RUN", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"}
-    known |= {"ENTRYPOINT", "CMD"}
+    known |= {"ENTRYPOINT", "CMD", "ARG"}
     assert {each.word for each in instructions()} <= known  # no ADD, which fetches and unpacks
 
 
 def test_images_are_official_slim_and_of_one_python() -> None:
-    images = {rest.split()[0] for rest in rests("FROM")}
-    assert len(images) == 1
+    (argument,) = rests("ARG")
+    assert {rest.split()[0] for rest in rests("FROM")} == {"${PYTHON_IMAGE}"}
+    assert argument.startswith("PYTHON_IMAGE=")
+    images = {argument.removeprefix("PYTHON_IMAGE=")}
     name, _, tag = images.pop().partition(":")
     assert name in IMAGES
     version, _, kind = tag.partition("-")
