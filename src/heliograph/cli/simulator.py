@@ -18,14 +18,23 @@ class _WithKnobs(Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not any(parameter.name == "latency_ms" for parameter in self.params):
             from heliograph.simulator.behaviour import KNOBS
+            from heliograph.simulator.presets import PRESETS
 
+            self.params.append(
+                click.Option(
+                    ["--preset"], type=click.Choice(list(PRESETS)), help="Misbehave as one kind of operator does."
+                )
+            )
             self.params += [_option(knob) for knob in KNOBS]
         return super().get_params(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from heliograph.simulator.magic_numbers import ORDINARY, SCENARIOS
+        from heliograph.simulator.presets import PRESETS
 
         super().format_options(ctx, formatter)
+        with formatter.section("Presets; knobs that are given besides come before theirs"):
+            formatter.write_dl([(name, preset.what) for name, preset in PRESETS.items()])
         with formatter.section("Magic numbers, the last digits of a destination"):
             written = [(f"...{digits}", scenario.what) for digits, scenario in SCENARIOS.items()]
             formatter.write_dl([*written, ("any other", ORDINARY.what)])
@@ -49,6 +58,7 @@ def _option(knob: "Knob") -> click.Option:
     cls=_WithKnobs,
     epilog=examples(
         "heliograph simulator --listen 127.0.0.1:2775",
+        "heliograph simulator --preset strict",
         "heliograph simulator --listen 127.0.0.1:0 --latency-ms 100 --throttle-per-s 50",
         "heliograph simulator --receipt-early-share 1 --receipt-id hex --withhold-share 0.01 --seed 7",
         "heliograph simulator --refuse 4479,4478=ESME_RINVDSTADR --log seen.jsonl",
@@ -62,14 +72,15 @@ def _option(knob: "Knob") -> click.Option:
     help="Write what it sees here, as JSON lines; - is standard output, as with --json.",
 )
 @click.pass_context
-def simulator(context: click.Context, /, listen: str, log: Path | None, **given: Any) -> None:
+def simulator(context: click.Context, /, listen: str, log: Path | None, preset: str | None, **given: Any) -> None:
     """Runs a pretend operator.
 
     It takes binds and messages and sends receipts, until Ctrl-C; on a terminal it shows a live table. With no options
-    it behaves well; every option but --listen and --log makes it behave otherwise.
+    it behaves well; every option but --listen and --log makes it behave otherwise, --preset in several ways at once.
     """
     from heliograph.config import parse_address
     from heliograph.simulator.behaviour import KNOBS, Behaviour, BehaviourError
+    from heliograph.simulator.presets import PRESETS
     from heliograph.simulator.run import run
 
     invocation = context.find_object(Invocation) or Invocation()
@@ -77,7 +88,7 @@ def simulator(context: click.Context, /, listen: str, log: Path | None, **given:
         host, port = parse_address(listen)
     except ValueError as error:
         raise Failure(f"--listen: {error}", command="heliograph simulator --listen 127.0.0.1:2775") from error
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, Any] = dict(PRESETS[preset].knobs) if preset else {}
     try:
         for knob in KNOBS:
             value = ",".join(given[knob.name]) or None if knob.is_list else given[knob.name]
