@@ -212,6 +212,14 @@ pace: install ## send to operators that limit by all that is known, and measure 
 siege: install ## attack the installed program from addresses of loopback, and measure what a good client gets
 	@$(BIN)/python -m tests.e2e.siege $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WRITE),--write)
 
+# --- fuzz: `make fuzz` for the table in docs/security.md, some twenty minutes; `make fuzz INPUTS=100000 SEED=7 ONLY=cookies`
+INPUTS := 2400000
+SEED := 19
+
+.PHONY: fuzz
+fuzz: install ## try millions of damaged inputs on everything that reads what others wrote, in one process
+	@$(BIN)/python -m tests.fuzz.campaign --inputs $(INPUTS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+
 # --- power: `make power` for 1,000 losses of power; `make power CUTS=100 SEED=7`
 CUTS := 1000
 

@@ -15,6 +15,7 @@ from heliograph.console import PATH
 from heliograph.console.pages import PAGES
 from heliograph.console.render import ASSETS, Renderer
 from heliograph.console.request import (
+    COOKIES,
     NOTICE_COOKIE,
     SESSION_COOKIE,
     THEME_COOKIE,
@@ -39,6 +40,9 @@ MAX_FORM_OCTETS = 8 << 20
 
 LONG_FORM_OCTETS = 64 << 10
 """Octets of a form from which on it is read in a thread: decoding takes a third of a second for the largest."""
+
+MAX_COOKIE_OCTETS = 16 << 10
+"""Octets of all cookies that are looked at."""
 
 MAX_SIGN_IN_OCTETS = 4 << 10
 MAX_STEP_OCTETS = 16 << 10
@@ -381,15 +385,17 @@ def _fields(body: bytes) -> dict[str, list[str]]:
 
 
 def _cookies(text: str) -> dict[str, str]:
-    """Parses cookies one by one: a malformed one of another application on the host must not hide ours."""
+    """Parses our cookies one by one: a malformed one of another application on the host must not hide them."""
+    given = {part.partition("=")[0].strip(): part.strip() for part in text[:MAX_COOKIE_OCTETS].split(";")}
     found: dict[str, str] = {}
-    for part in text.split(";"):
+    for name in COOKIES:
         jar: SimpleCookie = SimpleCookie()
         try:
-            jar.load(part.strip())
+            jar.load(given.get(name, ""))
         except CookieError:
             continue
-        found |= {name: morsel.value for name, morsel in jar.items()}
+        if name in jar:  # a value that is badly quoted may hold what the parser takes for cookies of other names
+            found[name] = jar[name].value
     return found
 
 

@@ -70,7 +70,9 @@ def _headed(table: list[list[str]]) -> RecipientTable:
     names: list[str] = []
     for place, cell in enumerate(rows[0]):
         name = cell or f"column {place + 1}"
-        names.append(name if name not in names else f"{name} {place + 1}")
+        while name in names:
+            name = f"{name} {place + 1}"
+        names.append(name)
     return RecipientTable(names, rows[1:])
 
 

@@ -31,6 +31,7 @@ from heliograph.runtime.recent_activity import RecentActivity
 SESSION_COOKIE = "heliograph_session"
 NOTICE_COOKIE = "heliograph_notice"
 THEME_COOKIE = "heliograph_theme"
+COOKIES = (SESSION_COOKIE, NOTICE_COOKIE, THEME_COOKIE)
 THEMES = ("light", "dark")
 
 

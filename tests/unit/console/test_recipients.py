@@ -33,6 +33,12 @@ def test_a_table_has_the_names_of_its_first_row(delimiter: str) -> None:
     assert table.guess() == 1
 
 
+def test_no_two_columns_share_a_name() -> None:
+    table = recipients.read("a,a 3,a,,column 4\n1,2,3,4,447700900123")
+    assert table.columns == ["a", "a 3", "a 3 3", "column 4", "column 4 5"]
+    assert recipients.fill("{a} {a 3} {a 3 3}", table.columns, table.rows[0]) == "1 2 3"
+
+
 def test_a_table_without_names_gets_some() -> None:
     table = recipients.read("491701234567;Ada\n431234567890;Bob")
     assert table.columns == ["column 1", "column 2"]
