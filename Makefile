@@ -59,9 +59,9 @@ clean: ## remove everything that was built or installed
 
 lock: ## work out requirements/*.txt again, from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
-	for name in build run dev release; do \
+	for name in build run dev release peers; do \
 	  case $$name in \
-	    build|release) what=requirements/$$name.in;; \
+	    build|release|peers) what=requirements/$$name.in;; \
 	    run) what="--extra postgres pyproject.toml";; \
 	    dev) what="--extra dev pyproject.toml";; \
 	  esac; \
@@ -96,10 +96,27 @@ audit-dependencies: $(RELEASE)/.installed ## look up known faults of what is loc
 
 PEERS := .peers
 
-peers: ## install the foreign programs that the tests use: npm's smpp and axe-core, Debian's kannel, chromium, php, openssl, curl and libnet-smpp-perl
+peers: ## install the foreign programs that the tests use: npm's smpp, axe-core and typescript, openapi-generator, Debian's kannel, chromium, php, java, promtool, openssl, curl and libnet-smpp-perl
 	@mkdir -p $(PEERS)
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
+	@test -x $(PEERS)/python/bin/openapi-generator-cli || { \
+	  $(PYTHON) -m venv $(PEERS)/python \
+	  && $(PEERS)/python/bin/pip install --quiet --require-hashes -r requirements/peers.txt; }
+	@command -v java >/dev/null || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jre-headless; \
+	  else \
+	    echo "Java is not here: install Debian's package default-jre-headless, or the generators of clients are left out"; \
+	  fi
+	@command -v promtool >/dev/null || test -x $(PEERS)/promtool || \
+	  if command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null; then \
+	    { apt-get download -qq prometheus 2>/dev/null || { apt-get update -qq && apt-get download -qq prometheus; }; } \
+	    && dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xO ./usr/bin/promtool > $(PEERS)/promtool && chmod +x $(PEERS)/promtool; \
+	    rm -f prometheus_*.deb; \
+	  else \
+	    echo "promtool is not here: install Debian's package prometheus, or the alerts' tests are left out"; \
+	  fi
 	@command -v bearerbox >/dev/null || test -x /usr/sbin/bearerbox || \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq kannel kannel-extras; \
@@ -124,7 +141,6 @@ peers: ## install the foreign programs that the tests use: npm's smpp and axe-co
 	  else \
 	    echo "Perl's Net::SMPP is not here: install Debian's package libnet-smpp-perl, or its tests are left out"; \
 	  fi
-
 	@command -v openssl >/dev/null && command -v curl >/dev/null || \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openssl curl; \

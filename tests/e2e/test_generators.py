@@ -1,12 +1,11 @@
 """openapi-generator makes clients of the narrowed document, and one that can run here sends with it."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.peers import foreign_program
+from tests.support.peers import PYTHON, foreign_program
 from tests.support.process import Admin, GatewayProcess, clean_environment
 from tests.support.timeouts import COMMAND_S
 
@@ -33,6 +32,7 @@ print(sent.id)
 
 
 def generate(folder: Path, language: str) -> Path:
+    foreign_program("java")
     generator = foreign_program("openapi-generator-cli")
     document = folder / "openapi-3.0.json"
     printed = Admin(folder / "data").run("openapi", "--narrow")
@@ -53,14 +53,33 @@ def test_each_generator_takes_the_document(tmp_path: Path, language: str) -> Non
 
 
 def test_the_client_for_python_sends(tmp_path: Path) -> None:
-    pytest.importorskip("pydantic")
-    pytest.importorskip("urllib3")
-    pytest.importorskip("dateutil")
     package = generate(tmp_path, "python")
     with GatewayProcess(tmp_path / "gateway", dev=True) as gateway:
         done = subprocess.run(
-            [sys.executable, "-c", SENDS, gateway.url], cwd=tmp_path, text=True, check=False,
+            [PYTHON, "-c", SENDS, gateway.url], cwd=tmp_path, text=True, check=False,
             env=clean_environment({"PYTHONPATH": str(package)}), capture_output=True, timeout=COMMAND_S,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.strip()) == 32
+
+
+def test_the_client_for_typescript_is_of_right_types(tmp_path: Path) -> None:
+    compiler = foreign_program("tsc")
+    client = generate(tmp_path, "typescript-fetch")
+    done = subprocess.run(
+        [
+            compiler, "--strict", "--noEmit", "--target", "es2022", "--module", "es2022",
+            "--moduleResolution", "bundler", "index.ts",
+        ],
+        cwd=client, capture_output=True, text=True, timeout=COMMAND_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_client_for_php_is_php(tmp_path: Path) -> None:
+    php = foreign_program("php")
+    files = sorted((generate(tmp_path, "php") / "lib").rglob("*.php"))
+    assert files
+    for file in files:
+        done = subprocess.run([php, "-l", str(file)], capture_output=True, text=True, timeout=COMMAND_S, check=False)
+        assert done.returncode == 0, done.stdout

@@ -13,7 +13,8 @@ from typing import NoReturn
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NODE_MODULES = ROOT / ".peers" / "node_modules"
+BROUGHT = ROOT / ".peers"
+NODE_MODULES = BROUGHT / "node_modules"
 SCRIPTS = ROOT / "tests" / "peers"
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 
@@ -21,10 +22,21 @@ HIDDEN = os.environ.get("HELIOGRAPH_PEERS") == "hidden"
 """True where tests are to find none of the programs, whatever the machine has."""
 
 PROGRAMS = frozenset(
-    {"node", "npm", "php", "perl", "bearerbox", "smsbox", "drive_smpp", "openssl", "curl", CHROMIUM.name}
-)
+    {
+        "node", "npm", "tsc", "php", "perl", "java", "openapi-generator-cli", "promtool", "bearerbox", "smsbox",
+        "drive_smpp", "openssl", "curl", CHROMIUM.name,
+    }
+)  # fmt: skip
 
-_FOLDERS = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/lib/kannel/test"])
+PYTHON = BROUGHT / "python" / "bin" / "python"
+"""It has what the clients need that generators make."""
+
+_FOLDERS = os.pathsep.join(
+    [
+        os.environ.get("PATH", ""), "/usr/sbin", "/usr/lib/kannel/test",
+        str(BROUGHT), str(PYTHON.parent), str(NODE_MODULES / ".bin"),
+    ]
+)  # fmt: skip
 
 _asked: set[str] = set()
 

@@ -17,7 +17,6 @@ from heliograph.admin_api.certificate import CertificateDoor
 from heliograph.api.serve import serve as serve_api
 from heliograph.composition import certificates
 from heliograph.composition.certificates import RenewableCertificate
-from heliograph.composition.watching import Unusable
 from heliograph.http import limits
 from heliograph.http.clients import Clients, Shares
 from heliograph.http.server import Server, serve
@@ -321,11 +320,6 @@ async def test_a_certificate_that_ends_soon_is_warned_of(authority: CertificateA
     await found.stop()
     assert [(level, event) for level, event, _ in journal.lines] == [("warning", "tls.ends_soon")]
     assert "ends in 2 days" in journal.lines[0][2]["problem"]
-
-
-async def test_a_gateway_does_not_start_with_files_that_cannot_be_used(tmp_path: Path) -> None:
-    with pytest.raises(Unusable, match=r"TLS cannot be served: the certificate .* cannot be read"):
-        RenewableCertificate(CertificateFiles(tmp_path / "none.pem"), 0, MemoryJournal())
 
 
 # --- certificates of clients

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heliograph.composition.certificates import RenewableCertificate
+from heliograph.composition.watching import Unusable
 from heliograph.http.clients import Clients, Shares
 from heliograph.http.handshakes import Handshake, Handshakes, most_handshakes
 from heliograph.http.tls import (
@@ -21,6 +23,7 @@ from heliograph.http.tls import (
     Validity,
     validity_of,
 )
+from tests.support.gateway import MemoryJournal
 from tests.unit.http.test_connection import Words
 
 CERTIFICATES = Path(__file__).parents[2] / "integration" / "carrier" / "certificates"
@@ -157,3 +160,8 @@ def test_a_handshake_of_which_nothing_comes_is_charged_to_its_client() -> None:
     assert hall.tls.handshakes == {DONE: 1, FAILED: 13, LATE: 1, REFUSED: 1}
     assert hall.words.turned_away == [("share", "noise")]
     assert hall.begin("noise", 12.0)[0] is not None
+
+
+async def test_a_gateway_does_not_start_with_files_that_cannot_be_used(tmp_path: Path) -> None:
+    with pytest.raises(Unusable, match=r"TLS cannot be served: the certificate .* cannot be read"):
+        RenewableCertificate(CertificateFiles(tmp_path / "none.pem"), 0, MemoryJournal())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from tests.support import peers
+from tests.support.peers import foreign_program
 
 OPS = Path(__file__).parents[3] / "ops"
 
@@ -18,10 +18,7 @@ VARIABLES = {"$__rate_interval": "5m", "$__interval": "1m", "$__range": "1h"}
 
 
 def promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Debian has it in its package prometheus, which is large: `make peers` does not bring it."""
-    program = None if peers.HIDDEN else shutil.which("promtool")
-    if program is None:
-        pytest.skip("LEFT OUT: promtool is not here; Prometheus was not asked about the alerts and the dashboard.")
+    program = foreign_program("promtool")
     return subprocess.run([program, *arguments], cwd=OPS, capture_output=True, text=True, timeout=120, check=False)
 
 
