@@ -371,6 +371,46 @@ def test_everything_can_be_done_with_the_keyboard_alone(opened: Opener) -> None:
     expect(page.get_by_role("link", name="491701234560")).to_be_visible()
 
 
+def test_keys_search_lead_to_pages_and_go_along_rows(opened: Opener) -> None:
+    operator = opened()
+    send_one(operator, "491701234591", "Keys one", receipt=False)
+    send_one(operator, "491701234592", "Keys two", receipt=False)
+    page = operator.page
+
+    def press(*keys: str) -> None:
+        with operator.turning():
+            for key in keys:
+                page.keyboard.press(key)
+
+    page.keyboard.press("?")
+    shortcuts = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(shortcuts).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(shortcuts).not_to_be_visible()
+    press("g", "m")
+    expect(page.get_by_role("heading", name="Messages", level=1)).to_be_visible()
+    for key, number in (("j", "491701234592"), ("j", "491701234591"), ("k", "491701234592")):
+        page.keyboard.press(key)
+        expect(page.get_by_role("link", name=number)).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Search everything")).to_be_focused()
+    page.keyboard.type("g m ? demo")
+    press("Enter")
+    expect(page.get_by_role("heading", name="Search for “g m ? demo”")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("demo")
+    press("Enter")
+    expect(page.get_by_role("heading", name="demo", level=1)).to_be_visible()
+    page.keyboard.press("?")
+    shortcuts.get_by_label("Shortcuts of one key work in this browser").uncheck()
+    page.keyboard.press("Escape")
+    page.reload()
+    page.keyboard.press("?")
+    expect(shortcuts).not_to_be_visible()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(shortcuts).to_be_visible()
+
+
 def test_a_phone_has_a_menu(opened: Opener) -> None:
     operator = opened(size=PHONE)
     page = operator.go("/")

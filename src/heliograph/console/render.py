@@ -11,12 +11,14 @@ from markupsafe import Markup
 
 from heliograph import __version__
 from heliograph.app.admin.prices import format_since
+from heliograph.console.menu import MENU, OWN
 from heliograph.domain import ids, money
 from heliograph.domain.display import counted, duration
 
 ASSETS = {
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
+    "shortcuts.js": "text/javascript; charset=utf-8",
     "charts.js": "text/javascript; charset=utf-8",
     "uplot.js": "text/javascript; charset=utf-8",
     "uplot.css": "text/css; charset=utf-8",
@@ -102,7 +104,7 @@ class Renderer:
             "sentence": sentence,
             "event": event_name,
         }
-        self._environment.globals |= {"assets": self.version, "version": __version__}
+        self._environment.globals |= {"assets": self.version, "version": __version__, "menu": MENU, "own": OWN}
 
     def compile(self) -> None:
         """Compiles every template, so that the first visitor need not wait for it."""

@@ -6,6 +6,7 @@ from heliograph.console.request import PageRoute
 
 _MODULES = (
     "overview",
+    "find",
     "messages",
     "guard",
     "inbound",

@@ -1,0 +1,52 @@
+"""The pages of the menu: what each is called, who may see it, and the keys that lead there."""
+
+from dataclasses import dataclass
+
+from heliograph.app.records import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class MenuPage:
+    """A page of the menu. `key` is pressed after `g`; `words` are others by which people look for it."""
+
+    path: str
+    name: str
+    scope: Scope
+    key: str = ""
+    words: str = ""
+    dev: bool = False
+    """Whether only a development run has it."""
+
+    def matches(self, text: str) -> bool:
+        """Whether a part of its name, or the beginning of one of its other words, is `text` (case does not matter)."""
+        wanted = text.casefold()
+        return wanted in self.name.casefold() or any(word.startswith(wanted) for word in self.words.split())
+
+
+MENU: tuple[MenuPage, ...] = (
+    MenuPage("/", "Overview", Scope.READ_MESSAGES, "o", "home dashboard start"),
+    MenuPage("/messages", "Messages", Scope.READ_MESSAGES, "m", "sms outbound history"),
+    MenuPage("/inbound", "Inbound", Scope.READ_MESSAGES, "i", "mo received replies"),
+    MenuPage("/send", "Send", Scope.SEND, "s", "compose list campaign csv"),
+    MenuPage("/accounts", "Accounts", Scope.READ_ACCOUNTS, "a", "customers credit balance ledger keys"),
+    MenuPage("/connectors", "Connectors", Scope.READ_CONNECTORS, "c", "operators binds smpp smsc"),
+    MenuPage("/routing", "Routes and prices", Scope.READ_ROUTES, "r", "routing pricing rates plans"),
+    MenuPage("/numbers", "Numbers", Scope.READ_ROUTES, "n", "keywords short codes"),
+    MenuPage("/templates", "Templates", Scope.READ_ROUTES, "t", "dlt registered texts"),
+    MenuPage("/callbacks", "Callbacks", Scope.READ_CALLBACKS, "k", "webhooks receivers receipts"),
+    MenuPage("/senders", "Senders", Scope.READ_ACCOUNTS, "", "sender ids registry"),
+    MenuPage("/suppressions", "Suppressions", Scope.READ_MESSAGES, "u", "opt-out stop blocked unsubscribe"),
+    MenuPage("/recipients", "One phone", Scope.ERASE, "", "privacy gdpr erase export"),
+    MenuPage("/refusals", "Refused requests", Scope.READ_MESSAGES, "q", "errors rejected api"),
+    MenuPage("/guard", "Pumping guard", Scope.READ_MESSAGES, "", "fraud traffic ait held"),
+    MenuPage("/reports", "Reports", Scope.READ_REPORTS, "p", "charts statistics figures"),
+    MenuPage("/simulator", "Simulator", Scope.READ_MESSAGES, "", "knobs pretend operator", dev=True),
+    MenuPage("/people", "People and tokens", Scope.PEOPLE, "", "users roles administrators"),
+    MenuPage("/audit", "Audit log", Scope.READ_AUDIT, "l", "changes trail"),
+    MenuPage("/security", "Security", Scope.READ_MESSAGES, "", "second factor passkeys totp"),
+    MenuPage("/password", "Change password", Scope.READ_MESSAGES),
+)
+"""In the order of the menu."""
+
+OWN = ("/security", "/password")
+"""Pages about the visitor, which the menu has below the others."""

@@ -1,0 +1,98 @@
+"""Search from everywhere: leads to what is meant, or shows what it may be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from heliograph.app.admin.manage import NoSuch
+from heliograph.app.records import Hit, InboundQuery, InboundRecord, Scope, Search
+from heliograph.console.menu import MENU, MenuPage
+from heliograph.console.recipients import number_of
+from heliograph.console.request import PageRequest, PageResponse, PageRoute
+from heliograph.domain import ids
+
+PATH = "/find"
+MOST = 10
+"""Most things of a kind that are shown."""
+
+MAX_CHARS = 200
+"""Characters of the text that are heeded."""
+
+FEWEST_DIGITS = 3
+"""Digits from which on a number is looked for."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a text may mean to a visitor, at most `MOST` of a kind. `exact` has the paths of what is called just so."""
+
+    pages: Sequence[MenuPage] = ()
+    accounts: list[str] = field(default_factory=list)
+    connectors: list[str] = field(default_factory=list)
+    hits: list[Hit] = field(default_factory=list)
+    more_hits: bool = False
+    inbound: list[InboundRecord] = field(default_factory=list)
+    number: str = ""
+    exact: list[str] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        return not (self.pages or self.accounts or self.connectors or self.hits or self.inbound or self.number)
+
+
+async def find(request: PageRequest) -> PageResponse:
+    text = request.query.get("q", "").strip()[:MAX_CHARS]
+    found = await _find(request, text) if text else Findings()
+    if len(found.exact) == 1:
+        return request.go(found.exact[0])
+    names = await request.views.account_names() if found.hits or found.inbound else {}
+    return request.page("find.html", text=text, found=found, accounts=names, most=MOST)
+
+
+async def _find(request: PageRequest, text: str) -> Findings:
+    found = Findings()
+    named = await _find_names(request, found, text)
+    found.exact = [path for name, path in named if name.casefold() == text.casefold()]
+    id_ = ids.parse(text)
+    if id_ is not None:
+        await _find_id(request, found, *id_)
+        return found
+    digits = number_of(text).removeprefix("+")
+    if digits.isascii() and digits.isdigit() and FEWEST_DIGITS <= len(digits) <= 15:
+        found.number = digits
+        found.inbound = await request.inbound.find(InboundQuery(None, digits, None, MOST))
+    if found.number or not digits.isdigit():
+        page = await request.views.find(found.number or text, Search(limit=MOST))
+        found.hits, found.more_hits = page.hits[:MOST], page.more is not None or len(page.hits) > MOST
+    return found
+
+
+async def _find_names(request: PageRequest, found: Findings, text: str) -> list[tuple[str, str]]:
+    """Fills in what has `text` in its name; returns the names and paths of all of that."""
+    wanted = text.casefold()
+    dev = request.services.simulated is not None
+    found.pages = [page for page in MENU if (dev or not page.dev) and request.may(page.scope) and page.matches(text)]
+    named = [(page.name, page.path) for page in found.pages]
+    if request.may(Scope.READ_ACCOUNTS):
+        names = [account.name for account, _ in await request.manage.accounts() if wanted in account.name.casefold()]
+        named += [(name, f"/accounts/{name}") for name in names]
+        found.accounts = sorted(names, key=lambda name: (not name.casefold().startswith(wanted), name))[:MOST]
+    if request.may(Scope.READ_CONNECTORS):
+        names = [each.name for each in await request.manage.connectors() if wanted in each.name.casefold()]
+        named += [(name, f"/connectors/{name}") for name in names]
+        found.connectors = sorted(names, key=lambda name: (not name.casefold().startswith(wanted), name))[:MOST]
+    return named
+
+
+async def _find_id(request: PageRequest, found: Findings, key: int, tail: int) -> None:
+    hits = (await request.views.find(ids.to_hex(key, tail), Search(limit=MOST))).hits
+    found.hits, found.more_hits = hits[:MOST], len(hits) > MOST
+    if len(hits) == 1:
+        found.exact.append(f"/messages/{ids.to_hex(hits[0].message.key, hits[0].message.tail)}")
+    try:
+        found.inbound = [await request.inbound.show(key, tail)]
+        found.exact.append(f"/inbound/{ids.to_hex(key, tail)}")
+    except NoSuch:
+        pass
+
+
+PAGES = (PageRoute("GET", PATH, Scope.READ_MESSAGES, find),)
