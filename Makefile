@@ -103,11 +103,11 @@ peers: ## install the foreign programs that the tests use: npm's smpp, axe-core 
 	@test -x $(PEERS)/python/bin/openapi-generator-cli || { \
 	  $(PYTHON) -m venv $(PEERS)/python \
 	  && $(PEERS)/python/bin/pip install --quiet --require-hashes -r requirements/peers.txt; }
-	@command -v java >/dev/null || \
+	@command -v javac >/dev/null || \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jre-headless; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jdk-headless; \
 	  else \
-	    echo "Java is not here: install Debian's package default-jre-headless, or the generators of clients are left out"; \
+	    echo "Java is not here: install Debian's package default-jdk-headless, or the generators of clients and samples in Java are left out"; \
 	  fi
 	@command -v promtool >/dev/null || test -x $(PEERS)/promtool || \
 	  if command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null; then \

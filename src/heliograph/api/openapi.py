@@ -1,11 +1,8 @@
 """The OpenAPI 3.1 document of the customers' API, drawn from its operations, fields, shapes and errors."""
 
-import json
-import shlex
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 
@@ -14,6 +11,7 @@ from heliograph.api import fields, shapes
 from heliograph.api.examples import BASE, FAULTS, SECRETS, USER
 from heliograph.api.fields import Field, Schema, Terms
 from heliograph.api.operations import OPERATIONS, CustomerOperation
+from heliograph.api.samples import ShownCall, programs
 from heliograph.domain import phone
 from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry
 from heliograph.domain.receipt import MAX_CODE_CHARS
@@ -193,7 +191,9 @@ def _operation(operation: CustomerOperation, terms: Terms, schemas: dict[str, Sc
     if operation.body:
         found["requestBody"] = _body(operation, terms)
     found["responses"] = {"200": _success(operation, schemas)} | _failures(operation.faults)
-    found["x-codeSamples"] = [{"lang": "Shell", "label": "curl", "source": each} for each in _curl(operation)]
+    found["x-codeSamples"] = [
+        {"lang": each.language, "label": each.label, "source": each.source} for each in programs(_call(operation))
+    ]
     return found
 
 
@@ -287,26 +287,20 @@ def _example(schema: Schema, schemas: dict[str, Schema], *, whole: bool) -> Any:
     return schema["examples"][0]
 
 
-def _curl(operation: CustomerOperation) -> list[str]:
-    """Commands that call it: with a body one in JSON and one as a form."""
+def _call(operation: CustomerOperation) -> ShownCall:
+    """The request that its samples make."""
     parameter = _path_parameter(operation)
-    path = operation.path.replace(f"{{{parameter['name']}}}", parameter["example"])
-    who = f" -u {USER}:{SECRETS[operation.version]}" if operation.version else ""
-    if not operation.body:
-        method = f" -X {operation.method}" if operation.method != "GET" else ""
-        query = {
-            each.name: each.example for each in operation.query if any(each.name in names for names in operation.shown)
-        }
-        url = f"{BASE}{path}?{urlencode(query)}" if query else f"{BASE}{path}"
-        return [f"curl{who}{method} {shlex.quote(url)}"]
-    method = f" -X {operation.method}" if operation.method != "POST" else ""
-    examples = _examples(operation)
-    body = json.dumps(examples[0], ensure_ascii=False)
-    parts = [f"     --data-urlencode {shlex.quote(f'{name}={value}')}" for name, value in examples[-1].items()]
-    return [
-        f"curl{who}{method} {BASE}{path} \\\n     -H 'Content-Type: application/json' \\\n     -d {shlex.quote(body)}",
-        f"curl{who}{method} {BASE}{path} \\\n" + " \\\n".join(parts),
-    ]
+    examples = _examples(operation) if operation.body else [None]
+    shown = {name for names in operation.shown for name in names}
+    return ShownCall(
+        operation.method,
+        BASE + operation.path.replace(f"{{{parameter['name']}}}", parameter["example"]),
+        {each.name: each.example for each in operation.query if each.name in shown},
+        USER if operation.version else "",
+        SECRETS.get(operation.version, ""),
+        body=examples[0],
+        form=examples[-1],
+    )
 
 
 def _receipt(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:

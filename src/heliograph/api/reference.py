@@ -1,5 +1,5 @@
-"""`/openapi.json`, the same narrowed for generators, and `/docs`: as a page for people, which needs no script and no
-other host."""
+"""`/openapi.json`, the same narrowed for generators, and `/docs`: as a page for people, which needs no other host, and
+no script but for its search and its forms."""
 
 import asyncio
 import hashlib

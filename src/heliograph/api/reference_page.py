@@ -22,7 +22,7 @@ _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false
 class Page(NamedTuple):
     html: str
     policy: str
-    """The Content-Security-Policy: the page's own style, and nothing else."""
+    """The Content-Security-Policy: the page's own style and script, calls of this gateway, and nothing else."""
 
 
 def render(document: dict[str, Any]) -> Page:
@@ -32,13 +32,21 @@ def render(document: dict[str, Any]) -> Page:
         "code_list": _code_list, "json": partial(json.dumps, indent=2, ensure_ascii=False),
     }  # fmt: skip
     assert pages.loader is not None
-    style = pages.loader.get_source(pages, "reference.css")[0]
-    html = pages.get_template("reference.html").render(**_view(document), style=Markup(style))  # noqa: S704 - ours
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    style, script = (pages.loader.get_source(pages, f"reference.{kind}")[0] for kind in ("css", "js"))
+    html = pages.get_template("reference.html").render(
+        **_view(document),
+        style=Markup(style),  # noqa: S704 - ours
+        script=Markup(script),  # noqa: S704 - ours
+    )
     return Page(
         html,
-        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 # --- the document as the template wants it
@@ -84,6 +92,10 @@ def _operation_view(parts: Schema, path: str, method: str, operation: Schema) ->
         "parameters": _as_fields(each for each in operation["parameters"] if "$ref" not in each),
         "body": None if body is None else _without_null(parts, body["content"]["application/json"]["schema"]),
         "samples": operation["x-codeSamples"],
+        "inputs": [each for each in operation["parameters"] if "$ref" not in each],
+        "example": None
+        if body is None
+        else next(iter(body["content"]["application/json"]["examples"].values()))["value"],
         "answer": {
             "description": success["description"],
             "examples": [each["value"] for each in content["examples"].values()],

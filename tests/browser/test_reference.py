@@ -1,0 +1,85 @@
+"""The page of the customers' API in a browser: examples in one's own language, a search, calls with one's own key."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME
+from tests.browser.conftest import DESKTOP, PHONE, Opener
+from tests.browser.operator import Operator
+
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
+
+
+def reference(opened: Opener, size: tuple[int, int] = DESKTOP) -> Operator:
+    operator = opened(size=size, signed_in=False)
+    operator.go("/../docs")
+    return operator
+
+
+def section(page: Page, operation: str) -> Locator:
+    return page.locator(f"section[aria-labelledby={operation}]")
+
+
+def test_one_choice_of_a_language_holds_for_all_examples_and_the_next_visit(opened: Opener) -> None:
+    page = reference(opened).page
+    send, balance = section(page, "send_message"), section(page, "get_balance")
+    expect(send.get_by_role("tabpanel")).to_contain_text("curl -u acme:API-KEY")
+    send.get_by_role("tab", name="Java", exact=True).click()
+    expect(balance.get_by_role("tabpanel")).to_contain_text("HttpClient.newHttpClient()")
+    send.get_by_role("tab", name="Java", exact=True).press("ArrowLeft")
+    expect(balance.get_by_role("tabpanel")).to_contain_text("curl_init")
+    page.reload()
+    expect(send.get_by_role("tabpanel")).to_contain_text("curl_init")
+
+
+def test_fields_and_errors_are_found_by_keyboard(opened: Opener) -> None:
+    page = reference(opened).page
+    page.keyboard.press("/")
+    page.keyboard.type("reschedule")
+    expect(page.get_by_label("Found").get_by_role("link").first).to_have_text("Reschedule")
+    page.get_by_label("Search").fill("dlr-url")
+    expect(page.get_by_label("Found").get_by_role("link").first).to_contain_text("dlr-url (Send")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("#row-send_message"))
+    page.get_by_label("Search").fill("qqqq")
+    expect(page.get_by_text("Nothing found")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Errors", exact=True)).to_be_visible()
+
+
+def test_operations_are_called_with_ones_own_key(opened: Opener) -> None:
+    operator = reference(opened)
+    page = operator.page
+    send = section(page, "send_message")
+    send.get_by_text("Try it here").click()
+    quote = section(page, "quote_message")
+    quote.get_by_text("Try it here").click()
+    operator.expect_refusal()
+    quote.get_by_role("button", name="Call it").click()
+    expect(quote.get_by_role("status")).to_contain_text("401 Unauthorized")
+    page.get_by_label("User name").fill(DEMO_NAME)
+    page.get_by_label("API key, for v1").fill(DEMO_API_KEY)
+    quote.get_by_role("button", name="Call it").click()
+    expect(quote.get_by_role("status")).to_contain_text("200 OK")
+    expect(quote.get_by_role("status")).to_contain_text("x-request-id")
+    send.get_by_role("button", name="Call it").click()
+    expect(send.get_by_role("status")).to_contain_text('"Status": "00"')
+    message = send.get_by_role("status").inner_text().partition('"Id": "')[2][:32]
+    get = section(page, "get_message")
+    get.get_by_text("Try it here").click()
+    get.get_by_label("id", exact=True).fill(message)
+    get.get_by_role("button", name="Call it").click()
+    expect(get.get_by_role("status")).to_contain_text(message)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_page(opened: Opener, axe: str, scheme: str) -> None:
+    page = reference(opened, PHONE).page
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    for each in page.get_by_text("Try it here").all()[1:3]:
+        each.click()
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")["violations"]
+    assert [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found] == []
