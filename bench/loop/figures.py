@@ -86,6 +86,7 @@ class Run:
     submitted: float = 0.0
     called_back: float = 0.0
     drain_s: float = 0.0
+    to_answer: tuple[float, float] | None = None
     to_submit: tuple[float, float] | None = None
     to_callback: tuple[float, float] | None = None
     counts: Counts = field(default_factory=Counts)
@@ -223,6 +224,11 @@ def latencies(
     return to_submit, to_callback
 
 
+def answer_latencies(requests: Sequence[Request]) -> tuple[float, float] | None:
+    """From a request's first octet to its answer, of those that were accepted."""
+    return percentiles(request.answered - request.sent for request in requests if request.accepted)
+
+
 def middle(runs: Sequence[Run]) -> Run:
     """The medians of runs of one gateway, figure by figure."""
     first = runs[0]
@@ -233,6 +239,7 @@ def middle(runs: Sequence[Run]) -> Run:
         submitted=median(run.submitted for run in runs),
         called_back=median(run.called_back for run in runs),
         drain_s=median(run.drain_s for run in runs),
+        to_answer=_middle_pair([run.to_answer for run in runs]),
         to_submit=_middle_pair([run.to_submit for run in runs]),
         to_callback=_middle_pair([run.to_callback for run in runs]),
         counts=Counts(accepted=int(median(run.counts.accepted for run in runs))),

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -139,6 +140,10 @@ class Gateway(ABC):
     @abstractmethod
     def cpu(self) -> dict[str, float]:
         """Seconds so far, by process or thread."""
+
+    def commits(self) -> int | None:
+        """Transactions of messages so far; None where it does not say."""
+        return None
 
     def memory_mib(self) -> float:
         return sum(map(resident_mib, self.pids()))
@@ -290,6 +295,19 @@ class Heliograph(Gateway):
         engine, *others = self.pids()
         main, threads = thread_seconds(engine)
         return {"loop": main, "store": threads, "callbacks": sum(sum(thread_seconds(pid)) for pid in others)}
+
+    def commits(self) -> int | None:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/metrics", timeout=10) as answer:
+            return read_commits(answer.read().decode())
+
+
+def read_commits(metrics: str) -> int:
+    """The number of commits that a page of our metrics tells. Raises ValueError if it does not."""
+    for line in metrics.splitlines():
+        name, _, value = line.partition(" ")
+        if name == "heliograph_store_commit_seconds_count":
+            return int(float(value))
+    raise ValueError("the metrics do not tell the number of commits")
 
 
 WAL_FILES = 40

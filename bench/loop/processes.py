@@ -122,6 +122,17 @@ def thread_seconds(pid: int) -> tuple[float, float]:
     return main, others
 
 
+def wake_ups(pid: int) -> int:
+    """How often its threads that live have gone to sleep so far, each of which is a wake-up later; 0 if it is gone."""
+    found = 0
+    with contextlib.suppress(OSError):
+        for folder in Path(f"/proc/{pid}/task").iterdir():
+            for line in (folder / "status").read_text().splitlines():
+                if line.startswith("voluntary_ctxt_switches:"):
+                    found += int(line.split()[1])
+    return found
+
+
 def resident_mib(pid: int) -> float:
     """Resident memory; 0 if it is gone."""
     return _mib(pid, "status", "VmRSS:")

@@ -13,6 +13,7 @@ from bench.loop.figures import (
     Refused,
     Run,
     Window,
+    answer_latencies,
     count,
     journeys_of,
     latencies,
@@ -209,14 +210,15 @@ class Bench:
             gateway.prepare()
         try:
             self.start(gateway, load.delay_ms)
-            run = self._load(gateway, load)
+            run = self.load(gateway, load)
         finally:
             self.stop(gateway)
         if audit:
             run.audit = gateway.audit()
         return run
 
-    def _load(self, gateway: Gateway, load: Load) -> Run:
+    def load(self, gateway: Gateway, load: Load) -> Run:
+        """Puts the load on a gateway that was started, and follows it to the last callback."""
         before = gateway.cpu()
         customers = self.customers(gateway, gateway.ask(load.wish, load.span), load).begin()
         if self.observer is not None:
@@ -260,6 +262,7 @@ class Bench:
             submitted=submitted,
             called_back=called_back,
             drain_s=max(0.0, (last - window.ended) / 1e9),
+            to_answer=answer_latencies(requests),
             to_submit=to_submit,
             to_callback=to_callback,
             counts=counts,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from bench.loop import phones, stops
+from bench.loop import low, phones, stops
 from bench.loop.figures import (
     NOTHING,
     Counts,
@@ -240,6 +240,25 @@ class Stand:
             *self._rows("closed, 64 connections a node", full),
         ]
         return Report("Nodes", FIGURES, rows)
+
+    # --- with little to do
+
+    def low(self) -> Report:
+        rate = self._options.rates[0] if self._options.rates else low.RATE
+        seconds = max(self._options.seconds, low.LEAST_S)
+        found: dict[str, list[low.Quiet]] = {}
+        for _ in range(self._options.runs):
+            for name in self._names():
+                try:
+                    quiet = low.measure(self._bench, self._any(name), rate, seconds)
+                except Refused as refusal:
+                    if name in OF_US:
+                        raise
+                    _say(f"left out: {refusal}")
+                else:
+                    found.setdefault(name, []).append(quiet)
+                    _say(f"{name}: CPU {quiet.run.cpu / 1000:.2f} ms, wake-ups {quiet.wake_ups:.1f}")
+        return Report(f"Low load, {rate:.0f}/s", low.HEADS, low.rows(found))
 
     # --- at rest
 
@@ -579,6 +598,7 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "crowd": Stand.crowd,
     "many": Stand.many,
     "latency": Stand.latency,
+    "low": Stand.low,
     "nodes": Stand.nodes,
     "idle": Stand.idle,
     "fill": Stand.fill,
