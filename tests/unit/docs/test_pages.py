@@ -49,3 +49,18 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), link
         if anchor:
             assert anchor in anchors(target), link
+
+
+def test_the_book_has_each_page_in_one_of_its_parts() -> None:
+    contents = ROOT / "docs" / "README.md"
+    parts = contents.read_text(encoding="utf-8").split("\n## ")[1:]
+    assert [part.partition(" ")[0] for part in parts] == ["1.", "2.", "3.", "4.", "5."]
+    listed = sorted({(number, link) for number, part in enumerate(parts) for link in LINK.findall(part)})
+    pages = sorted(page.name for page in (ROOT / "docs").glob("*.md") if page != contents)
+    assert sorted(link for _, link in listed if link.endswith(".md") and "/" not in link) == pages
+
+
+def test_the_first_page_leads_to_each_page_of_the_book() -> None:
+    first = set(LINK.findall((ROOT / "README.md").read_text(encoding="utf-8")))
+    missing = [page.name for page in (ROOT / "docs").glob("*.md") if f"docs/{page.name}" not in first]
+    assert missing == ["dependencies.md"], "the architecture leads there"
