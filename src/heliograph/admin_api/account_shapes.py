@@ -170,6 +170,18 @@ class Keys(Struct):
     keys: list[Key]
 
 
+class NewApiKey(Accepts):
+    """An API key to make."""
+
+    expires: Annotated[
+        str | None,
+        Meta(
+            description="When it ends: days from now such as `90d`, a date, or ISO 8601. Left out or null: never.",
+            examples=["90d"],
+        ),
+    ] = None
+
+
 class CreatedKey(Struct):
     """A new API key, told only now."""
 

@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -68,23 +68,15 @@ class AdminApi:
         client = scope.get("client")
         actor = await self._services.sign_in.bearer(given.get(b"authorization"), client[0] if client else "")
         actor.need(operation.scope)
-        try:
-            query = dict(parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict"))
-        except ValueError:
-            raise Fault(error.MALFORMED, "The query cannot be read; it is UTF-8, percent-encoded.") from None
+        query = _query(scope["query_string"], operation)
         if "\0" in path or any("\0" in text for text in query.values()):
             # nothing here has one, and PostgreSQL takes none even to look for
             raise Fault(error.MALFORMED, "There is a NUL character in the path or the query; leave it out.")
         request = AdminRequest(self._services, actor, values, query)
-        if operation.reads is not None:
-            media = given.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
-            if media != b"application/json":
-                raise Fault(error.MEDIA_TYPE, "The body is to be JSON: application/json.")
-            try:
-                body = await read_body(receive, operation.octets)
-            except BodyTooLarge as problem:
-                raise Fault(error.TOO_LARGE, str(problem)) from None
-            request.body = decode(body, operation.reads)
+        if operation.reads is None:
+            await _read_nothing(receive, operation)
+        else:
+            request.body = await _read(receive, operation, operation.reads, given)
             actor.need_all(request.given(), operation.scopes)
         return operation.status, _encode(await operation.run(request))
 
@@ -121,6 +113,57 @@ class AdminApi:
             where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__))),
         )
         return Fault(error.INTERNAL, "The gateway failed on this request; its log tells where.")
+
+
+def _query(given: bytes, operation: AdminOperation) -> dict[str, str]:
+    """Returns the parameters of the query. Raises Fault for one that the operation does not have, or that comes twice:
+    ignored, a slip in a name would widen what is done."""
+    try:
+        pairs = parse_qsl(given.decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise Fault(error.MALFORMED, "The query cannot be read; it is UTF-8, percent-encoded.") from None
+    known = [each.name for each in operation.query]
+    query: dict[str, str] = {}
+    for name, value in pairs:
+        if name not in known:
+            others = f"there are {', '.join(known)}" if known else "there are none"
+            raise error.invalid(name[:64], f"There is no such parameter here; {others}.")
+        if name in query:
+            raise error.invalid(name, f"The parameter {name} is given more than once.")
+        query[name] = value
+    return query
+
+
+async def _read(
+    receive: Receive, operation: AdminOperation, kind: type[msgspec.Struct], headers: Mapping[bytes, bytes]
+) -> msgspec.Struct:
+    """Reads and decodes the body. Raises Fault, ClientGone."""
+    try:
+        body = await read_body(receive, operation.octets)
+    except BodyTooLarge as problem:
+        raise Fault(error.TOO_LARGE, str(problem)) from None
+    if operation.may_be_bare and not body:
+        return kind()
+    media = headers.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
+    if media != b"application/json":
+        raise Fault(error.MEDIA_TYPE, "The body is to be JSON: application/json.")
+    return decode(body, kind)
+
+
+async def _read_nothing(receive: Receive, operation: AdminOperation) -> None:
+    """Reads a body that must say nothing: none, or an empty object. Raises Fault, ClientGone.
+
+    What somebody writes there is meant to change what is done; to do it regardless would be something else.
+    """
+    try:
+        body = await read_body(receive, operation.octets)
+    except BodyTooLarge:
+        body = b"too much"
+    if b"".join(body.split()) in (b"", b"{}"):
+        return
+    known = ", ".join(each.name for each in operation.query)
+    advice = f"; its parameters stand in the query ({known})" if known else ""
+    raise Fault(error.MALFORMED, f"This operation takes no body{advice}. Nothing was done.")
 
 
 def _pattern(path: str) -> Callable[[str], re.Match[str] | None]:

@@ -6,6 +6,7 @@ from heliograph.admin_api import account_shapes, serialize, shapes
 from heliograph.admin_api.request import AdminRequest, credits_of, texts_of
 from heliograph.app.records import AuditQuery
 from heliograph.domain.calendar import format_utc
+from heliograph.domain.error import invalid
 from heliograph.domain.money import format_credits
 
 PAGE = 1_000
@@ -85,7 +86,11 @@ async def list_keys(request: AdminRequest) -> Struct:
 
 
 async def create_key(request: AdminRequest) -> Struct:
-    made = await request.manage.create_key(request.path["name"], request.query.get("expires", ""))
+    body: account_shapes.NewApiKey = request.body
+    if body.expires is not None and "expires" in request.query:
+        raise invalid("expires", "The end of the key is given twice: in the body and in the query. Give it once.")
+    expires = request.query.get("expires", "") if body.expires is None else body.expires
+    made = await request.manage.create_key(request.path["name"], expires)
     return account_shapes.CreatedKey(made.key_id, made.api_key, serialize.maybe_moment(made.expires))
 
 

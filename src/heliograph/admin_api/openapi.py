@@ -15,6 +15,7 @@ from heliograph.domain.error import (
     CATALOGUE,
     FORBIDDEN,
     INTERNAL,
+    INVALID,
     MALFORMED,
     MEDIA_TYPE,
     MISSING,
@@ -29,8 +30,8 @@ _REF = "#/components/schemas/{name}"
 _SUFFIXED = re.compile(rb"\b([A-Z][A-Za-z]+)Shape\b")
 """The name of a type whose suffix the document leaves out."""
 
-_EVERYWHERE = (UNAUTHENTICATED, FORBIDDEN, TOO_EARLY, INTERNAL, UNAVAILABLE)
-_WITH_A_BODY = (MALFORMED, MISSING, TOO_LARGE, MEDIA_TYPE)
+_EVERYWHERE = (MALFORMED, INVALID, UNAUTHENTICATED, FORBIDDEN, TOO_EARLY, INTERNAL, UNAVAILABLE)
+_WITH_A_BODY = (MISSING, TOO_LARGE, MEDIA_TYPE)
 
 _INTRODUCTION = """\
 Administration over HTTP, for programs. Each request carries an admin token (`Authorization: Bearer hat_...`), made \
@@ -87,7 +88,7 @@ def _operation(operation: AdminOperation) -> dict[str, Any]:
         found["parameters"] = parameters
     if operation.reads is not None:
         found["requestBody"] = {
-            "required": True,
+            "required": not operation.may_be_bare,
             "content": {"application/json": {"schema": _ref(operation.reads)}},
         }
     return found

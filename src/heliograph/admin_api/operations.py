@@ -33,7 +33,7 @@ from heliograph.admin_api import (
 )
 from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.request import AdminRequest
-from heliograph.app.admin.fields import OPENING, own_scopes
+from heliograph.app.admin.fields import opening_scopes, own_scopes
 from heliograph.app.admin.refusals import MOST_HOURS
 from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES
 from heliograph.app.connector_kind import ConnectorKind
@@ -73,6 +73,8 @@ class AdminOperation:
     """The largest body."""
     scopes: Mapping[str, Scope] = field(default_factory=dict)
     """Scopes that fields of the body take beside `scope`, where they are given and not left at their default."""
+    may_be_bare: bool = False
+    """Whether the body may be left out. It is then read as an object without fields."""
 
     @property
     def group(self) -> str:
@@ -89,7 +91,7 @@ _LINE = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9
 _CURSOR = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
 _DAYS = QueryParameter("days", "How far back; up to two days by the hour.", _whole(customers.MAX_DAYS))
 _EXPIRES = QueryParameter(
-    "expires", "When it ends: days from now such as `90d`, a date, or ISO 8601. Left out, it does not."
+    "expires", "When it ends, where the body does not say it: days from now such as `90d`, a date, or ISO 8601."
 )
 _STATUSES = [each.value for each in MessageStatus]
 _STATUS = QueryParameter("status", "How far they are.", {"type": "string", "enum": _STATUSES})
@@ -107,7 +109,7 @@ _FIRST: tuple[AdminOperation, ...] = (
         customers.list_accounts, account_shapes.AccountsShape),
     AdminOperation("POST", "/accounts", Scope.WRITE_ACCOUNTS, "Open an account",
         customers.open_account, account_shapes.OpenedAccount, account_shapes.NewAccountShape, (), (INVALID, CONFLICT),
-        201, scopes=own_scopes() | OPENING),
+        201, scopes=opening_scopes()),
     AdminOperation("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, "One account with its keys",
         customers.get_account, account_shapes.AccountWithKeys, None, (), (NOT_FOUND,)),
     AdminOperation("PATCH", "/accounts/{name}", Scope.WRITE_ACCOUNTS, "Change settings of an account, all or none",
@@ -127,7 +129,8 @@ _FIRST: tuple[AdminOperation, ...] = (
     AdminOperation("GET", "/accounts/{name}/keys", Scope.READ_ACCOUNTS, "The API keys of an account",
         customers.list_keys, account_shapes.Keys, None, (), (NOT_FOUND,)),
     AdminOperation("POST", "/accounts/{name}/keys", Scope.WRITE_KEYS, "Make one more API key",
-        customers.create_key, account_shapes.CreatedKey, None, (_EXPIRES,), (INVALID, NOT_FOUND), 201),
+        customers.create_key, account_shapes.CreatedKey, account_shapes.NewApiKey, (_EXPIRES,),
+        (INVALID, NOT_FOUND), 201, may_be_bare=True),
     AdminOperation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_KEYS, "Revoke an API key",
         customers.revoke_key, shapes.DoneShape, None, (), (NOT_FOUND,)),
     AdminOperation("GET", "/accounts/{name}/suppressions", Scope.READ_MESSAGES,

@@ -27,7 +27,8 @@ curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
      -d '{"amount": "250", "note": "invoice 2041"}' https://sms.example.com/admin/v1/accounts/acme/top-ups
 ```
 
-Bodies are JSON; a field that is not known is refused. Amounts are exact decimal text, times ISO 8601 in UTC. A list
+Bodies are JSON. What is not known is refused rather than ignored: a field, a parameter, and any body but `{}` where an
+operation reads none. Amounts are exact decimal text, times ISO 8601 in UTC. A list
 that has more tells a `cursor`: give it back as the parameter `cursor` for what follows. Errors have the status codes
 and the body of the customers' API: `Status`, `Message`, and `Field` where one field is at fault. Wrong tokens are
 slowed down by address. Every change is in the audit log under the token's id.
@@ -77,7 +78,8 @@ def _section(operation: AdminOperation) -> str:
             f"| `{each.name}`{' (required)' if each.required else ''} | {each.meaning} |\n" for each in operation.query
         ]
     if operation.reads is not None:
-        lines.append("\nReads " + _fields(operation.reads) + ".\n")
+        bare = ", or no body" if operation.may_be_bare else ""
+        lines.append("\nReads " + _fields(operation.reads) + bare + ".\n")
     lines.append(f"\nAnswers {operation.status} with " + _fields(operation.answers) + ".\n")
     return "".join(lines)
 

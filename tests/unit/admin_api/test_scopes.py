@@ -4,7 +4,7 @@ import msgspec
 
 from heliograph.admin_api import account_shapes
 from heliograph.admin_api.operations import operations
-from heliograph.app.admin.fields import ACCOUNT, OPENING, own_scopes
+from heliograph.app.admin.fields import ACCOUNT, OPENING, opening_scopes, own_scopes
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.composition.connectors import KINDS
 
@@ -64,4 +64,6 @@ def test_every_field_of_an_account_has_its_scope() -> None:
     assert settings == set(ACCOUNT)
     opening = {each.name for each in msgspec.structs.fields(account_shapes.NewAccountShape)}
     assert opening == settings | set(OPENING) | {"name"}
-    assert {name: scope.value for name, scope in (own_scopes() | OPENING).items()} == OWN_SCOPES
+    assert {name: scope.value for name, scope in opening_scopes().items()} == OWN_SCOPES
+    changing = {name: scope for name, scope in OWN_SCOPES.items() if name not in OPENING}
+    assert {name: scope.value for name, scope in own_scopes().items()} == changing | {"timezone": "limits:write"}

@@ -189,7 +189,10 @@ def _prefixes(text: str) -> tuple[str, ...]:
 #: What `account set` takes.
 ACCOUNT: Mapping[str, FieldRule] = {
     "timezone": FieldRule(
-        _timezone, "IANA time zone, for times in requests and answers", "Europe/Berlin", Scope.WRITE_ACCOUNTS
+        _timezone,
+        "IANA time zone, for times in requests and answers and for the day of daily limits",
+        "Europe/Berlin",
+        Scope.WRITE_LIMITS,
     ),
     "plan": FieldRule(_plan, "the list that its prices are from", "default", Scope.WRITE_PRICES),
     "credit_limit": FieldRule(_credit_limit, "credits that the balance may go below zero", "50", Scope.WRITE_CREDIT),
@@ -307,3 +310,11 @@ OPENING: dict[str, Scope] = {"credit": Scope.TOP_UP, "price": Scope.WRITE_PRICES
 def own_scopes() -> dict[str, Scope]:
     """Returns the fields of ACCOUNT that take a scope beyond the right to change accounts, each with its scope."""
     return {name: rule.scope for name, rule in ACCOUNT.items() if rule.scope is not Scope.WRITE_ACCOUNTS}
+
+
+def opening_scopes() -> dict[str, Scope]:
+    """Returns the same for an account that is opened, OPENING included.
+
+    Its time zone takes no more: it has no day yet that could begin anew.
+    """
+    return {name: scope for name, scope in own_scopes().items() if name != "timezone"} | OPENING

@@ -114,7 +114,7 @@ async def create(request: PageRequest) -> PageResponse:
     if settings.get("plan") == DEFAULT_PLAN:
         del settings["plan"]
     opening = [name for name in fields.OPENING if form.get(name) and (name, form[name]) != ("credit", "0")]
-    request.actor.need_all([*settings, *opening], fields.own_scopes() | fields.OPENING)
+    request.actor.need_all([*settings, *opening], fields.opening_scopes())
     try:
         price = fields.amount("price", form["price"]) if form.get("price") else None
         if price is not None:
