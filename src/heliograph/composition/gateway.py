@@ -194,7 +194,8 @@ class Gateway:
             self._admin.start(api)
         if self._dev:
             api.mount(development.BOARD_PATH, development.ReceiptBoard())
-        await self._watching.start(self.engine, store, api, listening.local_answers(), listening.tls)
+        sign_ins = (self._customer_failures, self._console_failures)
+        await self._watching.start(self.engine, store, api, listening.local_answers(), listening.tls, sign_ins)
         self._refusal_writer = RefusalWriter(
             self._watching.refusals, store.refused_requests, self._clock, self._journal
         )

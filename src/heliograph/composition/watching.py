@@ -1,6 +1,6 @@
 """The part of the composition root for watching: metrics, the control socket for local commands, events, traces."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.ports import Clock, Intake, Store, Watcher, WebhookSender
+from heliograph.app.sending.failure_register import FailureRegister
 from heliograph.config import Settings
 from heliograph.http.asgi import Asgi, Headers
 from heliograph.http.tls import Tls
@@ -75,8 +76,17 @@ class Watching:
         """Choice by headers of the requests that go through `around`; None without traces."""
         return None if self._traces is None else self._traces.choice
 
-    async def start(self, engine: Engine, store: Store, api: "Api", local: LocalAnswers, tls: Tls | None) -> None:
-        """Mounts /metrics, which tells of `tls`; opens the control socket, which gives the `local` answers, too."""
+    async def start(
+        self,
+        engine: Engine,
+        store: Store,
+        api: "Api",
+        local: LocalAnswers,
+        tls: Tls | None,
+        sign_ins: Iterable[FailureRegister],
+    ) -> None:
+        """Mounts /metrics, which tells of `tls` and of `sign_ins`; opens the control socket, which gives the `local`
+        answers, too."""
         from heliograph.adapters.control import ControlServer, EventStreams, LogLevelControl
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
@@ -91,6 +101,7 @@ class Watching:
             api.turned_away.counts,
             tls,
             self.retained,
+            sign_ins,
         )
         self._series_writer = SeriesWriter(self.series, self.refusals, store.series, engine.node)
         self._series_writer.start()

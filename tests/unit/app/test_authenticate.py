@@ -9,6 +9,7 @@ from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.sending import authenticate, password_queue
 from heliograph.app.sending.authenticate import Authenticator, ClientCredentials
 from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.domain.error import Fault
 from heliograph.domain.limits import LOGIN_FAILURES_AN_ADDRESS, LOGIN_WINDOW_S
 from tests.support.gateway import HandClock, PlainSecrets, basic, failure_register
@@ -89,6 +90,10 @@ async def test_many_names_from_one_address_are_slowed_down_and_then_refused() ->
     codes = [await refused(authenticator, name, "192.0.2.1") for name in names]
     assert codes == ["04"] * (LOGIN_FAILURES_AN_ADDRESS - 1) + ["12"] * (300 - LOGIN_FAILURES_AN_ADDRESS + 1)
     assert secrets.verified == authenticate.FAILURES_REFUSED
+    assert authenticator._register.problems == {
+        (SignInDoor.API, SignInProblem.WRONG): authenticate.FAILURES_REFUSED,
+        (SignInDoor.API, SignInProblem.LOCKED): 300 - authenticate.FAILURES_REFUSED,
+    }
     assert await refused(authenticator, "a", "192.0.2.1", "right") == "12"
     assert await refused(authenticator, "a", "192.0.2.2", "right") == ""
 

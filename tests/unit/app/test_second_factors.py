@@ -1,5 +1,6 @@
 """Enrolling an app, signing in with its codes, and what to do without it."""
 
+import asyncio
 from base64 import b32decode
 
 import pytest
@@ -12,6 +13,7 @@ from heliograph.app.admin.second_factors import CODES, MOST_FACTORS, ManageFacto
 from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.admin.sign_in import SecondStep
 from heliograph.app.admin.tickets import LIFETIME_MS, Tickets
+from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.one_time_code import STEP_MS, code
 from tests.support.passkeys import SoftPasskey
@@ -107,6 +109,44 @@ async def test_guessing_codes_is_slowed_down_also_from_many_addresses(house: Hou
     for number in range(sign_in.FAILURES_AN_ADDRESS - sign_in.FAILURES):
         assert (await refused(house, step, "000000", f"198.51.100.{number}")).entry is UNAUTHENTICATED
     assert (await refused(house, step, app.shows(), "203.0.113.1")).entry is TOO_EARLY
+
+
+async def test_codes_tried_at_once_are_no_more_than_those_tried_in_turn(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await enrol(house)
+    step, use = await ticket(house), house.store.factors.use_code
+
+    async def slow(user: str, digest: bytes) -> bool:
+        await asyncio.sleep(0)
+        return await use(user, digest)
+
+    monkeypatch.setattr(house.store.factors, "use_code", slow)
+    flood = [house.access.second_step(step, f"guess {number}", f"198.51.100.{number}") for number in range(200)]
+    found = [fault.entry for fault in await asyncio.gather(*flood, return_exceptions=True) if isinstance(fault, Fault)]
+    most = sign_in.FAILURES_AN_ADDRESS
+    assert (found.count(UNAUTHENTICATED), found.count(TOO_EARLY)) == (most, 200 - most)
+    assert house.register.problems == {
+        (SignInDoor.CONSOLE, SignInProblem.SECOND_FACTOR): most, (SignInDoor.CONSOLE, SignInProblem.LOCKED): 200 - most,
+    }  # fmt: skip
+
+
+async def test_one_code_sent_many_times_at_once_signs_in_once(house: House) -> None:
+    app, codes = await enrol(house)
+    for text in (app.shows(), codes[0]):
+        step = await ticket(house)
+        tries = [house.access.second_step(step, text, f"198.51.100.{number}") for number in range(5)]
+        found = await asyncio.gather(*tries, return_exceptions=True)
+        assert sum(isinstance(each, str) for each in found) == 1
+
+
+@pytest.mark.parametrize("spelt", ["{}\n", " {}", "{}=", "{}!", "{}AA", "=={}"])
+async def test_a_ticket_has_one_spelling(house: House, spelt: str) -> None:
+    await make_passkey(house)
+    house.clock.ms += 1
+    step = spelt.format(await ticket(house))
+    assert await house.access.passkey_options(step, HOST) is None
+    assert (await refused(house, step, "000000")).field == "ticket"
 
 
 async def test_a_right_password_alone_makes_no_place_known(house: House) -> None:

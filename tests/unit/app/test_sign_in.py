@@ -12,6 +12,7 @@ from heliograph.app.admin.sign_in import Actor, SignIn
 from heliograph.app.admin.tickets import Tickets
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.records import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Scope, UserRole
+from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.app.sending.password_queue import A_LINE
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
 from tests.support.gateway import HandClock, failure_register
@@ -193,10 +194,48 @@ async def test_the_addresses_of_one_subscriber_are_one(house: House) -> None:
     assert await house.access.sign_in("ada", "correct horse", "2001:db8:0:1::1")
 
 
+async def test_passwords_tried_at_once_are_no_more_than_those_tried_in_turn(house: House) -> None:
+    house.go.clear()
+    flood = [
+        asyncio.create_task(house.access.sign_in("ada", f"wrong {number}", "198.51.100.1")) for number in range(30)
+    ]
+    await asyncio.sleep(0)
+    house.go.set()
+    found = [fault.entry for fault in await asyncio.gather(*flood, return_exceptions=True) if isinstance(fault, Fault)]
+    assert (found.count(UNAUTHENTICATED), found.count(TOO_EARLY)) == (sign_in.FAILURES, 30 - sign_in.FAILURES)
+
+
+async def test_what_is_under_way_is_no_failure_for_those_who_come_after(house: House) -> None:
+    house.go.clear()
+    tabs = [asyncio.create_task(house.access.sign_in("ada", "correct horse", "x")) for _ in range(sign_in.FAILURES)]
+    await asyncio.sleep(0)
+    assert (await house.refused("ada", "correct horse", TOO_EARLY, "x")).retry_after == 1
+    house.go.set()
+    assert all(await asyncio.gather(*tabs))
+    assert await house.access.sign_in("ada", "correct horse", "x")
+
+
+async def test_who_is_not_let_in_is_counted_by_door_and_reason(house: House) -> None:
+    for _ in range(sign_in.FAILURES):
+        await house.refused("ada", "wrong", UNAUTHENTICATED)
+    for _ in range(2):
+        await house.refused("ada", "correct horse", TOO_EARLY)
+    for _ in range(sign_in.FAILURES_AN_ADDRESS + 1):
+        with pytest.raises(Fault):
+            await house.access.bearer(b"Bearer hat_wrong", "192.0.2.1")
+    assert await house.access.sign_in("ada", "correct horse", "192.0.2.2")
+    assert house.register.problems == {
+        (SignInDoor.CONSOLE, SignInProblem.WRONG): sign_in.FAILURES,
+        (SignInDoor.CONSOLE, SignInProblem.LOCKED): 2,
+        (SignInDoor.ADMIN_API, SignInProblem.WRONG): sign_in.FAILURES_AN_ADDRESS + 1,
+    }
+
+
 async def test_one_address_takes_no_place_of_another_to_be_checked(house: House) -> None:
     house.go.clear()
     flood = [
-        asyncio.create_task(house.access.sign_in("ada", f"wrong {number}", "198.51.100.1")) for number in range(60)
+        asyncio.create_task(house.access.sign_in(f"ada{number}", f"wrong {number}", "198.51.100.1"))
+        for number in range(60)
     ]
     await asyncio.sleep(0)
     newcomer = asyncio.create_task(house.access.sign_in("ada", "correct horse", "192.0.2.1"))

@@ -41,7 +41,12 @@ def test_options_are_json_and_name_what_is_known() -> None:
     [
         ("https://sms.example.org", HOST, OTHER),
         ("http://sms.example.com", HOST, OTHER),
+        ("https://blog.sms.example.com", HOST, OTHER),
+        ("https://sms.example.com@evil.example", HOST, OTHER),
+        ("ftp://sms.example.com", HOST, OTHER),
+        ("null", HOST, OTHER),
         (ORIGIN, "other.example.com", OTHER),
+        (ORIGIN, "example.com", OTHER),
         (ORIGIN, HOST, ONE),
     ],
 )
@@ -53,6 +58,17 @@ def test_an_answer_elsewhere_or_to_something_else_proves_nothing(origin: str, ho
         passkeys.proven(host, known, challenge, answer)
     with pytest.raises(ValueError, match="no answer"):
         passkeys.created(host, challenge, soft.make(passkeys.creation_options(HOST, "ada", [], OTHER), origin))
+
+
+@pytest.mark.parametrize(("host", "taken"), [("localhost", True), ("sms.localhost", True), ("192.0.2.7", False)])
+def test_plain_http_is_safe_on_the_same_machine_alone(host: str, taken: bool) -> None:
+    soft, origin = SoftPasskey(), f"http://{host}:8080"
+    answer = soft.make(passkeys.creation_options(host, "ada", [], ONE), origin)
+    if taken:
+        assert passkeys.created(host, ONE, answer)
+    else:
+        with pytest.raises(ValueError, match="no answer"):
+            passkeys.created(host, ONE, answer)
 
 
 def test_another_key_proves_nothing() -> None:

@@ -11,6 +11,8 @@ from heliograph.app.facts import Facts, Queueing
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Unavailable
+from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
+from tests.support.gateway import HandClock, failure_register
 from tests.support.memory_reading import MemoryUpkeep
 from tests.support.memory_store import MemoryStore
 from tests.support.store import SECOND, START, Given
@@ -56,6 +58,25 @@ def test_what_each_operator_put_off_is_shown_and_nothing_as_nothing(tmp_path: Pa
         }
 
     assert run(deferred()) == {("op1",): 0, ("op2",): 1}
+
+
+def test_who_was_not_let_in_is_shown_of_all_registers_together(tmp_path: Path) -> None:
+    customers, console = (failure_register(HandClock(), 60.0) for _ in range(2))
+    customers.problems[SignInDoor.API, SignInProblem.WRONG] = 3
+    console.problems[SignInDoor.CONSOLE, SignInProblem.SECOND_FACTOR] = 2
+    collector = Collector(
+        MessageCounters(), engine(), MemoryStore(), VirtualClock(), {}, tmp_path, Refusals(), {},
+        sign_ins=(customers, console),
+    )  # fmt: skip
+
+    async def scrape() -> dict[tuple[str, ...], object]:
+        name = "heliograph_sign_in_failures_total"
+        return {sample.labels: sample.value for sample in collector.samples() if sample.name == name}
+
+    assert run(scrape()) == {
+        ("api", "wrong"): 3, ("api", "locked"): 0, ("console", "wrong"): 0, ("console", "locked"): 0,
+        ("console", "second_factor"): 2, ("admin_api", "wrong"): 0,
+    }  # fmt: skip
 
 
 SHOWN = ("heliograph_store_up", "heliograph_data_free_bytes")

@@ -5,7 +5,7 @@ import contextlib
 import platform
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from heliograph import __version__
@@ -19,6 +19,7 @@ from heliograph.app.observing.refusals import Refusals
 from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.ports import CarrierState, Clock, HeldTraffic, Store, Unavailable
 from heliograph.app.records import BacklogCounts
+from heliograph.app.sending.failure_register import SIGN_IN_PROBLEMS, FailureRegister
 from heliograph.domain.error import Reason
 from heliograph.domain.money import format_credits
 from heliograph.domain.opt_out import Wish
@@ -58,6 +59,7 @@ class Collector:
         turned_away: Mapping[str, int],
         tls: Tls | None = None,
         retained: RetentionCounters | None = None,
+        sign_ins: Iterable[FailureRegister] = (),
     ) -> None:
         self._counters = counters
         self._refusals = refusals
@@ -69,6 +71,7 @@ class Collector:
         self._turned_away = turned_away
         self._tls = tls
         self._retained = retained or RetentionCounters()
+        self._sign_ins = tuple(sign_ins)
         self._backlog: BacklogCounts | None = None
         self._held: list[HeldTraffic] = []
         self._refreshed = 0
@@ -138,6 +141,9 @@ class Collector:
             yield Sample("heliograph_http_responses_total", (str(status),), number)
         for why in REASONS:
             yield Sample("heliograph_http_turned_away_total", (why,), self._turned_away.get(why, 0))
+        for door, problem in SIGN_IN_PROBLEMS:
+            number = sum(each.problems[door, problem] for each in self._sign_ins)
+            yield Sample("heliograph_sign_in_failures_total", (door.value, problem.value), number)
         if self._tls is not None:
             for outcome, number in self._tls.handshakes.items():
                 yield Sample("heliograph_tls_handshakes_total", (outcome,), number)

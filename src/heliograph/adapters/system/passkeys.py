@@ -1,7 +1,9 @@
 """Passkeys by way of the library fido2, which is imported when the first one is asked for."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from fido2.server import Fido2Server
@@ -55,7 +57,18 @@ def _server(host: str) -> "Fido2Server":
     from fido2.server import Fido2Server
     from fido2.webauthn import PublicKeyCredentialRpEntity
 
-    return Fido2Server(PublicKeyCredentialRpEntity(name=NAME, id=host))
+    return Fido2Server(PublicKeyCredentialRpEntity(name=NAME, id=host), verify_origin=partial(_is_of, host))
+
+
+def _is_of(host: str, origin: str) -> bool:
+    """Says whether a page of the origin is one at `host`, which was reached safely.
+
+    The library takes pages below it for its own, too: whoever has `blog.example.com` could ask there for a passkey of
+    `example.com`, and pass the answer on.
+    """
+    url = urlsplit(origin)
+    local = url.scheme == "http" and (host == "localhost" or host.endswith(".localhost"))
+    return bool(host) and url.hostname == host and (url.scheme == "https" or local)
 
 
 def _read(known: Sequence[bytes]) -> "list[AttestedCredentialData]":

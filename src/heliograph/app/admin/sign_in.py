@@ -14,7 +14,7 @@ from heliograph.app.admin.second_step import PasskeyAnswer, challenge_of, passke
 from heliograph.app.admin.tickets import Tickets
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store, Unavailable
 from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
-from heliograph.app.sending.failure_register import FailureRegister
+from heliograph.app.sending.failure_register import FailureRegister, SignInDoor, SignInProblem
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.app.sending.rehash import Hash, Rehash
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, Fault
@@ -147,14 +147,16 @@ class SignIn:
         if not register.knows(pair):
             self._slow_down(place, FAILURES_AN_ADDRESS)
             await self._wait_for_others(user_name)
-        user = await self._store.users.find(name)
-        hashed = self._dummy_hash if user is None else user.password_hash
-        if not await self._right(hashed, password, pair, address) or user is None:
-            register.note_failure((pair, place, user_name), self._clock.monotonic())
-            # the name is not noted where there is no such user: people type passwords there
-            who, target = (f"user:{name}", name) if user else ("unknown", "")
-            await self._as(who, address).note("session.refuse", target)
-            raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
+        self._slow_down(pair, FAILURES)  # once more, after the wait
+        with register.trying((pair,)):
+            user = await self._store.users.find(name)
+            hashed = self._dummy_hash if user is None else user.password_hash
+            if not await self._right(hashed, password, pair, address) or user is None:
+                self._note_wrong((pair, place, user_name))
+                # the name is not noted where there is no such user: people type passwords there
+                who, target = (f"user:{name}", name) if user else ("unknown", "")
+                await self._as(who, address).note("session.refuse", target)
+                raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         await self._rehash.user(user.name, hashed, password)
         if user.second_factor:
             raise SecondStep(self._tickets.make(_STEP, user.name, str(self._clock.now())))
@@ -174,14 +176,15 @@ class SignIn:
         self._slow_down(pair, FAILURES)
         self._slow_down(guessed, FAILURES_AN_ADDRESS)
         factors, now = self._store.factors, self._clock.now()
-        if isinstance(given, str):
-            proof = await proves(factors, user.name, given, now)
-        else:
-            proof = await proves_passkey(factors, self._passkeys, user.name, given, ticket, int(found[1]), now)
-        if not proof:
-            register.note_failure((pair, guessed), self._clock.monotonic())
-            await self._as(f"user:{user.name}", address).note("session.refuse", user.name, {"step": "second"})
-            raise Fault(UNAUTHENTICATED, "The code is wrong, or was used already.", "code")
+        with register.trying((pair, guessed)):
+            if isinstance(given, str):
+                proof = await proves(factors, user.name, given, now)
+            else:
+                proof = await proves_passkey(factors, self._passkeys, user.name, given, ticket, int(found[1]), now)
+            if not proof:
+                self._note_wrong((pair, guessed), SignInProblem.SECOND_FACTOR)
+                await self._as(f"user:{user.name}", address).note("session.refuse", user.name, {"step": "second"})
+                raise Fault(UNAUTHENTICATED, "The code is wrong, or was used already.", "code")
         register.note_success(pair)
         return await self._open(user, address, {"second": proof})
 
@@ -197,10 +200,11 @@ class SignIn:
         """Checks the password of a signed-in user once more. Raises Fault (401, 429, 503)."""
         pair = self._register.pair(actor.plain_name, actor.address)
         self._slow_down(pair, FAILURES)
-        user = await self._store.users.find(actor.plain_name)
-        if user is None or not await self._right(user.password_hash, password, pair, actor.address):
-            self._register.note_failure((pair,), self._clock.monotonic())
-            raise Fault(UNAUTHENTICATED, "The password is wrong.", "old")
+        with self._register.trying((pair,)):
+            user = await self._store.users.find(actor.plain_name)
+            if user is None or not await self._right(user.password_hash, password, pair, actor.address):
+                self._note_wrong((pair,))
+                raise Fault(UNAUTHENTICATED, "The password is wrong.", "old")
 
     async def _right(self, hashed: str, password: str, pair: bytes, address: str) -> bool:
         asked = hashlib.blake2b(f"{hashed}\n{password}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -263,7 +267,10 @@ class SignIn:
         if found is None or self._register.expired(found.expires):
             # a right token is never slowed down: it has too many random bits to be guessed, and may share its address
             place = self._register.token_place(address)
-            self._slow_down(place, FAILURES_AN_ADDRESS)
+            self._register.problems[SignInDoor.ADMIN_API, SignInProblem.WRONG] += 1
+            wait = self._register.wait(place, FAILURES_AN_ADDRESS, self._clock.monotonic())
+            if wait:
+                raise _too_many(wait)
             self._register.note_failure((place,), self._clock.monotonic())
             raise Fault(UNAUTHENTICATED, "The token is wrong, revoked or expired; send Bearer and an admin token.")
         self._register.note_use(0, found.id, found.used)
@@ -274,9 +281,18 @@ class SignIn:
         return Audited(self._store, self._clock, actor, address)
 
     def _slow_down(self, name: bytes, most: int) -> None:
-        wait = self._register.wait(name, most, self._clock.monotonic())
+        wait = self._register.wait_for_tries(name, most, self._clock.monotonic())
         if wait:
-            raise Fault(TOO_EARLY, "Too many wrong credentials; wait before the next try.", None, max(1, ceil(wait)))
+            self._register.problems[SignInDoor.CONSOLE, SignInProblem.LOCKED] += 1
+            raise _too_many(wait)
+
+    def _note_wrong(self, names: Iterable[bytes], problem: SignInProblem = SignInProblem.WRONG) -> None:
+        self._register.note_failure(names, self._clock.monotonic())
+        self._register.problems[SignInDoor.CONSOLE, problem] += 1
+
+
+def _too_many(wait: float) -> Fault:
+    return Fault(TOO_EARLY, "Too many wrong credentials; wait before the next try.", None, max(1, ceil(wait)))
 
 
 def hash_at_once(secrets: Secrets) -> Hash:

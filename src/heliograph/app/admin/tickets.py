@@ -32,6 +32,8 @@ class Tickets:
             octets = urlsafe_b64decode(ticket.encode("ascii"))
         except ValueError:
             return None
+        if urlsafe_b64encode(octets).decode() != ticket:  # each has one spelling: a passkey's challenge is made of it
+            return None
         seal, body = octets[:SEAL_OCTETS], octets[SEAL_OCTETS:]
         if not hmac.compare_digest(seal, self._seal(body)):
             return None

@@ -115,6 +115,14 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "reason",
             ),
             _counter(
+                "heliograph_sign_in_failures_total",
+                "Sign-ins refused. door is api (customers), console or admin_api (tokens). reason is wrong (name, "
+                "password, key or token), locked (not even checked: too much was wrong before) or "
+                "second_factor (the password was right, and the code or the passkey was not).",
+                "door",
+                "reason",
+            ),
+            _counter(
                 "heliograph_tls_handshakes_total",
                 "TLS handshakes, where http.tls_listen is set. outcome is done, failed (no TLS, or not as it is spoken "
                 "here, or a certificate that is not trusted), late (too slow, left, or ended to make room) or refused "

@@ -12,7 +12,7 @@ from math import ceil, inf
 
 from heliograph.app.ports import Secrets
 from heliograph.app.sending.directory import AccountView, Directory
-from heliograph.app.sending.failure_register import FailureRegister
+from heliograph.app.sending.failure_register import FailureRegister, SignInDoor, SignInProblem
 from heliograph.app.sending.limits import RateLimits
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.app.sending.principal import Door, Principal, Secret
@@ -106,6 +106,7 @@ class Authenticator:
         pair, place = register.pair(name, address), register.place(address)
         known = register.knows(pair)
         if register.wait(pair, FAILURES_REFUSED, now) or (not known and register.wait(place, FAILURES_REFUSED, now)):
+            register.problems[SignInDoor.API, SignInProblem.LOCKED] += 1
             raise self._slow_down(pair, place, now)
         generation = self._directory.generation
         if door.secret is Secret.API_KEY:
@@ -116,6 +117,7 @@ class Authenticator:
             good_s = inf
         if view is None:
             register.note_failure((pair, place), now)
+            register.problems[SignInDoor.API, SignInProblem.WRONG] += 1
             if register.wait(pair, LOGIN_FAILURES, now) or register.wait(place, LOGIN_FAILURES_AN_ADDRESS, now):
                 raise self._slow_down(pair, place, now)
             raise _wrong(door)

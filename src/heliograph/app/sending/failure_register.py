@@ -6,8 +6,11 @@ concern it. Failures and places of other nodes, and of runs before this one, are
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from math import inf
 from typing import Final
 
@@ -26,6 +29,35 @@ USED_MS: Final = 3_600_000
 
 UNWRITTEN: Final = 2_000
 """Names whose failures wait to be written, at most; those of more are counted in this process alone."""
+
+
+class SignInDoor(StrEnum):
+    """The doors at which people and programs sign in, as the metrics name them."""
+
+    API = "api"
+    CONSOLE = "console"
+    ADMIN_API = "admin_api"
+
+
+class SignInProblem(StrEnum):
+    """The reasons for not letting somebody in, as the metrics name them."""
+
+    WRONG = "wrong"
+    LOCKED = "locked"
+    """Nothing was checked, since too much had been wrong before."""
+    SECOND_FACTOR = "second_factor"
+    """The password was right, and the code or the passkey was not."""
+
+
+SIGN_IN_PROBLEMS: Final = (
+    (SignInDoor.API, SignInProblem.WRONG),
+    (SignInDoor.API, SignInProblem.LOCKED),
+    (SignInDoor.CONSOLE, SignInProblem.WRONG),
+    (SignInDoor.CONSOLE, SignInProblem.LOCKED),
+    (SignInDoor.CONSOLE, SignInProblem.SECOND_FACTOR),
+    (SignInDoor.ADMIN_API, SignInProblem.WRONG),
+)
+"""Pairs of both that there can be."""
 
 
 @dataclass(slots=True)
@@ -50,6 +82,9 @@ class FailureRegister:
         self._places: dict[bytes, int] = {}
         """Times at which known pairs signed in, in ms, within a day; oldest use first."""
         self._unwritten = Unwritten()
+        self._under_way: Counter[bytes] = Counter()
+        self.problems: Counter[tuple[SignInDoor, SignInProblem]] = Counter()
+        """Sign-ins that this process refused since its start."""
 
     # --- names
 
@@ -79,6 +114,25 @@ class FailureRegister:
     def wait(self, name: bytes, most: int, now: float) -> float:
         """Returns the seconds until the name may fail again, 0 if it has failed fewer than `most` times."""
         return self.counts.wait(name, most, now)
+
+    def wait_for_tries(self, name: bytes, most: int, now: float) -> float:
+        """Returns the same as `wait`, but a second where as many tries are under way as may still fail."""
+        wait = self.counts.wait(name, most, now)
+        return wait if wait or self.counts.count(name, now) + self._under_way[name] < most else 1.0
+
+    @contextmanager
+    def trying(self, names: Iterable[bytes]) -> Iterator[None]:
+        """Says that a try is under way, whose end is not known: however many come at once, no more of them are checked
+        than may fail."""
+        names = tuple(names)
+        self._under_way.update(names)
+        try:
+            yield
+        finally:
+            for name in names:
+                self._under_way[name] -= 1
+                if not self._under_way[name]:
+                    del self._under_way[name]
 
     def note_failure(self, names: Iterable[bytes], now: float) -> None:
         for name in names:
