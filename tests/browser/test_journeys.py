@@ -134,6 +134,27 @@ def test_a_list_out_of_a_file_is_sent_and_its_result_is_kept(opened: Opener, tmp
     ]  # fmt: skip
 
 
+def test_messages_are_followed_live_and_cancelled_together(opened: Opener) -> None:
+    later = f"{datetime.now(UTC) + timedelta(days=90):%Y-%m-%dT%H:%M}"
+    operator = opened()
+    send_one(operator, "491701234581", "Together one", receipt=False, time=later)
+    page = operator.go("/messages?status=scheduled&country=DE&q=49170123458")
+    with operator.turning():
+        page.get_by_label("Live").check()
+    other = opened()
+    send_one(other, "491701234582", "Together two", receipt=False, time=later)
+    expect(page.get_by_role("link", name="491701234582")).to_be_visible()
+    page.get_by_label("Select all that can be cancelled").check()
+    operator.answer(page.get_by_role("button", name="Cancel the selected"), yes=False)
+    operator.answer(page.get_by_role("button", name="Cancel the selected"), yes=True)
+    expect(page.get_by_role("status")).to_have_text("2 messages are cancelled and refunded.")
+    expect(page.get_by_label("Country")).to_have_value("DE")
+    page = operator.go("/messages?q=49170123458")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export as CSV").click()
+    assert Path(download.value.path()).read_text(encoding="utf-8").count("cancelled") == 2
+
+
 def test_a_scheduled_message_is_moved_and_cancelled(opened: Opener) -> None:
     later, latest = (datetime.now(UTC) + timedelta(days=days) for days in (100, 131))
     operator = opened()

@@ -32,7 +32,7 @@ from heliograph.console.request import (
 from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import error
 from heliograph.domain.error import Fault
-from heliograph.http.asgi import Receive, Scope, Send, respond
+from heliograph.http.asgi import Receive, Scope, Send, respond, respond_in_pieces
 from heliograph.http.body import BodyTooLarge, ClientGone, read_body
 
 MAX_FORM_OCTETS = 8 << 20
@@ -155,15 +155,14 @@ class Console:
             return
         except Exception as problem:  # noqa: BLE001 - whatever it is, the visitor gets an answer
             response = self._failed(problem, raw)
-        headers = [
-            (b"content-type", response.kind.encode()),
-            (b"content-length", b"%d" % len(response.body)),
-            *response.headers,
-            *_SECURITY,
-        ]
+        headers = [(b"content-type", response.kind.encode()), *response.headers, *_SECURITY]
         if not any(name == b"cache-control" for name, _ in headers):
             headers.append((b"cache-control", b"no-store"))
-        await respond(scope, send, response.status, headers, response.body)
+        if response.pieces is None:
+            headers.append((b"content-length", b"%d" % len(response.body)))
+            await respond(scope, send, response.status, headers, response.body)
+        else:
+            await respond_in_pieces(scope, send, response.status, headers, response.pieces)
 
     async def _reply(self, raw: RawRequest) -> PageResponse:
         path = raw.path

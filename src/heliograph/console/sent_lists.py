@@ -1,13 +1,12 @@
 """Sends lists of messages in the background, at the pace that the gateway and the account allow."""
 
 import asyncio
-import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from heliograph.app.admin.csv_lines import csv_line
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.views import Views
 from heliograph.app.facts import Accept, Verdict
@@ -107,14 +106,14 @@ class ListRun:
 
     def result(self) -> Iterator[bytes]:
         """The lines of a CSV file: what became of each row."""
-        yield _line("number", "status", "id", "price", "problem")
+        yield csv_line("number", "status", "id", "price", "problem")
         for order, outcome in zip(self.orders, self.outcomes, strict=True):
             if outcome is None:
-                yield _line(order.number, "not sent", "", "", "")
+                yield csv_line(order.number, "not sent", "", "", "")
             elif outcome.id:
-                yield _line(order.number, "accepted", outcome.id, format_credits(outcome.price), "")
+                yield csv_line(order.number, "accepted", outcome.id, format_credits(outcome.price), "")
             else:
-                yield _line(order.number, "refused", "", "", outcome.problem)
+                yield csv_line(order.number, "refused", "", "", outcome.problem)
 
 
 @dataclass(slots=True)
@@ -135,12 +134,12 @@ class EarlierList:
 
     def result(self) -> Iterator[bytes]:
         """The lines of a CSV file: the messages that were accepted, in the order of the list."""
-        yield _line("row", "number", "status", "id", "price")
+        yield csv_line("row", "number", "status", "id", "price")
         for hit in sorted(self.hits, key=self._row):
             message = hit.message
             ident = ids.to_hex(message.key, message.tail)
             price = format_credits(message.price)
-            yield _line(str(self._row(hit)), message.destination, hit.status.value, ident, price)
+            yield csv_line(str(self._row(hit)), message.destination, hit.status.value, ident, price)
 
     @staticmethod
     def _row(hit: Hit) -> int:
@@ -168,17 +167,6 @@ async def find_earlier(manage: Manage, views: Views, job: str) -> EarlierList | 
         places = range(first, min(first + ROWS_AT_ONCE, found.total))
         found.hits += await views.of_references(found.account, [reference_of(job, place) for place in places])
     return found
-
-
-def _line(*cells: str) -> bytes:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\r\n").writerow(_harmless(cell) for cell in cells)
-    return out.getvalue().encode()
-
-
-def _harmless(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
 class ListRuns:

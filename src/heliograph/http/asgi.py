@@ -1,6 +1,6 @@
 """ASGI, as far as it is used here: its types, and a whole answer."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -21,3 +21,17 @@ async def respond(scope: Scope, send: Send, status: int, headers: Headers, body:
     """Sends the whole answer: to a HEAD without its body, though `headers` may tell its length."""
     await send({"type": "http.response.start", "status": status, "headers": headers, WORK: work})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+
+async def respond_in_pieces(
+    scope: Scope, send: Send, status: int, headers: Headers, pieces: AsyncIterator[bytes]
+) -> None:
+    """Sends an answer while it is made, each piece when the client has taken those before; to a HEAD none of them.
+
+    Where making one fails the answer stays without its end, so that no client takes it for whole.
+    """
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    if scope["method"] != "HEAD":
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

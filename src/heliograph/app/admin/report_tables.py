@@ -1,10 +1,9 @@
 """Reports as tables: for the terminal, for files of CSV, and for readers who do not see the charts."""
 
-import csv
-import io
 from collections.abc import Iterable
 from typing import Final
 
+from heliograph.app.admin.csv_lines import csv_line
 from heliograph.app.admin.reports import Points, SeriesReport
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.money import format_credits
@@ -52,16 +51,7 @@ def table(report: SeriesReport, by: str) -> tuple[tuple[str, ...], list[tuple[st
 def csv_of(report: SeriesReport, by: str) -> str:
     """Returns the table as CSV (RFC 4180), with a line of names."""
     columns, rows = table(report, by)
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(columns)
-    writer.writerows([_plain(value) for value in row] for row in rows)
-    return text.getvalue()
-
-
-def _plain(value: str) -> str:
-    """A text that no spreadsheet takes as a formula."""
-    return f"'{value}" if value[:1] in ("=", "+", "@", "\t", "\r") else value
+    return b"".join(csv_line(*row) for row in [columns, *rows]).decode()
 
 
 def _with_delays(report: SeriesReport) -> Points:

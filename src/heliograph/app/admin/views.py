@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.explain import explain
 from heliograph.app.admin.history import Event, history
+from heliograph.app.admin.message_filter import EVERY_MESSAGE, MessageFilter
 from heliograph.app.admin.obstacles import Obstacles
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Store
@@ -21,6 +22,10 @@ from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
 
 HITS = 1_000
 """Messages of one id (a batch's) or of one reference that are shown."""
+
+SIFTED = 20_000
+SIFTED_AT_ONCE = 1_000
+"""Messages that a filter judges before it says how far it came, and at once."""
 
 HOUR_MS = 3_600_000
 
@@ -93,8 +98,30 @@ class Views(Audited):
 
     # --- messages
 
-    async def find(self, text: str, search: Search) -> SearchPage:
-        """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`."""
+    async def find(self, text: str, search: Search, only: MessageFilter = EVERY_MESSAGE) -> SearchPage:
+        """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`; of these, those
+        that `only` lets pass, among the next SIFTED."""
+        if not only.narrows:
+            return await self._find(text, search)
+        hits: list[Hit] = []
+        looked = 0
+        step = replace(search, limit=SIFTED_AT_ONCE)
+        while True:
+            page = await self._find(text, step)
+            for hit in filter(only.fits, page.hits):
+                if len(hits) == search.limit:
+                    last = hits[-1].message
+                    return SearchPage(hits, (last.time, last.key))
+                hits.append(hit)
+            looked += len(page.hits)
+            if page.more is None:
+                return SearchPage(hits)
+            if page.reached is not None or looked >= SIFTED:
+                time, key = page.more
+                return SearchPage(hits, page.more, ids.time_of(key) if search.by_acceptance else time)
+            step.before = page.more
+
+    async def _find(self, text: str, search: Search) -> SearchPage:
         text = text.strip()
         parsed = ids.parse(text)
         if parsed is not None:

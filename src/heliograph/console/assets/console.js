@@ -11,10 +11,11 @@
   }
 
   // [data-refresh]: its content is fetched anew every so many milliseconds, until `data-until` matches in it. While
-  // somebody is in it, with the focus or with a button held down, it stays: what is swapped under a press is not clicked.
+  // somebody is in it, with the focus, a button held down or something ticked, it stays: what is swapped under a press is
+  // not clicked.
   // Where no answer comes, or none of use, it is marked as old, and a line above says since when.
   for (const part of document.querySelectorAll("[data-refresh]")) {
-    const used = () => part.contains(document.activeElement) || part.matches(":active");
+    const used = () => part.contains(document.activeElement) || part.matches(":active") || part.querySelector(":checked");
     const warning = document.createElement("p");
     warning.className = "trouble";
     warning.setAttribute("role", "alert");
@@ -74,6 +75,13 @@
       field.dispatchEvent(new Event("input", { bubbles: true }));
     });
   }
+
+  // [data-selects]: ticks all fields of that name; [data-submits]: what is changed there is asked for at once.
+  document.addEventListener("change", (event) => {
+    const { selects, submits } = event.target.dataset;
+    if (selects) for (const box of document.getElementsByName(selects)) box.checked = event.target.checked;
+    if (submits !== undefined) event.target.form.requestSubmit();
+  });
 
   document.addEventListener("submit", (event) => {
     const question = event.target.dataset.confirm;

@@ -23,7 +23,7 @@ FEWEST_DIGITS = 3
 
 @dataclass(slots=True)
 class Findings:
-    """What a text may mean to a visitor, at most `MOST` of a kind. `exact` has the paths of what is called just so."""
+    """Things that a text may mean to a visitor, at most `MOST` of a kind; `exact` has the paths of its namesakes."""
 
     pages: Sequence[MenuPage] = ()
     accounts: list[str] = field(default_factory=list)

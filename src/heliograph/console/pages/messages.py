@@ -1,12 +1,26 @@
 """Messages: finding them, what happened to one, and what can still be done about it."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
 from heliograph.admin_api.request import cursor, parse_cursor
+from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.message_filter import MessageFilter
 from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.message_file import MOST_ROWS, message_file
+from heliograph.console.request import (
+    FormProblem,
+    Mistake,
+    PageRequest,
+    PageResponse,
+    PageRoute,
+    csv_file,
+    problem_of,
+)
+from heliograph.domain import ids
+from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault
 from heliograph.domain.extras import read_extras
 from heliograph.domain.message import KIND_NAMES, Kind, Trigger, before
@@ -14,29 +28,63 @@ from heliograph.domain.receipt import in_words
 from heliograph.domain.status import MessageStatus, status_of
 
 PAGE = 50
+MOST_CANCELLED = 1_000
+"""Messages that are cancelled at once."""
+
+NARROWING = ("connector", "error", "sender", "country", "direction")
+ASKED = ("q", "account", "status", "start", "end", *NARROWING, "live")
+"""Fields of the form of a search; `NARROWING` stands behind *More filters*."""
+
+FROM_PHONES = "inbound"
 
 
 async def search(request: PageRequest) -> PageResponse:
+    if request.query.get("direction") == FROM_PHONES:
+        return request.go("/inbound", q=request.query.get("q", ""), account=request.query.get("account", ""))
+    return request.page("messages.html", **await _found(request))
+
+
+async def live(request: PageRequest) -> PageResponse:
+    """The messages found, for a page that fetches them anew."""
+    return request.page("messages_live.html", **await _found(request))
+
+
+async def _found(request: PageRequest) -> dict[str, Any]:
     problem: FormProblem | None = None
     found = None
     try:
-        found = await request.views.find(request.query.get("q", ""), await _search(request))
+        wanted, only = await _search(request)
+        found = await request.views.find(request.query.get("q", ""), wanted, only)
     except Mistake as mistake:
         problem = problem_of(mistake)
+    cancellable = before(Trigger.CANCEL) if request.may(Scope.WRITE_MESSAGES) else ()
+    asked = {name: request.query[name] for name in ASKED if request.query.get(name)}
+    return {
+        "query": request.query,
+        "asked": asked,
+        "narrowed": any(name in asked for name in NARROWING),
+        "found": found,
+        "more": None if found is None else cursor(found.more),
+        "cancellable": set() if found is None else {
+            hit.message.key for hit in found.hits if hit.message.state in cancellable
+        },
+        "problem": problem,
+        "accounts": await request.views.account_names(),
+        "connectors": await request.views.connector_names(),
+        "statuses": list(MessageStatus),
+        "most": MOST_ROWS,
+    }  # fmt: skip
 
-    return request.page(
-        "messages.html",
-        query=request.query,
-        found=found,
-        more=None if found is None else cursor(found.more),
-        problem=problem,
-        accounts=await request.views.account_names(),
-        connectors=await request.views.connector_names(),
-        statuses=list(MessageStatus),
-    )
+
+async def download(request: PageRequest) -> PageResponse:
+    wanted, only = await _search(request)
+    pieces = message_file(request.views, request.query.get("q", ""), wanted, only)
+    asked = {name: request.query[name] for name in ASKED if request.query.get(name)}
+    await request.manage.note("message.export", "messages", asked)
+    return csv_file("messages.csv", pieces)
 
 
-async def _search(request: PageRequest) -> Search:
+async def _search(request: PageRequest) -> tuple[Search, MessageFilter]:
     """Raises Fault and NoSuch."""
     query = request.query
     wanted = Search(limit=PAGE)
@@ -48,7 +96,38 @@ async def _search(request: PageRequest) -> Search:
     end = _minute(query.get("end", ""), "end")
     wanted.end = None if end is None else end + 59_999
     wanted.before = parse_cursor(query.get("more", ""))
-    return wanted
+    error, sender, country = (query.get(name, "").strip() for name in ("error", "sender", "country"))
+    return wanted, MessageFilter(await _connector(request), error, sender, country)
+
+
+async def _connector(request: PageRequest) -> int | None:
+    """Raises NoSuch."""
+    name = request.query.get("connector", "")
+    if not name:
+        return None
+    found = [number for number, each in (await request.views.connector_names()).items() if each == name]
+    if not found:
+        raise NoSuch("connector", name)
+    return found[0]
+
+
+async def cancel_several(request: PageRequest) -> PageResponse:
+    """Cancels each of the messages by itself: one that cannot be cancelled any more keeps none of the others."""
+    wanted = request.forms.get("message", [])[:MOST_CANCELLED]
+    cancelled, problems = 0, Counter[str]()
+    for text in wanted:
+        found = ids.parse(text)
+        try:
+            if found is None:
+                raise Fault(NOT_FOUND, "There is no such message.")
+            await request.views.cancel(*found)
+            cancelled += 1
+        except Mistake as mistake:
+            problems[problem_of(mistake).text] += 1
+    said = [f"{counted(cancelled, 'message is', 'messages are')} cancelled and refunded."]
+    said += [f"{counted(number, 'was', 'were')} not: {text}" for text, number in problems.most_common(3)]
+    asked = {name: request.form[name] for name in ASKED if request.form.get(name)}
+    return request.go("/messages", " ".join(said) if wanted else "No message was selected.", **asked)
 
 
 def _minute(text: str, field: str) -> int | None:
@@ -149,6 +228,9 @@ async def show_page(request: PageRequest) -> PageResponse:
 
 PAGES = (
     PageRoute("GET", "/messages", Scope.READ_MESSAGES, search),
+    PageRoute("GET", "/messages-live", Scope.READ_MESSAGES, live),
+    PageRoute("GET", "/messages.csv", Scope.READ_MESSAGES, download),
+    PageRoute("POST", "/messages/cancel", Scope.WRITE_MESSAGES, cancel_several),
     PageRoute("GET", "/messages/{id}", Scope.READ_MESSAGES, show_page),
     PageRoute("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, cancel),
     PageRoute("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, reschedule),

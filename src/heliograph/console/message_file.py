@@ -1,0 +1,69 @@
+"""Writes the messages that a search finds as a CSV file."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+
+from heliograph.app.admin.csv_lines import csv_line
+from heliograph.app.admin.message_filter import MessageFilter
+from heliograph.app.admin.views import Views
+from heliograph.app.records import Hit, Search
+from heliograph.domain import ids
+from heliograph.domain.calendar import format_utc
+from heliograph.domain.country import country_of
+from heliograph.domain.display import counted
+from heliograph.domain.money import format_credits
+
+MOST_ROWS = 100_000
+ROWS_AT_ONCE = 1_000
+MOST_STEPS = 500
+"""Searches for one file: what fits seldom is looked for no further than that."""
+
+COLUMNS = (
+    "id", "time", "account", "from", "to", "country", "state", "delivery", "error", "connector", "segments", "price",
+    "reference",
+)  # fmt: skip
+
+CUT = "There may be more: this file ends after {}, and a search after some time. Narrow the times."
+
+
+async def message_file(
+    views: Views, text: str, search: Search, only: MessageFilter, most: int = MOST_ROWS
+) -> AsyncIterator[bytes]:
+    """Yields the lines of the file, those of one search at once, the newest message first. Where it does not have all
+    that fit, its last line says so."""
+    accounts, connectors = await views.account_names(), await views.connector_names()
+    yield csv_line(*COLUMNS)
+    search = replace(search, before=None)
+    left = most
+    for _ in range(MOST_STEPS):
+        search.limit = min(ROWS_AT_ONCE, left)
+        page = await views.find(text, search, only)
+        hits = page.hits[:left]
+        yield b"".join(_line(hit, accounts, connectors) for hit in hits)
+        left -= len(hits)
+        if page.more is None and len(hits) == len(page.hits):
+            return
+        if left <= 0 or page.more is None:
+            break
+        search.before = page.more
+    yield csv_line(CUT.format(counted(most, "row")))
+
+
+def _line(hit: Hit, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> bytes:
+    message = hit.message
+    failed = hit.delivery is not None and hit.status.value in ("undelivered", "failed")
+    return csv_line(
+        ids.to_hex(message.key, message.tail),
+        format_utc(message.time),
+        accounts.get(message.account, str(message.account)),
+        message.sender,
+        message.destination,
+        country_of(message.destination),
+        hit.status.value,
+        hit.delivery.name if hit.delivery is not None else "",
+        hit.err if failed else "",
+        connectors.get(message.connector, f"#{message.connector}"),
+        str(message.segments),
+        format_credits(message.price),
+        message.reference or "",
+    )

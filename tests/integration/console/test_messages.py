@@ -1,0 +1,150 @@
+"""The page of messages: narrowed, live, as a file, and several cancelled at once."""
+
+import csv
+import io
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from heliograph.app.admin import views
+from heliograph.app.admin.message_filter import MessageFilter
+from heliograph.app.facts import Facts, Final
+from heliograph.app.records import Search
+from heliograph.console.message_file import COLUMNS, message_file
+from heliograph.domain.receipt import Delivery
+from tests.integration.console.test_console import sent, text_of
+from tests.support.admin import AdminHouse, Answered, Browser, call_asgi
+
+
+def ids_of(page: Answered) -> list[str]:
+    return re.findall(r'<th scope="row"[^>]*><a href="/console/messages/(\w+)"', page.text)
+
+
+def table(answered: Answered) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(answered.body.decode(), newline="")))
+
+
+async def failed(house: AdminHouse, code: str = "011", **fields: Any) -> str:
+    message = await sent(house, **fields)
+    key, now = house.gateway.intake.accepted[-1].key, house.gateway.clock.now()
+    await house.gateway.store.commits.record(Facts(finals=[Final(1, key, Delivery.UNDELIV, code, now, owed=False)]))
+    return message
+
+
+async def test_messages_are_narrowed_by_what_has_no_index(house: AdminHouse, ada: Browser) -> None:
+    german = await sent(house, **{"from": "Alpha"})
+    british = await sent(house, to="447700900123", **{"from": "Beta"})
+    bad = await failed(house)
+    for query, found in (
+        ("sender=beta", [british]),
+        ("country=gb", [british]),
+        ("country=DE", [bad, german]),
+        ("error=UNDELIV+011", [bad]),
+        ("error=999", []),
+        ("connector=operator", [bad, british, german]),
+        ("sender=Alpha&country=GB", []),
+        (f"q={british}&country=DE", []),
+    ):
+        page = await ada.get("/messages", query)
+        assert ids_of(page) == found, query
+        assert '<details class="all" open>' in page.text, query
+    assert '<details class="all">' in (await ada.get("/messages", "account=acme")).text
+    assert "there is no connector nobody" in (await ada.get("/messages", "connector=nobody")).text.lower()
+
+
+async def test_a_narrowed_search_is_gone_on_with_and_shows_each_once(
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "SIFTED_AT_ONCE", 7)
+    monkeypatch.setattr(views, "SIFTED", 40)
+    wanted = [await sent(house, **{"from": "Odd" if number % 3 else "Even"}) for number in range(90)]
+    seen: list[str] = []
+    pages, query = 0, "sender=odd"
+    while query:
+        page = await ada.get("/messages", query)
+        seen += ids_of(page)
+        pages += 1
+        match = re.search(r'href="/console/messages\?([^"]*more=[^"]*)"', page.text)
+        query = "" if match is None else unescape(match[1])
+        assert not query or "Looked back to" in page.text
+    assert seen == [each for number, each in enumerate(wanted) if number % 3][::-1]
+    assert pages == 3
+
+
+async def test_the_file_has_what_the_page_finds_and_no_formula(house: AdminHouse, ada: Browser) -> None:
+    await sent(house, reference="=1+1")
+    bad = await failed(house, to="447700900123")
+    answered = await ada.get("/messages.csv", "account=acme")
+    assert answered.header("content-type") == "text/csv; charset=utf-8"
+    assert answered.header("content-disposition") == 'attachment; filename="messages.csv"'
+    assert "default-src 'none'" in str(answered.header("content-security-policy"))
+    first, second = table(answered)
+    assert list(first) == list(COLUMNS)
+    assert (first["id"], first["to"], first["country"], first["error"]) == (bad, "447700900123", "GB", "011")
+    assert second["reference"] == "'=1+1"
+    assert "Hello" not in answered.text
+    assert [row["id"] for row in table(await ada.get("/messages.csv", "error=011"))] == [bad]
+    entry = (await house.entries())[-1]
+    assert (entry.action, entry.details) == ("message.export", {"error": "011"})
+
+
+async def test_a_file_that_is_cut_says_so(house: AdminHouse) -> None:
+    for _ in range(5):
+        await sent(house)
+    for most, rows, cut in ((4, 4, True), (5, 5, False), (9, 5, False)):
+        pieces = message_file(house.admin.views, "", Search(), MessageFilter(), most)
+        text = b"".join([piece async for piece in pieces]).decode()
+        assert text.count("acme") == rows
+        assert ("There may be more" in text) is cut
+
+
+async def test_a_head_of_the_file_has_no_body(house: AdminHouse, ada: Browser) -> None:
+    cookie = "; ".join(f"{name}={value}" for name, value in ada.cookies.items())
+    answered = await call_asgi(house.console, "HEAD", "/console/messages.csv", headers={"cookie": cookie})
+    assert (answered.status, answered.body) == (200, b"")
+
+
+async def test_several_are_cancelled_each_by_itself(house: AdminHouse, ada: Browser) -> None:
+    later = [await sent(house, time=f"2027-02-0{day} 10:00:00") for day in (1, 2, 3)]
+    gone = await sent(house)
+    page = await ada.get("/messages")
+    assert page.text.count('name="message"') == 3
+    form = {"message": [later[0], later[2], gone, "x"], "account": "acme", "country": "DE"}
+    answered = await ada.post("/messages/cancel", form)
+    assert answered.header("location") == "/console/messages?account=acme&country=DE"
+    text = text_of(await ada.follow(answered))
+    assert "2 messages are cancelled and refunded." in text
+    assert "1 was not: There is no such message." in text
+    deeds = [(entry.actor, entry.action, entry.target) for entry in await house.entries()]
+    assert deeds[-2:] == [("user:ada", "message.cancel", later[0]), ("user:ada", "message.cancel", later[2])]
+    assert (await ada.get("/messages")).text.count('name="message"') == 1
+    page = await ada.follow(await ada.post("/messages/cancel"))
+    assert "No message was selected." in page.text
+
+
+async def test_a_viewer_selects_nothing_but_takes_the_file(house: AdminHouse) -> None:
+    message = await sent(house, time="2027-02-01 10:00:00")
+    viewer = await house.visitor("viewer", "bob")
+    page = await viewer.get("/messages")
+    assert 'name="message"' not in page.text
+    assert (await viewer.post("/messages/cancel", {"message": message})).status == 403
+    assert len(table(await viewer.get("/messages.csv"))) == 1
+
+
+async def test_a_live_page_fetches_its_first_rows_anew(house: AdminHouse, ada: Browser) -> None:
+    message = await sent(house)
+    page = await ada.get("/messages", "live=yes&account=acme&sender=Test")
+    match = re.search(r'data-refresh="/console(/messages-live)\?([^"]*)"', page.text)
+    assert match is not None
+    piece = await ada.get(match[1], unescape(match[2]), x_piece="1")
+    assert ids_of(piece) == [message]
+    assert "<h1>" not in piece.text
+    assert "data-refresh" not in (await ada.get("/messages", "account=acme")).text
+    assert "there is no account x" in (await ada.get("/messages-live", "account=x", x_piece="1")).text.lower()
+
+
+async def test_messages_from_phones_are_on_their_own_page(house: AdminHouse, ada: Browser) -> None:
+    answered = await ada.get("/messages", "direction=inbound&q=4917&account=acme")
+    assert answered.header("location") == "/console/inbound?q=4917&account=acme"
