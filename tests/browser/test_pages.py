@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.peer, pytest.mark.slow]
 PAGES = (
     "/", "/find", "/find?q=4917", "/find?q=de", "/messages",
     "/messages?q=4917&account=demo", "/messages?live=yes&sender=heliograph",
-    "/send", "/accounts", "/accounts-new", "/accounts/demo",
+    "/send", "/accounts", "/accounts-new", "/accounts/demo", "/accounts/demo/ledger",
+
     "/connectors", "/connectors-new", "/connectors/op-berlin", "/connectors/simulator",
     "/routing?number=4930123456&account=demo", "/callbacks", "/callbacks?tab=pending", "/callbacks?tab=failed",
     "/people", "/audit", "/password", "/simulator", "/suppressions", "/suppressions?account=demo",

@@ -12,6 +12,8 @@ from heliograph.app.configuration import (
     Connector,
     Exists,
     LedgerEntry,
+    LedgerPage,
+    LedgerQuery,
     MessageTemplate,
     Missing,
     NumberOwner,
@@ -104,6 +106,29 @@ class MemoryAccounts(MemoryPart):
         ]
         entries.sort(key=lambda entry: entry.key, reverse=True)
         return [replace(entry) for entry in entries[:limit]]
+
+    async def statement(self, account: int, query: LedgerQuery) -> LedgerPage:
+        own = sorted(
+            (entry for entry in self._open().ledger if entry.account == account),
+            key=lambda entry: (entry.key, entry.kind),
+            reverse=True,
+        )
+        latest = 1 << 62 if query.end is None else query.end
+        asked = [
+            entry
+            for entry in own
+            if query.start <= time_of(entry.key) <= latest and (query.before is None or entry.key < query.before)
+        ]
+        looked = asked if query.kind is None else asked[: query.effort]
+        hits = [replace(entry) for entry in looked if query.kind in (None, entry.kind)]
+        found = LedgerPage(hits[: query.limit])
+        if len(hits) > query.limit:
+            found.more = found.entries[-1].key
+        elif query.kind is not None and len(looked) == query.effort:
+            found.more, found.reached = looked[-1].key, time_of(looked[-1].key)
+        if found.entries and query.kind is None:
+            found.balance = sum(entry.amount for entry in own if entry.key <= found.entries[0].key)
+        return found
 
     async def add_key(self, key: ApiKey) -> None:
         rows = self._open()

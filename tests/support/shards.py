@@ -281,6 +281,9 @@ class Shards:
     async def accounts_ledger(self, account: int, limit: int, before: int | None = None) -> Any:
         return await self.of(account).accounts.ledger(account, limit, before)
 
+    async def accounts_statement(self, account: int, query: Any) -> Any:
+        return await self.of(account).accounts.statement(account, query)
+
     async def accounts_create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
         """All shards are given the same accounts in the same order, and so number them alike."""
         numbers = [each.id for each, _ in await self._stores[0].accounts.all()]

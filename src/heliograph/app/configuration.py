@@ -105,6 +105,33 @@ class LedgerEntry:
 
 
 @dataclass(slots=True)
+class LedgerQuery:
+    """A page of an account's ledger, newest first: entries with keys below `before`, from `start` to `end` (ms, both
+    inclusive), of one `kind` or of all."""
+
+    limit: int = 50
+    before: int | None = None
+    start: int = 0
+    end: int | None = None
+    kind: EntryKind | None = None
+    effort: int = 1_000_000
+    """Most entries that are read for one kind: where few are of it, the next page goes on."""
+
+
+@dataclass(slots=True)
+class LedgerPage:
+    """A page of a ledger. `more` is the key below which the next page begins, None at the end. Where the effort was
+    spent before the page was full, `reached` has the time back to which entries were read."""
+
+    entries: list[LedgerEntry]
+    more: int | None = None
+    reached: int | None = None
+    balance: int | None = None
+    """The balance right after the newest of `entries`; None if there is none, of one kind alone, and where too many
+    entries came later to tell."""
+
+
+@dataclass(slots=True)
 class Connector:
     """An operator account: how it is reached, and how fast. `app.connector_kind` tells what the settings mean.
 

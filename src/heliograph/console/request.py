@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.cookies import SimpleCookie
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
@@ -266,3 +267,14 @@ def passkey_answer(host: str, text: str) -> PasskeyAnswer:
     except ValueError:
         found = None
     return PasskeyAnswer(host, found if isinstance(found, dict) else {})
+
+
+def minute_of(text: str, field: str) -> int | None:
+    """Reads a minute in UTC, as a field of the browser has it, as ms; None if it is empty. Raises Fault."""
+    if not text:
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise Fault(NOT_FOUND, "Give a time such as 2027-01-15T08:00.", field) from None
+    return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)

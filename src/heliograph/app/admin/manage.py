@@ -14,7 +14,18 @@ from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.keys import NewKey, digest_key, parse_expiry
 from heliograph.app.admin.sign_in import hash_at_once
-from heliograph.app.configuration import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
+from heliograph.app.configuration import (
+    Account,
+    ApiKey,
+    Connector,
+    Exists,
+    LedgerEntry,
+    LedgerPage,
+    LedgerQuery,
+    Missing,
+    Price,
+    Route,
+)
 from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
 from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
@@ -239,6 +250,11 @@ class Manage(Audited):
         """Changes of the balance, newest first, those before the key `before`."""
         account, _ = await self._find(name)
         return await self._store.accounts.ledger(account.id, limit, before)
+
+    async def statement(self, name: str, query: LedgerQuery) -> LedgerPage:
+        """Returns a page of the changes of the balance, newest first."""
+        account, _ = await self._find(name)
+        return await self._store.accounts.statement(account.id, query)
 
     # --- keys
 

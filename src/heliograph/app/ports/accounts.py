@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from heliograph.app.configuration import Account, ApiKey, LedgerEntry, Price
+from heliograph.app.configuration import Account, ApiKey, LedgerEntry, LedgerPage, LedgerQuery, Price
 from heliograph.app.records import Usage
 
 
@@ -33,6 +33,9 @@ class Accounts(Protocol):
 
     async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
         """Returns entries, newest first, those before the key `before`."""
+
+    async def statement(self, account: int, query: LedgerQuery) -> LedgerPage:
+        """Returns a page of the ledger, with the balance after its newest entry."""
 
     async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
         """Sums the ledger from `start` up to `end` by spans of `step` ms, those with entries, oldest first. Leaves out

@@ -15,6 +15,7 @@ _MODULES = (
     "registered_texts",
     "sending",
     "accounts",
+    "ledger",
     "connectors",
     "routing",
     "callbacks",

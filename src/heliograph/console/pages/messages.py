@@ -1,7 +1,6 @@
 """Messages: finding them, what happened to one, and what can still be done about it."""
 
 from collections import Counter
-from datetime import UTC, datetime
 from typing import Any
 
 from heliograph.admin_api.request import cursor, parse_cursor
@@ -17,6 +16,7 @@ from heliograph.console.request import (
     PageResponse,
     PageRoute,
     csv_file,
+    minute_of,
     problem_of,
 )
 from heliograph.domain import ids
@@ -92,8 +92,8 @@ async def _search(request: PageRequest) -> tuple[Search, MessageFilter]:
         wanted.account = (await request.manage.account(query["account"])).account.id
     if query.get("status") in tuple(MessageStatus):
         wanted.status = MessageStatus(query["status"])
-    wanted.start = _minute(query.get("start", ""), "start")
-    end = _minute(query.get("end", ""), "end")
+    wanted.start = minute_of(query.get("start", ""), "start")
+    end = minute_of(query.get("end", ""), "end")
     wanted.end = None if end is None else end + 59_999
     wanted.before = parse_cursor(query.get("more", ""))
     error, sender, country = (query.get(name, "").strip() for name in ("error", "sender", "country"))
@@ -128,17 +128,6 @@ async def cancel_several(request: PageRequest) -> PageResponse:
     said += [f"{counted(number, 'was', 'were')} not: {text}" for text, number in problems.most_common(3)]
     asked = {name: request.form[name] for name in ASKED if request.form.get(name)}
     return request.go("/messages", " ".join(said) if wanted else "No message was selected.", **asked)
-
-
-def _minute(text: str, field: str) -> int | None:
-    """A minute in UTC, as a field of the browser has it. Raises Fault."""
-    if not text:
-        return None
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise Fault(NOT_FOUND, "Give a time such as 2027-01-15T08:00.", field) from None
-    return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:

@@ -13,13 +13,16 @@ from heliograph.adapters.store.shared.rows import (
     changed_account,
 )
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, read, write
-from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Missing, Price
+from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, LedgerPage, LedgerQuery, Missing, Price
 from heliograph.app.records import Usage
-from heliograph.domain.ids import first_key_at
+from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.money import EntryKind
 
 ENTRIES = 2_000_000
 """Entries of a ledger that usage is worked out from, the latest."""
+
+LATER = 2_000_000
+"""Entries that may have come after one whose balance is worked out."""
 
 
 class StoredAccounts(Operations):
@@ -81,6 +84,31 @@ class StoredAccounts(Operations):
     def ledger(self, account: int, limit: int, before: int | None = None) -> Steps[list[LedgerEntry]]:
         rows = yield Q.ledger(account=account, limit=limit, before=ANY_KEY if before is None else before)
         return [LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:]) for row in rows]
+
+    @listing
+    def statement(self, account: int, query: LedgerQuery) -> Steps[LedgerPage]:
+        latest = ANY_KEY if query.end is None else first_key_at(query.end + 1)
+        kind = query.kind
+        place = {
+            "account": account,
+            "start": first_key_at(query.start),
+            "before": latest if query.before is None else min(latest, query.before),
+            "effort": query.limit + 1 if kind is None else query.effort,
+        }
+        kinds = {"least": min(EntryKind) if kind is None else kind, "most": max(EntryKind) if kind is None else kind}
+        rows = yield Q.statement(**place, **kinds, limit=query.limit + 1)
+        found = LedgerPage([LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:]) for row in rows[: query.limit]])
+        if len(rows) > query.limit:
+            found.more = found.entries[-1].key
+        elif kind is not None:
+            end = yield from first(Q.reached_entry(**place))
+            if end is not None:
+                found.more, found.reached = end[0], time_of(end[0])
+        if found.entries and kind is None:
+            newest = found.entries[0].key
+            ((balance, later),) = yield Q.balance_before(account=account, key=newest + 1, entries=LATER + 1)
+            found.balance = balance if later <= LATER else None
+        return found
 
     @listing
     def usage(self, account: int, start: int, end: int, step: int) -> Steps[list[Usage]]:

@@ -60,6 +60,23 @@ FROM message AS m WHERE m.key {among(keys)} AND m.price > 0;
 SELECT key, account, kind, amount, message, at, note FROM ledger
 WHERE account = :account AND key < :before ORDER BY key DESC, kind DESC LIMIT :limit;
 
+-- statement: Entries of an account of some kinds, newest first, among as many as the effort allows.
+SELECT key, account, kind, amount, message, at, note FROM (
+    SELECT key, account, kind, amount, message, at, note FROM ledger
+    WHERE account = :account AND key >= :start AND key < :before ORDER BY key DESC, kind DESC LIMIT :effort
+) AS looked
+WHERE kind >= :least AND kind <= :most ORDER BY key DESC, kind DESC LIMIT :limit;
+
+-- reached_entry: The entry where the effort ends, if the ledger does not end before.
+SELECT key FROM ledger WHERE account = :account AND key >= :start AND key < :before
+ORDER BY key DESC, kind DESC LIMIT 1 OFFSET :effort - 1;
+
+-- balance_before: The balance of an account before its entries from a key on, and how many these are, as far as counted.
+SELECT a.balance - later.amount, later.entries FROM account AS a CROSS JOIN (
+    SELECT CAST(coalesce(sum(amount), 0) AS bigint) AS amount, count(*) AS entries
+    FROM (SELECT amount FROM ledger WHERE account = :account AND key >= :key LIMIT :entries) AS newest
+) AS later WHERE a.id = :account;
+
 -- usage: The latest entries of an account by spans of time: charges, what was charged, what was given back, and what
 -- messages from phones cost.
 SELECT key / 4096 / :step * :step AS span,

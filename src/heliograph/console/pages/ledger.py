@@ -1,0 +1,122 @@
+"""The ledger of an account: entries of a kind or a time, and statements as CSV."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from heliograph.admin_api.request import parse_key
+from heliograph.app.admin.csv_lines import csv_line
+from heliograph.app.admin.manage import Manage
+from heliograph.app.configuration import LedgerQuery
+from heliograph.app.records import Scope
+from heliograph.console.request import (
+    FormProblem,
+    Mistake,
+    PageRequest,
+    PageResponse,
+    PageRoute,
+    csv_file,
+    minute_of,
+    problem_of,
+)
+from heliograph.domain.calendar import format_utc
+from heliograph.domain.display import counted
+from heliograph.domain.money import EntryKind, format_credits
+
+PATH = "/accounts/{name}/ledger"
+PAGE = 50
+MOST_ROWS = 100_000
+ROWS_AT_ONCE = 1_000
+MOST_STEPS = 500
+"""Pages of the ledger that are read for one file."""
+
+KINDS = {kind.label: kind for kind in EntryKind}
+COLUMNS = ("time", "entry", "amount", "balance", "note")
+ASKED = ("kind", "start", "end")
+
+CUT = "There may be more: this file ends after {}. Narrow the times."
+
+
+async def show(request: PageRequest) -> PageResponse:
+    name = request.path["name"]
+    view = await request.manage.account(name)
+    problem: FormProblem | None = None
+    page = None
+    try:
+        query = _query(request)
+        page = await request.manage.statement(name, query)
+    except Mistake as mistake:
+        problem = problem_of(mistake)
+    balances: list[int | None] = []
+    balance = None if page is None else page.balance
+    for entry in () if page is None else page.entries:
+        balances.append(balance)
+        balance = None if balance is None else balance - entry.amount
+    return request.page(
+        "ledger.html",
+        status=200 if problem is None else 400,
+        name=name,
+        balance=view.balance,
+        page=page,
+        balances=balances,
+        kinds=list(KINDS),
+        query=request.query,
+        asked={each: request.query[each] for each in ASKED if request.query.get(each)},
+        most=MOST_ROWS,
+        problem=problem,
+    )
+
+
+async def download(request: PageRequest) -> PageResponse:
+    name = request.path["name"]
+    query = _query(request)
+    await request.manage.account(name)
+    asked = {each: request.query[each] for each in ASKED if request.query.get(each)}
+    await request.manage.note("account.statement", name, asked)
+    return csv_file(f"statement-{name}.csv", statement_file(request.manage, name, replace(query, before=None)))
+
+
+async def statement_file(manage: Manage, name: str, query: LedgerQuery, most: int = MOST_ROWS) -> AsyncIterator[bytes]:
+    """Yields the lines of a statement, the newest entry first; `balance` is that after the entry, empty where entries
+    are of one kind alone. Where it does not have all, its last line says so."""
+    yield csv_line(*COLUMNS)
+    left = most
+    balance: int | None = None
+    for step in range(MOST_STEPS):
+        query.limit = min(ROWS_AT_ONCE, left)
+        page = await manage.statement(name, query)
+        if step == 0:
+            balance = page.balance
+        lines = []
+        for entry in page.entries:
+            shown = "" if balance is None else format_credits(balance)
+            lines.append(
+                csv_line(format_utc(entry.at), entry.kind.label, format_credits(entry.amount), shown, entry.note)
+            )
+            balance = None if balance is None else balance - entry.amount
+        yield b"".join(lines)
+        left -= len(page.entries)
+        if page.more is None:
+            return
+        if left <= 0:
+            break
+        query.before = page.more
+    yield csv_line(CUT.format(counted(most, "row")))
+
+
+def _query(request: PageRequest) -> LedgerQuery:
+    """Raises Fault."""
+    asked = request.query
+    end = minute_of(asked.get("end", ""), "end")
+    return LedgerQuery(
+        PAGE,
+        parse_key(asked.get("before", "")),
+        max(0, minute_of(asked.get("start", ""), "start") or 0),
+        None if end is None else max(0, end + 59_999),
+        KINDS.get(asked.get("kind", "")),
+    )
+
+
+PAGES = (
+    PageRoute("GET", PATH, Scope.READ_ACCOUNTS, show),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_ACCOUNTS, download),
+)
