@@ -220,6 +220,31 @@ def test_a_connector_is_added_tested_and_paused_and_a_number_routed(opened: Open
     expect(page.get_by_role("status")).to_contain_text("op1 and its routes are removed")
 
 
+def test_a_price_list_out_of_a_file_is_previewed_and_imported(opened: Opener, tmp_path: Path) -> None:
+    file = tmp_path / "prices.csv"
+    file.write_text("prefix;price\n39;0.05\n3933;0.06\n", encoding="utf-8-sig")
+    operator = opened()
+    page = operator.go("/prices")
+    page.get_by_label("Or a file").set_input_files(file)
+    expect(page.get_by_label("CSV with the columns")).to_have_value("prefix;price\n39;0.05\n3933;0.06\n")
+    page.get_by_label("Since (UTC)").last.fill("2100-01-01")
+    operator.follow(page.get_by_role("button", name="Preview"))
+    expect(page.get_by_role("status", name="Preview of the list")).to_contain_text("Added2")
+    operator.follow(page.get_by_role("button", name="Import it"))
+    expect(page.get_by_role("status")).to_have_text("The list is in: 2 added, 0 changed.")
+    page.get_by_label("Number or prefix").fill("+39 33 1234567")
+    operator.follow(page.get_by_role("button", name="Search"))
+    operator.follow(page.get_by_role("link", name="Edit the price of default for 3933"))
+    expect(page.get_by_label("Credits")).to_have_value("0.06")
+    page.get_by_label("Credits").fill("0.055")
+    operator.follow(page.get_by_role("button", name="Set", exact=True))
+    row = page.get_by_role("row").filter(has_text="3933")
+    expect(row).to_contain_text("0.055")
+    expect(row).to_contain_text("(to come)")
+    operator.answer(row.get_by_role("button", name="Remove"), yes=True)
+    expect(page.get_by_role("status")).to_have_text("The price is removed.")
+
+
 def test_a_phone_is_suppressed_and_comes_back(opened: Opener) -> None:
     operator = opened()
     later = (datetime.now(UTC) + timedelta(days=50)).strftime("%Y-%m-%dT%H:%M")

@@ -19,7 +19,8 @@ PAGES = (
     "/send", "/accounts", "/accounts-new", "/accounts/demo", "/accounts/demo/ledger",
 
     "/connectors", "/connectors-new", "/connectors/op-berlin", "/connectors/simulator",
-    "/routing?number=4930123456&account=demo", "/callbacks", "/callbacks?tab=pending", "/callbacks?tab=failed",
+    "/routing?number=4930123456&account=demo", "/prices?plan=gold&price_prefix=49&price=0.07",
+    "/callbacks", "/callbacks?tab=pending", "/callbacks?tab=failed",
     "/people", "/audit", "/password", "/simulator", "/suppressions", "/suppressions?account=demo",
     "/suppressions?account=closed", "/recipients", "/inbound", "/inbound?account=-", "/numbers", "/templates",
     "/senders", "/guard",

@@ -651,29 +651,29 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
     assert "4917" in page.text
     assert "whole number" in (await ada.post("/routing/routes", {"connector": "operator", "priority": "x"})).text
     assert "is no prefix" in (await ada.post("/routing/routes", {"prefix": "0", "connector": "operator"})).text
-    assert "default all numbers (built in) 1 0" in text_of(await ada.get("/routing"))
-    await ada.follow(await ada.post("/routing/prices", {"price_prefix": "49", "price": "0.07", "plan": "default"}))
-    assert "default all other numbers (built in) 1 0" in text_of(await ada.get("/routing"))
-    await ada.post("/routing/prices", {"price_prefix": "44", "price": "0.07", "inbound": "0.5", "plan": "default"})
-    await ada.post("/routing/prices", {"price_prefix": "44", "price": "0.08", "inbound": "", "plan": "default"})
-    assert "default 44 0.08 0.5" in text_of(await ada.get("/routing"))
-    assert "no amount" not in (bad := (await ada.post("/routing/prices", {"price": "1", "inbound": "x"})).text)
+    assert "default all numbers (built in) 1 0" in text_of(await ada.get("/prices"))
+    await ada.follow(await ada.post("/prices", {"price_prefix": "49", "price": "0.07", "plan": "default"}))
+    assert "default all other numbers (built in) 1 0" in text_of(await ada.get("/prices"))
+    await ada.post("/prices", {"price_prefix": "44", "price": "0.07", "inbound": "0.5", "plan": "default"})
+    await ada.post("/prices", {"price_prefix": "44", "price": "0.08", "inbound": "", "plan": "default"})
+    assert "default 44 0.08 0.5" in text_of(await ada.get("/prices"))
+    assert "no amount" not in (bad := (await ada.post("/prices", {"price": "1", "inbound": "x"})).text)
     assert "not an amount" in bad
-    assert "below zero" in (await ada.post("/routing/prices", {"price": "-1"})).text
-    await ada.post("/routing/prices", {"price_prefix": "33", "price": "0.09", "since": "2100-01-01", "plan": "default"})
-    dated = text_of(await ada.get("/routing"))
+    assert "below zero" in (await ada.post("/prices", {"price": "-1"})).text
+    await ada.post("/prices", {"price_prefix": "33", "price": "0.09", "since": "2100-01-01", "plan": "default"})
+    dated = text_of(await ada.get("/prices"))
     assert "2100-01-01" in dated
     assert "(to come)" in dated
-    assert "is no date" in (await ada.post("/routing/prices", {"price": "1", "since": "soon"})).text
-    await ada.post("/routing/prices/remove", {"prefix": "33", "plan": "default", "since": "2100-01-01"})
-    assert "(to come)" not in (await ada.get("/routing")).text
+    assert "is no date" in (await ada.post("/prices", {"price": "1", "since": "soon"})).text
+    await ada.post("/prices/remove", {"prefix": "33", "plan": "default", "since": "2100-01-01"})
+    assert "(to come)" not in (await ada.get("/prices")).text
     tried = text_of(await ada.get("/routing", "number=%2B49+170+1234567&account=acme"))
     assert "491701234567 → operator for 0.07 credits a segment" in tried
     assert "The route for the prefix 4917 with priority 5 leads to operator." in tried
     assert "Give a number" in (await ada.get("/routing", "number=12")).text
     assert (
         "price is removed"
-        in (await ada.follow(await ada.post("/routing/prices/remove", {"prefix": "49", "plan": "default"}))).text
+        in (await ada.follow(await ada.post("/prices/remove", {"prefix": "49", "plan": "default"}))).text
     )
     assert "route is removed" in (await ada.follow(await ada.post("/routing/routes/remove", {"route": "2"}))).text
     assert (await ada.post("/routing/routes/remove", {"route": "x"})).status == 404

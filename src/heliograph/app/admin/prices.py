@@ -29,6 +29,33 @@ class PriceChanges:
     removed: int = 0
 
 
+@dataclass(slots=True)
+class PriceQuery:
+    """Prices of a plan, or of all ('' matches all), that are for a prefix or for numbers within it or around it; with
+    `past` also those that others have taken the place of. `first` of them are left out."""
+
+    plan: str = ""
+    prefix: str = ""
+    past: bool = False
+    first: int = 0
+    limit: int = 50
+
+
+@dataclass(slots=True)
+class PriceListing:
+    """A part of the prices that a query finds, by plan, prefix and date, and what is true of all of them."""
+
+    prices: list[Price]
+    found: int
+    plans: list[str]
+    built_in: BuiltIn
+    holding: set[tuple[str, str, int]]
+    """Of `prices` those that hold now, by plan, prefix and date."""
+
+    def holds(self, price: Price) -> bool:
+        return _place(price) in self.holding
+
+
 class ManagePrices(Audited):
     """Methods raise Invalid or NoSuch for mistakes of the user, and the store's Unavailable."""
 
@@ -57,6 +84,25 @@ class ManagePrices(Audited):
             if plan in (None, price.plan) and (past or price.since >= holding.get((price.plan, price.prefix), 0))
         ]
         return sorted(chosen, key=_place)
+
+    async def listing(self, query: PriceQuery) -> PriceListing:
+        """Returns one page of prices, from one reading of the store."""
+        prices = (await self._store.network.tables()).prices
+        holding = in_force(prices, self.now)
+        since = {(price.plan, price.prefix): price.since for price in holding}
+        chosen = [
+            price
+            for price in prices
+            if query.plan in ("", price.plan)
+            and (price.prefix.startswith(query.prefix) or query.prefix.startswith(price.prefix))
+            and (query.past or price.since >= since.get((price.plan, price.prefix), 0))
+        ]
+        chosen.sort(key=_place)
+        shown = chosen[query.first : query.first + query.limit]
+        now = {_place(price) for price in shown if since.get((price.plan, price.prefix)) == price.since}
+        plans = sorted({price.plan for price in prices} | {DEFAULT_PLAN})
+        named = any(price.plan == DEFAULT_PLAN and not price.prefix for price in holding)
+        return PriceListing(shown, len(chosen), plans, None if named else BUILT_IN_PRICE, now)
 
     async def plans(self) -> list[str]:
         """Returns the names of all plans that have prices, and `default`."""

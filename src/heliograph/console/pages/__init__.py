@@ -18,6 +18,7 @@ _MODULES = (
     "ledger",
     "connectors",
     "routing",
+    "prices",
     "callbacks",
     "senders",
     "suppressions",

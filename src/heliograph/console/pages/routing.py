@@ -1,44 +1,73 @@
-"""Routes and prices, and where a number would go."""
+"""Routes: found, added, edited, whole lists of them in and out; and where a number would go."""
+
+import io
+from typing import Any
 
 from heliograph.admin_api.request import parse_key
-from heliograph.app.admin import fields
+from heliograph.app.admin import route_table
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.prices import ManagePrices, parse_since
+from heliograph.app.admin.manage import AlreadyThere, RouteView
+from heliograph.app.admin.route_table import RouteSheet, parse_priority
 from heliograph.app.records import Scope
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
-from heliograph.domain.pricing import DEFAULT_PLAN
+from heliograph.domain.display import counted
+
+PATH = "/routing"
+PAGE = 50
+BAD_SHOWN = 20
+"""Lines that cannot be used of which is told."""
+
+MOST_AT_ONCE = 2_000
+"""Routes that a list may add: each is a commit of its own."""
+
+ASKED = ("q", "connector")
 
 
-def _prices(request: PageRequest) -> ManagePrices:
-    return request.services.admin.prices.acting_as(request.actor.name, request.actor.address)
-
-
-async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+async def show(request: PageRequest, problem: FormProblem | None = None, **more: Any) -> PageResponse:
+    query = request.query
     accounts = [account.name for account, _ in await request.manage.accounts()]
-    number = request.query.get("number", "")
+    number = query.get("number", "")
     decision = None
     if number:
         try:
-            account = request.query.get("account") or (accounts[0] if accounts else "")
+            account = query.get("account") or (accounts[0] if accounts else "")
             decision = await request.views.decide(number_of(number), account)
         except Mistake as mistake:
             problem = problem_of(mistake)
-    prices = _prices(request)
+    routes = await _found(request)
+    pages = max(1, -(-len(routes) // PAGE))
+    asked = query.get("page", "")
+    page = min(pages, max(1, int(asked))) if asked.isascii() and asked.isdigit() and len(asked) <= 6 else 1
+    edited = next((each for each in routes if str(each.id) == query.get("edit")), None)
     return request.page(
         "routing.html",
         status=200 if problem is None else 400,
-        routes=await request.manage.routes(),
-        prices=await prices.prices(),
-        built_in=await prices.built_in(),
-        plans=await prices.plans(),
+        routes=routes[(page - 1) * PAGE : page * PAGE],
+        total=len(routes),
+        page=page,
+        pages=pages,
+        asked={name: query[name] for name in ASKED if query.get(name)},
+        edited=edited,
         connectors=[connector.name for connector in await request.manage.connectors()],
         accounts=accounts,
-        query=request.query,
+        query=query,
         decision=decision,
         form=request.form,
         problem=problem,
+        **more,
     )
+
+
+async def _found(request: PageRequest) -> list[RouteView]:
+    """Returns the routes to a connector, or to all, that are for a prefix or for numbers within it or around it."""
+    prefix = number_of(request.query.get("q", "").strip()).removeprefix("+")
+    connector = request.query.get("connector", "")
+    return [
+        route
+        for route in await request.manage.routes()
+        if connector in ("", route.connector) and (route.prefix.startswith(prefix) or prefix.startswith(route.prefix))
+    ]
 
 
 async def show_page(request: PageRequest) -> PageResponse:
@@ -46,46 +75,58 @@ async def show_page(request: PageRequest) -> PageResponse:
 
 
 async def add_route(request: PageRequest) -> PageResponse:
+    """Adds a route; one that it `replaces` goes afterwards, so that numbers always have one."""
     form = request.form
+    old = parse_key(form.get("replaces", ""))
     try:
-        priority = form.get("priority") or "0"
-        if not priority.removeprefix("-").isdigit() or len(priority) > 8:
-            raise Invalid("priority", "it is a whole number")
-        await request.manage.add_route(form.get("prefix", "").strip(), form.get("connector", ""), int(priority))
+        priority = parse_priority(form.get("priority", ""))
+        await request.manage.add_route(form.get("prefix", "").strip(), form.get("connector", ""), priority)
+        if old is not None:
+            await request.manage.remove_route(old)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    return request.go("/routing", "The route is there; it counts within five seconds.")
+    return request.go(PATH, f"The route is {'there' if old is None else 'changed'}; it counts within five seconds.")
 
 
 async def remove_route(request: PageRequest) -> PageResponse:
     await request.manage.remove_route(parse_key(request.form.get("route", "")) or 0)
-    return request.go("/routing", "The route is removed.")
+    return request.go(PATH, "The route is removed.")
 
 
-async def set_price(request: PageRequest) -> PageResponse:
-    form = request.form
+async def download(request: PageRequest) -> PageResponse:
+    file = io.StringIO()
+    route_table.write(await _found(request), file)
+    headers = [(b"content-disposition", b'attachment; filename="routes.csv"')]
+    return PageResponse(200, file.getvalue().encode(), headers, "text/csv; charset=utf-8")
+
+
+async def import_list(request: PageRequest) -> PageResponse:
+    """Adds the routes of a list; those that are there already stay."""
     try:
-        price = fields.amount("price", form.get("price", ""))
-        inbound = fields.amount("inbound", form["inbound"]) if form.get("inbound") else None
-        prefix, plan = form.get("price_prefix", "").strip(), form.get("plan") or DEFAULT_PLAN
-        await _prices(request).set(prefix, price, plan, inbound, parse_since(form.get("since", "")))
+        connectors = [connector.name for connector in await request.manage.connectors()]
+        sheet = RouteSheet(request.form.get("csv", "").splitlines(keepends=True), connectors)
+        if sheet.bad:
+            problem = FormProblem("The list cannot be used; nothing was changed.", "csv")
+            return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
+        if len(sheet.routes) > MOST_AT_ONCE:
+            raise Invalid("csv", f"it has {counted(len(sheet.routes), 'route')}; {MOST_AT_ONCE:,} at most go at once")
+        added = 0
+        for route in sheet.routes:
+            try:
+                await request.manage.add_route(route.prefix, route.connector, route.priority)
+                added += 1
+            except AlreadyThere:
+                continue
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    when = "it counts from its date on" if form.get("since") else "it counts within five seconds"
-    return request.go("/routing", f"The price is set; {when}.")
-
-
-async def remove_price(request: PageRequest) -> PageResponse:
-    form = request.form
-    since = parse_since(form["since"]) if "since" in form else None
-    await _prices(request).remove(form.get("prefix", ""), form.get("plan", ""), since)
-    return request.go("/routing", "The price is removed.")
+    there = len(sheet.routes) - added
+    return request.go(PATH, f"{counted(added, 'route')} added, {there:,} there already.")
 
 
 PAGES = (
-    PageRoute("GET", "/routing", Scope.READ_ROUTES, show_page),
-    PageRoute("POST", "/routing/routes", Scope.WRITE_ROUTES, add_route),
-    PageRoute("POST", "/routing/routes/remove", Scope.WRITE_ROUTES, remove_route),
-    PageRoute("POST", "/routing/prices", Scope.WRITE_PRICES, set_price),
-    PageRoute("POST", "/routing/prices/remove", Scope.WRITE_PRICES, remove_price),
+    PageRoute("GET", PATH, Scope.READ_ROUTES, show_page),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_ROUTES, download),
+    PageRoute("POST", f"{PATH}/routes", Scope.WRITE_ROUTES, add_route),
+    PageRoute("POST", f"{PATH}/routes/remove", Scope.WRITE_ROUTES, remove_route),
+    PageRoute("POST", f"{PATH}/routes/import", Scope.WRITE_ROUTES, import_list),
 )

@@ -1,0 +1,79 @@
+"""Reads and writes lists of routes: CSV with a heading."""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, TextIO
+
+from heliograph.app.admin.csv_rows import csv_rows
+from heliograph.app.admin.fields import Invalid, check_prefix
+from heliograph.app.admin.manage import MAX_PRIORITY, RouteView
+from heliograph.app.admin.number_list import BadLine
+
+COLUMNS: Final = ("prefix", "connector", "priority")
+"""The columns of a list, in the order in which it is written; `priority` may be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    prefix: str
+    connector: str
+    priority: int
+
+
+class RouteSheet:
+    """The routes of such a list, in its order. `bad` lines cannot be used."""
+
+    def __init__(self, lines: Iterable[str], connectors: Iterable[str]) -> None:
+        """`connectors` are the names of those that there are."""
+        self.routes: list[RouteRow] = []
+        self.bad: list[BadLine] = []
+        self._connectors = frozenset(connectors)
+        known: dict[RouteRow, int] = {}
+        rows = csv_rows(lines, self.bad)
+        line, heading = next(rows, (1, []))
+        columns = [cell.strip().lower() for cell in heading]
+        if not {"prefix", "connector"} <= set(columns):
+            self.bad.append(BadLine(line, "the heading is to name the columns prefix and connector"))
+            return
+        unknown = [each for each in columns if each and each not in COLUMNS]
+        if unknown or len(columns) > len(set(columns)):
+            what = f"no column {unknown[0][:40]!r}; there are" if unknown else "a column twice; there may be"
+            self.bad.append(BadLine(line, f"there is {what} {', '.join(COLUMNS)}"))
+            return
+        for line, cells in rows:
+            row = {name: cell.strip() for name, cell in zip(columns, cells, strict=False)}
+            try:
+                route = self._read(row)
+            except Invalid as problem:
+                self.bad.append(BadLine(line, str(problem)))
+                continue
+            if route in known:
+                self.bad.append(BadLine(line, f"line {known[route]} has the same route"))
+                continue
+            known[route] = line
+            self.routes.append(route)
+
+    def _read(self, row: dict[str, str]) -> RouteRow:
+        """Raises Invalid."""
+        prefix, connector = row["prefix"].removeprefix("+"), row.get("connector", "")
+        check_prefix(prefix)
+        if connector not in self._connectors:
+            raise Invalid("connector", f"there is no connector {connector[:40]!r}")
+        return RouteRow(prefix, connector, parse_priority(row.get("priority", "")))
+
+
+def parse_priority(text: str) -> int:
+    """Reads a priority; empty is 0. Raises Invalid."""
+    text = text.strip() or "0"
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 8 or int(digits) > MAX_PRIORITY:
+        raise Invalid("priority", f"it is a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}")
+    return int(text)
+
+
+def write(routes: Iterable[RouteView], file: TextIO) -> None:
+    """Writes routes as a list that `RouteSheet` reads."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows((route.prefix, route.connector, route.priority) for route in routes)

@@ -1,0 +1,136 @@
+"""Prices: found, set, edited, and whole lists of them in and out."""
+
+import asyncio
+import io
+from typing import Any
+
+from heliograph.app.admin import fields, price_table
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.price_table import PriceSheet
+from heliograph.app.admin.prices import ManagePrices, PriceQuery, format_since, parse_since
+from heliograph.app.records import Scope
+from heliograph.console.recipients import number_of
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.domain.display import counted
+from heliograph.domain.money import format_credits
+from heliograph.domain.pricing import DEFAULT_PLAN
+
+PATH = "/prices"
+PAGE = 50
+BAD_SHOWN = 20
+"""Lines that cannot be used of which a preview tells."""
+
+EVERY = 1_000_000
+"""Prices of a file to download."""
+
+ASKED = ("in_plan", "q", "past")
+EDITED = ("plan", "price_prefix", "price", "inbound", "since")
+
+
+def _prices(request: PageRequest) -> ManagePrices:
+    return request.services.admin.prices.acting_as(request.actor.name, request.actor.address)
+
+
+def _query(request: PageRequest) -> PriceQuery:
+    query = request.query
+    page = query.get("page", "")
+    first = (int(page) - 1) * PAGE if page.isascii() and page.isdigit() and 0 < len(page) <= 6 else 0
+    prefix = number_of(query.get("q", "").strip()).removeprefix("+")
+    return PriceQuery(query.get("in_plan", ""), prefix, bool(query.get("past")), max(0, first), PAGE)
+
+
+async def show(request: PageRequest, problem: FormProblem | None = None, **more: Any) -> PageResponse:
+    query = _query(request)
+    listing = await _prices(request).listing(query)
+    editing = {name: request.query[name] for name in EDITED if name in request.query}
+    values: dict[str, Any] = {"preview": None, "csv": request.form.get("csv", ""), "edited": edit_link, **more}
+    return request.page(
+        "prices.html",
+        status=200 if problem is None else 400,
+        listing=listing,
+        asked={name: request.query[name] for name in ASKED if request.query.get(name)},
+        query=request.query,
+        page=query.first // PAGE + 1,
+        pages=max(1, -(-listing.found // PAGE)),
+        form=request.form or editing,
+        editing=bool(editing),
+        problem=problem,
+        **values,
+    )
+
+
+async def show_page(request: PageRequest) -> PageResponse:
+    return await show(request)
+
+
+async def set_price(request: PageRequest) -> PageResponse:
+    form = request.form
+    try:
+        price = fields.amount("price", form.get("price", ""))
+        inbound = fields.amount("inbound", form["inbound"]) if form.get("inbound") else None
+        prefix, plan = form.get("price_prefix", "").strip(), form.get("plan") or DEFAULT_PLAN
+        await _prices(request).set(prefix, price, plan, inbound, parse_since(form.get("since", "")))
+    except Mistake as mistake:
+        return await show(request, problem_of(mistake))
+    when = "it counts from its date on" if form.get("since") else "it counts within five seconds"
+    return request.go(PATH, f"The price is set; {when}.")
+
+
+async def remove_price(request: PageRequest) -> PageResponse:
+    form = request.form
+    since = parse_since(form["since"]) if "since" in form else None
+    await _prices(request).remove(form.get("prefix", ""), form.get("plan", ""), since)
+    return request.go(PATH, "The price is removed.")
+
+
+async def download(request: PageRequest) -> PageResponse:
+    query = _query(request)
+    query.first, query.limit = 0, EVERY
+    listing = await _prices(request).listing(query)
+    file = io.StringIO()
+    await asyncio.to_thread(price_table.write, listing.prices, file)
+    headers = [(b"content-disposition", b'attachment; filename="prices.csv"')]
+    return PageResponse(200, file.getvalue().encode(), headers, "text/csv; charset=utf-8")
+
+
+async def import_list(request: PageRequest) -> PageResponse:
+    """Shows what a list would change; where that was confirmed, does it."""
+    form = request.form
+    text, replace = form.get("csv", ""), form.get("replace") == "yes"
+    try:
+        if not text.strip():
+            raise Invalid("csv", "there is no list; paste one or choose a file")
+        plan, since = form.get("list_plan") or DEFAULT_PLAN, form.get("list_since", "")
+        sheet = await asyncio.to_thread(PriceSheet, text.splitlines(keepends=True), plan, since)
+        if sheet.bad:
+            return await show(request, _unusable(len(sheet.bad)), bad=sheet.bad[:BAD_SHOWN])
+        confirmed = form.get("confirmed") == "yes"
+        changes = await _prices(request).put(sheet.prices, replace=replace, dry_run=not confirmed)
+    except Mistake as mistake:
+        return await show(request, problem_of(mistake))
+    if not confirmed:
+        return await show(request, preview=changes, replaced=sorted({price.plan for price in sheet.prices}))
+    removed = f", {changes.removed:,} removed" if replace else ""
+    return request.go(PATH, f"The list is in: {changes.added:,} added, {changes.changed:,} changed{removed}.")
+
+
+def _unusable(lines: int) -> FormProblem:
+    are = "line cannot be used" if lines == 1 else "lines cannot be used"
+    return FormProblem(f"{counted(lines, are, are)}; nothing was changed.", "csv")
+
+
+def edit_link(price: Any) -> dict[str, str]:
+    """The query of the page on which the form has this price."""
+    return {
+        "plan": price.plan, "price_prefix": price.prefix, "price": format_credits(price.price),
+        "inbound": format_credits(price.inbound or 0), "since": format_since(price.since),
+    }  # fmt: skip
+
+
+PAGES = (
+    PageRoute("GET", PATH, Scope.READ_PRICES, show_page),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_PRICES, download),
+    PageRoute("POST", PATH, Scope.WRITE_PRICES, set_price),
+    PageRoute("POST", f"{PATH}/remove", Scope.WRITE_PRICES, remove_price),
+    PageRoute("POST", f"{PATH}/import", Scope.WRITE_PRICES, import_list),
+)

@@ -1,0 +1,145 @@
+"""Prices and routes by the thousand in the console: found, edited, in and out as CSV."""
+
+import re
+from collections.abc import Sequence
+from html import unescape
+from urllib.parse import parse_qsl
+
+import pytest
+
+from heliograph.app.configuration import Price
+from heliograph.console.pages import routing
+from tests.integration.console.test_console import EVIL, text_of
+from tests.support.admin import AdminHouse, Answered, Browser
+
+LIST = "plan,prefix,price,inbound,since\ngold,49,0.07,0,\ngold,44,0.08,0.5,2100-01-01\n"
+
+
+def prefixes(page: Answered) -> list[str]:
+    return re.findall(r'<th scope="row" class="one">(\w[^<]*?)\s*<', page.text)
+
+
+async def given(house: AdminHouse, *prefixes: str, plan: str = "gold", since: Sequence[int] = (0,)) -> None:
+    await house.admin.prices.put([Price(plan, prefix, 70_000, 0, date) for prefix in prefixes for date in since])
+
+
+async def test_prices_are_found_by_plan_and_number_and_come_in_pages(house: AdminHouse, ada: Browser) -> None:
+    await given(house, *(str(number) for number in range(1000, 1120)))
+    await given(house, "", "49", "4917", "4930", plan="silver")
+    page = await ada.get("/prices", "in_plan=gold")
+    assert len(prefixes(page)) == 50
+    assert "120 prices, page 1 of 3" in text_of(page)
+    last = await ada.get("/prices", "in_plan=gold&page=3")
+    assert 'rel="next"' not in last.text
+    assert prefixes(last)[0] == "1100"
+    # what serves the number, and what is within its beginning
+    assert prefixes(await ada.get("/prices", "q=%2B49+170+1234567&in_plan=silver")) == ["all numbers", "49", "4917"]
+    assert prefixes(await ada.get("/prices", "q=49&in_plan=silver")) == ["all numbers", "49", "4917", "4930"]
+    for odd in ("page=0", "page=x", "page=999999", "page=-1"):
+        assert (await ada.get("/prices", odd)).status == 200
+
+
+async def test_prices_of_the_past_are_shown_where_asked_for(house: AdminHouse, ada: Browser) -> None:
+    now = house.gateway.clock.now()
+    await given(house, "49", since=(0, now - 1000, now + 1_000_000))
+    assert len(prefixes(await ada.get("/prices", "in_plan=gold"))) == 2
+    page = text_of(await ada.get("/prices", "in_plan=gold&past=yes"))
+    assert (page.count("(past)"), page.count("(to come)")) == (1, 1)
+
+
+async def test_a_price_is_edited_in_the_form(house: AdminHouse, ada: Browser) -> None:
+    await given(house, "49")
+    page = await ada.get("/prices")
+    match = re.search(r'href="/console/prices\?([^"#]*)#set"', page.text)
+    assert match is not None
+    form = dict(parse_qsl(unescape(match[1]), keep_blank_values=True))
+    edit = await ada.get("/prices", unescape(match[1]))
+    assert "Edit a price" in edit.text
+    assert 'value="0.07"' in edit.text
+    await ada.post("/prices", form | {"price": "0.09"})
+    assert [(each.prefix, each.price) for each in await house.admin.prices.prices("gold")] == [("49", 90_000)]
+
+
+async def test_a_list_is_previewed_and_then_imported(house: AdminHouse, ada: Browser) -> None:
+    await given(house, "33")
+    form = {"csv": LIST, "list_plan": "gold", "replace": "yes"}
+    preview = await ada.post("/prices/import", form)
+    assert "Added 2 Changed 0 As they are 0 Removed 1" in text_of(preview)
+    assert "Afterwards the plan gold has the prices of this list and no others." in text_of(preview)
+    assert [each.prefix for each in await house.admin.prices.prices("gold")] == ["33"]
+    page = await ada.follow(await ada.post("/prices/import", form | {"confirmed": "yes"}))
+    assert "The list is in: 2 added, 0 changed, 1 removed." in text_of(page)
+    assert [each.prefix for each in await house.admin.prices.prices("gold")] == ["44", "49"]
+    assert [entry.action for entry in await house.entries()][-1] == "price.import"
+    assert (await ada.get("/prices.csv", "in_plan=gold")).text == LIST.replace(
+        "gold,49,0.07,0,\ngold,44,0.08,0.5,2100-01-01\n", "gold,44,0.08,0.5,2100-01-01\ngold,49,0.07,0,\n"
+    )
+
+
+async def test_a_list_holds_from_its_date_on(house: AdminHouse, ada: Browser) -> None:
+    form = {"csv": "prefix;price\n49;0,07\n", "list_plan": "gold", "list_since": "2100-01-01", "confirmed": "yes"}
+    assert (await ada.post("/prices/import", form)).status == 400
+    await ada.post("/prices/import", form | {"csv": "prefix;price\n49;0.07\n"})
+    (price,) = await house.admin.prices.prices("gold")
+    assert price.since == 4_102_444_800_000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there is no list"),
+        ("prefix,price\n0,1\n", "Line 2"),
+        (f"prefix,price\n{EVIL},1\n", "Line 2"),
+        ("a,b\n1,2\n", "the heading is to name the columns prefix and price"),
+        ("prefix,price\n", "there is none"),
+    ],
+)
+async def test_a_list_that_cannot_be_used_changes_nothing(
+    house: AdminHouse, ada: Browser, text: str, said: str
+) -> None:
+    answered = await ada.post("/prices/import", {"csv": text, "confirmed": "yes"})
+    assert answered.status == 400
+    assert said in unescape(answered.text)
+    assert EVIL not in answered.text
+    assert await house.admin.prices.prices() == []
+
+
+async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Browser) -> None:
+    for number in range(60):
+        await house.admin.manage.add_route(str(100 + number), "operator", number)
+    page = await ada.get("/routing")
+    assert (len(prefixes(page)), "61 routes, page 1 of 2" in text_of(page)) == (50, True)
+    found = await ada.get("/routing", "q=1595551234&connector=operator")
+    assert prefixes(found) == ["all numbers", "159"]
+    match = re.search(
+        r'href="/console/routing\?(edit=\d+[^"#]*)#add"', found.text.partition('scope="row" class="one">159')[2]
+    )
+    assert match is not None
+    form = await ada.get("/routing", unescape(match[1]))
+    assert 'value="59"' in form.text
+    route = re.search(r'name="replaces" value="(\d+)"', form.text)
+    assert route is not None
+    changed = {"prefix": "159", "connector": "operator", "priority": "7", "replaces": route[1]}
+    assert "The route is changed" in (await ada.follow(await ada.post("/routing/routes", changed))).text
+    assert (await ada.get("/routing.csv", "q=159")).text == "prefix,connector,priority\n,operator,0\n159,operator,7\n"
+
+
+async def test_a_list_of_routes_is_added_to_what_is_there(
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "prefix,connector,priority\n,operator,0\n49,operator,\n44,operator,5\n"
+    page = await ada.follow(await ada.post("/routing/routes/import", {"csv": text}))
+    assert "2 routes added, 1 there already." in text_of(page)
+    for bad, said in (
+        ("prefix,connector\n49,nobody\n", "there is no connector 'nobody'"),
+        ("prefix,connector,priority\n49,operator,x\n", "it is a whole number"),
+        ("prefix,connector\n49,operator\n49,operator\n", "line 2 has the same route"),
+        ("prefix,to\n49,operator\n", "the heading is to name the columns"),
+        ("prefix,connector,cost\n49,operator,1\n", "there is no column 'cost'"),
+    ):
+        answered = await ada.post("/routing/routes/import", {"csv": bad})
+        assert answered.status == 400
+        assert said in unescape(answered.text)
+    monkeypatch.setattr(routing, "MOST_AT_ONCE", 2)
+    assert "2 at most go at once" in (await ada.post("/routing/routes/import", {"csv": text})).text
+    assert len(await house.admin.manage.routes()) == 3
