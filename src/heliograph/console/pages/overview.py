@@ -8,6 +8,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import COUNTED, BacklogCounts, Scope
 from heliograph.console import chart
+from heliograph.console.first_steps import first_steps
 from heliograph.console.pages.reports import recent_messages
 from heliograph.console.request import THEME_COOKIE, THEMES, PageRequest, PageResponse, PageRoute, link
 from heliograph.domain.display import counted, duration
@@ -56,7 +57,7 @@ class ConnectorLine:
 async def overview(request: PageRequest) -> PageResponse:
     may = request.may(Scope.READ_REPORTS)
     messages = await recent_messages(request, ReportQuery("24h")) if may else None
-    return request.page("overview.html", messages=messages, **await _values(request))
+    return request.page("overview.html", messages=messages, steps=await first_steps(request), **await _values(request))
 
 
 async def live(request: PageRequest) -> PageResponse:
@@ -140,7 +141,7 @@ def worries(request: PageRequest, backlog: BacklogCounts, lines: list[ConnectorL
         for line in lines
         if line.enabled and line.up and line.oldest is not None and request.now - line.oldest > OLD_MS
     ]
-    if not lines:
+    if not lines and not request.may(Scope.WRITE_CONNECTORS):  # who may add one has it among the first steps
         found.append(("There is no connector yet: messages have nowhere to go.", link("/connectors-new")))
     if backlog.oldest is not None and request.now - backlog.oldest > OLD_MS:
         found.append(("Messages have been waiting in the queue for over a minute.", link("/connectors")))

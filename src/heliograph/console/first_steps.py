@@ -1,0 +1,56 @@
+"""The first steps of a new gateway, until all of them are done. What is done is seen from what there is."""
+
+from dataclasses import dataclass
+
+from heliograph.app.admin.prices import PriceQuery
+from heliograph.app.records import Scope, Search
+from heliograph.console.request import PageRequest
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStep:
+    """A step: what to do and why, and the page where it is done."""
+
+    title: str
+    why: str
+    action: str
+    path: str
+    scope: Scope
+    done: bool
+
+
+async def first_steps(request: PageRequest) -> list[FirstStep]:
+    """Returns the steps in their order; none where all are done, in a development run, which has all it needs, and for
+    users who could take none of them."""
+    if request.services.simulated is not None or not request.may(Scope.WRITE_CONNECTORS):
+        return []
+    manage = request.manage
+    prices = await request.services.admin.prices.listing(PriceQuery(past=True, limit=1))
+    steps = [
+        FirstStep(
+            "Connect an operator",
+            "A connector says where and how to bind to the operator’s SMSC.",
+            "Add a connector", "/connectors-new", Scope.WRITE_CONNECTORS, bool(await manage.connectors()),
+        ),
+        FirstStep(
+            "Route numbers to it",
+            "A route leads all numbers, or those with a prefix, to a connector.",
+            "Add a route", "/routing", Scope.WRITE_ROUTES, bool(await manage.routes()),
+        ),
+        FirstStep(
+            "Set a price",
+            "Until then a segment costs the built-in price of 1 credit.",
+            "Set a price", "/prices", Scope.WRITE_PRICES, prices.found > 0,
+        ),
+        FirstStep(
+            "Open an account",
+            "An account is a customer, with credit and secrets of its own.",
+            "Open an account", "/accounts-new", Scope.WRITE_ACCOUNTS, bool(await manage.accounts()),
+        ),
+        FirstStep(
+            "Send a test message",
+            "To a phone of your own: its page shows each step of its way.",
+            "Send a message", "/send", Scope.SEND, bool((await request.views.search(Search(limit=1))).hits),
+        ),
+    ]  # fmt: skip
+    return [] if all(step.done for step in steps) else steps
