@@ -5,7 +5,7 @@ adapter reads them into a type of its own. The composition root maps a kind to i
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from heliograph.app.configuration import Connector
@@ -56,6 +56,19 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
+class OptionField:
+    """An option of a kind, as a form shows it: few connectors need another value than the default."""
+
+    meaning: str
+    """A hint in plain words, without marks."""
+    group: str
+    """Heading below which it stands."""
+    default: str = ""
+    """Text form of the value where none is given; empty where there is none."""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LanePolicy:
     """Policy by which the lane of a connector sends."""
 
@@ -98,6 +111,8 @@ class ConnectorKind:
     policy: Callable[[Connector], LanePolicy]
     address: Callable[[Connector], tuple[str, int]]
     """Host and port that a connector connects to first."""
+    dialect: Mapping[str, OptionField] = field(default_factory=dict)
+    """The options that have a name of their own, in the order of their groups; a kind may take others besides."""
 
     def values(self, connector: Connector) -> dict[str, Any]:
         """The value of each setting, secrets too."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.smpp.kind import SETTINGS
-from heliograph.adapters.smpp.options import OPTIONS, Dialect, Timings, read_options
+from heliograph.adapters.smpp.options import OPTION_FIELDS, OPTIONS, Dialect, Timings, read_options
 from heliograph.adapters.smpp.outcome import PAUSES, THROTTLING, outcome_of
 from heliograph.app.admin.fields import parse_option
 from heliograph.app.ports import Deferred, Refused
@@ -82,3 +82,13 @@ def test_enough_is_shown() -> None:
 
 def test_every_target_of_the_fuzzer_is_on_the_page() -> None:
     assert set(re.findall(r"^\| `(\w+)` \| \d", section("Fuzzing"), re.MULTILINE)) == set(TARGETS)
+
+
+def test_a_form_has_every_option_once_with_the_default_of_the_page() -> None:
+    assert sorted(OPTION_FIELDS) == sorted(OPTIONS)
+    for name, shown in OPTION_FIELDS.items():
+        [line] = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
+        assert line.split("|")[2].strip().strip("`") == shown.default
+        assert not shown.choices or shown.default in ("", *shown.choices)
+        assert shown.meaning
+        assert not re.search(r"[`\[\]]|\bbelow\b", shown.meaning)

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from heliograph.adapters.smpp.options import DEFAULT_PORT, DESTINATION_OPTIONS, Dialect, Timings, read_options
+from heliograph.adapters.smpp.options import (
+    DEFAULT_PORT,
+    DESTINATION_OPTIONS,
+    OPTION_FIELDS,
+    Dialect,
+    Timings,
+    read_options,
+)
 from heliograph.app import text_values
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import (
@@ -140,4 +147,5 @@ KIND: Final = ConnectorKind(
     warnings=_warnings,
     policy=_policy,
     address=lambda connector: (connector.settings["host"], connector.settings["port"]),
+    dialect=OPTION_FIELDS,
 )

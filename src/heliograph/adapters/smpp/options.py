@@ -4,13 +4,14 @@ Every option has a default that suits most operators. What cannot be understood 
 connector with a problem does not bind: its messages wait, instead of going out wrong.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, Final, Literal, get_args, get_origin
 
 from heliograph.adapters.smpp.address_rules import AddressRule, reader
 from heliograph.adapters.smpp.outcome import OutcomeOverride, read_override
-from heliograph.app.connector_kind import MAX_RATE
+from heliograph.app.connector_kind import MAX_RATE, OptionField
 from heliograph.domain import calendar
 from heliograph.domain.alphabet import GSM
 from heliograph.domain.national import LANGUAGES, has_locking
@@ -222,7 +223,7 @@ class Dialect:
     addr_npi: int = option(0, _OCTET, "of the bind's address range")
     address_range: str = option("", _text(c.ADDRESS_RANGE_OCTETS - 1), "up to 40 characters")
     service_type: str = option("", _text(c.SERVICE_TYPE_OCTETS - 1), "up to 5 characters")
-    protocol_id: int = option(0, _OCTET, "")
+    protocol_id: int = option(0, _OCTET, "of every part")
     priority: int = option(0, _whole(0, 3), "priority_flag, 0 to 3")
     esm_class: int = option(
         0, _whole(0, 3), "its messaging mode, 0 to 3; 3 is store and forward. The header bit is added where it is due"
@@ -244,14 +245,14 @@ class Dialect:
     source_ton: int | None = option(None, _OCTET, "of every sender; without it the sender's form decides")
     source_npi: int | None = option(None, _OCTET, "likewise")
     alphanumeric_ton: int = option(c.Ton.ALPHANUMERIC, _OCTET, "of a name")
-    alphanumeric_npi: int = option(c.Npi.UNKNOWN, _OCTET, "")
+    alphanumeric_npi: int = option(c.Npi.UNKNOWN, _OCTET, "likewise")
     msisdn_ton: int = option(c.Ton.INTERNATIONAL, _OCTET, "of an international number")
-    msisdn_npi: int = option(c.Npi.E164, _OCTET, "")
+    msisdn_npi: int = option(c.Npi.E164, _OCTET, "likewise")
     short_code_ton: int = option(c.Ton.NETWORK_SPECIFIC, _OCTET, "of a short code")
-    short_code_npi: int = option(c.Npi.UNKNOWN, _OCTET, "")
+    short_code_npi: int = option(c.Npi.UNKNOWN, _OCTET, "likewise")
     short_code_digits: int = option(8, _whole(0, 20), "a sender of at most so many digits is a short code")
     dest_ton: int = option(c.Ton.INTERNATIONAL, _OCTET, "of the destination")
-    dest_npi: int = option(c.Npi.E164, _OCTET, "")
+    dest_npi: int = option(c.Npi.E164, _OCTET, "likewise")
     source_rules: tuple[AddressRule, ...] = option(
         (),
         reader(numbers=False),
@@ -376,3 +377,59 @@ OPTIONS: Final[Mapping[str, str]] = {
     if each.metadata
 }
 """The meaning of every option but the `outcome_...` ones."""
+
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Bind": ("hosts", "system_type", "interface_version", "address_range", "addr_ton", "addr_npi"),
+    "TLS": ("ca_file", "tls_server_name", "cert_file", "key_file", "tls_verify"),
+    "Addresses": (
+        "source_rules", "dest_rules", "source_ton", "source_npi", "alphanumeric_ton", "alphanumeric_npi",
+        "msisdn_ton", "msisdn_npi", "short_code_ton", "short_code_npi", "short_code_digits", "dest_ton", "dest_npi",
+    ),
+    "Texts": (
+        "alphabet", "latin1_coding", "national", "concatenation", "text_coding", "unicode_coding", "binary_coding",
+    ),
+    "Other fields of a message": (
+        "service_type", "protocol_id", "priority", "esm_class", "validity", "tlvs", "templates",
+    ),
+    "Receipts and unanswered parts": (
+        "receipts", "registered_delivery", "query_after_s", "unknown", "unknown_wait_s",
+    ),
+    "Messages from phones": ("mobile_originated", "default_alphabet"),
+    "Rate by time of day": ("rates", "rates_zone"),
+    "Times of a bind": tuple(each.name for each in fields(Timings)),
+}  # fmt: skip
+"""Headings of a form, and the options below each."""
+
+_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_SEE: Final = re.compile(r",? see (\[below\]\([^)]*\)|below)$")
+
+
+def _option_field(each: Field[Any], group: str) -> OptionField:
+    meaning = _LINK.sub(r"\1", _SEE.sub("", each.metadata["meaning"])).replace("`", "")
+    return OptionField(meaning, group, _default_text(each), _choices(each))
+
+
+def _default_text(each: Field[Any]) -> str:
+    value: Any = each.default
+    if each.name == "interface_version":
+        return f"{value >> 4}.{value & 15}"
+    if value is None or value == ():
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(int(value) if isinstance(value, int) else value)
+
+
+def _choices(each: Field[Any]) -> tuple[str, ...]:
+    if each.name == "interface_version":
+        return ("3.3", "3.4", "5.0")
+    if each.type is bool:
+        return ("true", "false")
+    return tuple(filter(None, get_args(each.type))) if get_origin(each.type) is Literal else ()
+
+
+_FIELDS: Final = {each.name: each for each in (*fields(Dialect), *fields(Timings))}
+OPTION_FIELDS: Final[Mapping[str, OptionField]] = {
+    name: _option_field(_FIELDS[name], group) for group, names in GROUPS.items() for name in names
+}
+"""Every option but the `outcome_...` ones, for forms."""

@@ -1,15 +1,47 @@
 """Connectors: their state, and what can be done about it."""
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.configuration import Connector
-from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
+from heliograph.app.connector_kind import SMPP, ConnectorKind, OptionField, Setting
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import Scope
 from heliograph.console.pages.overview import lines_of
 from heliograph.console.pages.reports import connector_figures
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+
+OPTION = "option."
+"""Beginning of the name of an option's field."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownOption:
+    """An option in the form: its field there, its text, and the texts that it may have if these are few."""
+
+    name: str
+    field: str
+    value: str
+    choices: tuple[str, ...]
+    declared: OptionField
+
+
+@dataclass(slots=True)
+class OptionGroup:
+    """Options below one heading; `open` where one of them is at fault."""
+
+    title: str
+    options: list[ShownOption] = dataclass_field(default_factory=list)
+    open: bool = False
+
+    @property
+    def given(self) -> int:
+        """Number of those that are not as by default."""
+        return sum(bool(option.value) for option in self.options)
 
 
 def form_of(kind: ConnectorKind) -> dict[str, Setting]:
@@ -45,13 +77,15 @@ def _where(kind: ConnectorKind, connector: Connector) -> str:
 
 
 async def new(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
-    form = form_of(request.manage.kinds[SMPP])
+    kind = request.manage.kinds[SMPP]
+    form = form_of(kind)
     values = {
         name: setting.suggestion if setting.default is None else setting.text(setting.default)
         for name, setting in form.items()
     } | dict(request.form)
     status = 200 if problem is None else 400
-    return request.page("connector_new.html", status=status, values=values, problem=problem, fields=form)
+    shown = _shown_options(request, kind, {}, problem)
+    return request.page("connector_new.html", status=status, values=values, problem=problem, fields=form, **shown)
 
 
 async def new_form(request: PageRequest) -> PageResponse:
@@ -60,12 +94,14 @@ async def new_form(request: PageRequest) -> PageResponse:
 
 async def create(request: PageRequest) -> PageResponse:
     form = request.form
-    fields = form_of(request.manage.kinds[SMPP])
+    kind = request.manage.kinds[SMPP]
+    fields = form_of(kind)
     texts = {name: form[name].strip() for name in fields if form.get(name, "").strip()}
     try:
-        change = await request.manage.add_connector(form.get("name", ""), texts, _options(form.get("options", "")))
+        options = {name: text for name, text in _options(request, kind).items() if text}
+        change = await request.manage.add_connector(form.get("name", ""), texts, options)
     except Mistake as mistake:
-        return await new(request, problem_of(mistake))
+        return await new(request, _problem_of(mistake, kind))
     said = "The connector is there; it binds within five seconds. Route numbers to it next."
     return request.go(f"/connectors/{change.connector.name}", " ".join([said, *_sentences(change.warnings)]))
 
@@ -109,7 +145,7 @@ async def show(
         line=line,
         figures=await connector_figures(request, name),
         texts=texts,
-        options="\n".join(f"{option}={_plain(value)}" for option, value in kind.options(found).items()),
+        **_shown_options(request, kind, kind.options(found), problem),
         fields=form,
         routes=routes,
         nodes=others if state is None else [],
@@ -140,28 +176,56 @@ async def settings(request: PageRequest) -> PageResponse:
     kind = request.manage.kind_of(found)
     had, texts = kind.options(found), request.changed(texts_of(kind, found))
     try:
-        options = _options(request.form.get("options", ""))
+        options = _options(request, kind)
         options |= {option: "" for option in had if option not in options}
         same = {option: text for option, text in options.items() if text != _plain(had.get(option, ""))}
         if not texts and not same:
             return request.go(f"/connectors/{name}", "Nothing was changed.")
         change = await request.manage.set_connector(name, texts, same)
     except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+        return await show(request, _problem_of(mistake, kind))
     said = "The settings are saved; they take effect within five seconds."
     return request.go(f"/connectors/{name}", " ".join([said, *_sentences(change.warnings)]))
 
 
-def _options(text: str) -> dict[str, str]:
-    """Options of a line each, `name=value`. Raises Invalid."""
-    options: dict[str, str] = {}
-    for line in text.splitlines():
+def _options(request: PageRequest, kind: ConnectorKind) -> dict[str, str]:
+    """Options out of their own fields, and others of a line each, `name=value`. Raises Invalid."""
+    form = request.form
+    options = {name: form[OPTION + name].strip() for name in kind.dialect if OPTION + name in form}
+    for line in form.get("options", "").splitlines():
         if line.strip():
             name, equals, value = line.partition("=")
             if not equals:
                 raise Invalid("options", f"{line.strip()!r} is not name=value")
             options[name.strip()] = value.strip()
     return options
+
+
+def _shown_options(
+    request: PageRequest, kind: ConnectorKind, had: Mapping[str, Any], problem: FormProblem | None
+) -> dict[str, Any]:
+    """Returns the options as the form has them: those of the dialect in groups, the others as lines."""
+    plain = {name: _plain(value) for name, value in had.items()}
+    groups: dict[str, OptionGroup] = {}
+    for name, field in kind.dialect.items():
+        value = request.form.get(OPTION + name, plain.get(name, ""))
+        choices = field.choices
+        if choices and value and value not in choices:  # an option is read in any case, and may be of another release
+            value, choices = (value.lower(), choices) if value.lower() in choices else (value, (*choices, value))
+        group = groups.setdefault(field.group, OptionGroup(field.group))
+        group.options.append(ShownOption(name, OPTION + name, value, choices, field))
+        group.open |= problem is not None and problem.field == OPTION + name
+    others = "\n".join(f"{name}={text}" for name, text in plain.items() if name not in kind.dialect)
+    return {"groups": list(groups.values()), "options": request.form.get("options", others)}
+
+
+def _problem_of(mistake: Exception, kind: ConnectorKind) -> FormProblem:
+    """Returns the problem; where an option with a field of its own is at fault, that field is named."""
+    problem = problem_of(mistake)
+    found = re.match(r"Options: option (\w+):", problem.text)
+    if found is not None and found[1] in kind.dialect:
+        problem.field = OPTION + found[1]
+    return problem
 
 
 async def pause(request: PageRequest) -> PageResponse:
