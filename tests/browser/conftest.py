@@ -54,9 +54,10 @@ def opening(chromium: Browser, gateway: GatewayProcess) -> Iterator[Opener]:
     """Opens browsers of their own: `opened(size=PHONE)`. Nothing may go wrong in any of them."""
     operators: list[Operator] = []
 
-    def open_one(size: tuple[int, int] = DESKTOP, signed_in: bool = True) -> Operator:
+    def open_one(size: tuple[int, int] = DESKTOP, signed_in: bool = True, zone: str | None = None) -> Operator:
         context = chromium.new_context(
             viewport={"width": size[0], "height": size[1]},
+            timezone_id=zone,
             accept_downloads=True,
         )
         context.set_default_timeout(PATIENCE_MS)

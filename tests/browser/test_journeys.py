@@ -26,6 +26,11 @@ window.fetch = (...what) => { if (!String(what[0]).includes("/reports/points")) 
 """
 """Counts what is fetched for the page's pieces; charts go on while a button is held over something else."""
 
+PIECE = """
+const piece = '<time datetime="2027-01-15T08:00:00.125Z">2027-01-15 08:00:00.125</time>';
+document.querySelector("#main").innerHTML = piece;
+"""
+
 
 def send_one(operator: Operator, number: str, text: str, *, receipt: bool = True, time: str = "") -> Page:
     """Sends a message from the page Send; returns the page of its list."""
@@ -455,6 +460,35 @@ def test_keys_search_lead_to_pages_and_go_along_rows(opened: Opener) -> None:
     expect(shortcuts).not_to_be_visible()
     page.get_by_role("button", name="Keyboard shortcuts").click()
     expect(shortcuts).to_be_visible()
+
+
+def test_times_are_those_of_the_viewer_and_what_is_typed_too(opened: Opener) -> None:
+    day = datetime.now(UTC) + timedelta(days=80)
+    utc, dubai = f"{day:%Y-%m-%d} 20:00", f"{day + timedelta(days=1):%Y-%m-%d} 00:00"
+    operator = opened(zone="Asia/Dubai")
+    send_one(operator, "491701234541", "When is it?", receipt=False, time=utc.replace(" ", "T"))
+    page = operator.go("/messages?q=491701234541")
+    time = page.locator("tbody time")
+    expect(time).to_have_text(f"{dubai}:00")
+    expect(time).to_have_attribute("title", f"{utc}:00 UTC")
+    expect(page.locator("footer")).to_contain_text("Times are in Asia/Dubai.")
+    page.get_by_label("From (Asia/Dubai)").fill(dubai.replace(" ", "T"))
+    page.get_by_label("To (Asia/Dubai)").fill(dubai.replace(" ", "T"))
+    page.get_by_label("Account").select_option("demo")
+    operator.follow(page.get_by_role("button", name="Search", exact=True))
+    assert f"start={day:%Y-%m-%d}T20%3A00" in page.url
+    expect(page.get_by_label("From (Asia/Dubai)")).to_have_value(dubai.replace(" ", "T"))
+    expect(page.get_by_role("link", name="491701234541")).to_be_visible()
+    page.get_by_label("Times").select_option("UTC")
+    expect(time).to_have_text(f"{utc}:00")
+    expect(page.get_by_label("From (UTC)")).to_have_value(utc.replace(" ", "T"))
+    page.reload()
+    expect(time).to_have_text(f"{utc}:00")
+    expect(page.get_by_label("To (UTC)")).to_have_value(utc.replace(" ", "T"))
+    page.get_by_label("Times").select_option("Asia/Dubai")
+    # a piece that was fetched anew
+    page.evaluate(PIECE)
+    expect(page.locator("main time")).to_have_text("2027-01-15 12:00:00.125")
 
 
 def test_a_phone_has_a_menu(opened: Opener) -> None:

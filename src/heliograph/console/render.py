@@ -19,6 +19,7 @@ ASSETS = {
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
     "shortcuts.js": "text/javascript; charset=utf-8",
+    "times.js": "text/javascript; charset=utf-8",
     "charts.js": "text/javascript; charset=utf-8",
     "uplot.js": "text/javascript; charset=utf-8",
     "uplot.css": "text/css; charset=utf-8",
