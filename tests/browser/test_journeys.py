@@ -203,12 +203,14 @@ def test_an_account_is_opened_and_topped_up(opened: Opener) -> None:
 def test_a_connector_is_added_tested_and_paused_and_a_number_routed(opened: Opener) -> None:
     operator = opened()
     page = operator.go("/connectors-new")
-    page.get_by_label("Name").fill("op1")
-    page.get_by_label("Host").fill("127.0.0.1")
-    page.get_by_label("Port").fill("1")
-    page.get_by_label("System id").fill("acme")
+    for label, text in (("Name", "op1"), ("Host", "127.0.0.1"), ("Port", "1"), ("System id", "acme")):
+        page.get_by_role("textbox", name=label).fill(text)
     page.get_by_label("Password").fill("secret")
+    page.get_by_text("Texts", exact=True).click()
+    page.get_by_label("concatenation").select_option("sar")
     operator.follow(page.get_by_role("button", name="Add it"))
+    page.get_by_text("Texts 1 set").click()
+    expect(page.get_by_label("concatenation")).to_have_value("sar")
     operator.follow(page.get_by_role("button", name="Test the bind"))
     expect(page.locator(".steps")).to_contain_text("failed")
     operator.go("/routing")
