@@ -1,11 +1,15 @@
 """The console's pages of messages from phones: finding them, giving them an owner, numbers, and conversations."""
 
+import csv
+import io
+import re
 from typing import Any
 
 import pytest
 
 from heliograph.app.facts import CallbackDone, CallbackEnd, Facts, InboundMessage
 from heliograph.app.records import InboundQuery
+from heliograph.console.inbound_file import inbound_file
 from heliograph.console.pages import conversation, inbound
 from heliograph.domain.ids import to_hex
 from heliograph.domain.opt_out import Wish
@@ -158,3 +162,40 @@ async def test_consent_is_shown_and_changed_beside_the_conversation(house: Admin
     page = text_of(await ada.follow(await ada.post("/conversation/suppress", form)))
     assert "by console." in page
     assert (await ada.post("/conversation/suppress", form | {"phone": "x"})).status == 400
+
+
+async def test_messages_are_narrowed_by_time_followed_and_exported(house: AdminHouse, ada: Browser) -> None:
+    first = await written(house, "=1+1")
+    house.gateway.clock.ms += 1_800_000
+    second = await written(house, "Later", OTHER)
+    # the clock begins at 08:00
+    for query, found in (
+        ("end=2027-01-15T08:29", [first]),
+        ("start=2027-01-15T08:30", [second]),
+        ("start=2027-01-15T08:00&end=2027-01-15T08:30", [second, first]),
+        ("account=-", []),
+    ):
+        assert re.findall(r'href="/console/inbound/(\w{32})"', (await ada.get("/inbound", query)).text) == found, query
+        rows = list(csv.DictReader(io.StringIO((await ada.get("/inbound.csv", query)).text, newline="")))
+        assert [row["id"] for row in rows] == found, query
+    answered = await ada.get("/inbound.csv", f"q={PHONE}")
+    assert "'=1+1" in answered.text
+    assert answered.header("content-disposition") == 'attachment; filename="inbound.csv"'
+    entry = (await house.entries())[-1]
+    assert (entry.action, entry.details) == ("inbound.export", {"q": PHONE})
+    assert (await ada.get("/inbound", "start=soon")).status == 404
+    page = await ada.get("/inbound", "live=yes&account=acme")
+    assert 'data-refresh="/console/inbound-live?account=acme&amp;live=yes"' in page.text
+    piece = await ada.get("/inbound-live", "account=acme", x_piece="1")
+    assert "Later" in piece.text
+    assert "<h1>" not in piece.text
+
+
+async def test_a_file_of_messages_that_is_cut_says_so(house: AdminHouse) -> None:
+    for number in range(5):
+        await written(house, f"Text {number}")
+    for most, rows, cut in ((4, 4, True), (6, 5, False)):
+        pieces = inbound_file(house.admin.inbound, InboundQuery(), "acme", most=most)
+        text = b"".join([piece async for piece in pieces]).decode()
+        assert text.count("Text ") == rows
+        assert ("There may be more" in text) is cut

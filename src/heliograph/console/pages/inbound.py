@@ -1,42 +1,90 @@
 """Inbound: messages from phones, what became of each, and whose the unrouted ones are to be."""
 
+from typing import Any
+
 from heliograph.admin_api.request import parse_key
 from heliograph.app.records import InboundQuery, Scope
+from heliograph.console.inbound_file import MOST_ROWS, inbound_file
 from heliograph.console.recipients import number_of
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.request import (
+    FormProblem,
+    Mistake,
+    PageRequest,
+    PageResponse,
+    PageRoute,
+    csv_file,
+    minute_of,
+    problem_of,
+)
 from heliograph.domain import ids
 
 PATH = "/inbound"
 PAGE = 50
+ASKED = ("q", "account", "start", "end", "live")
 UNROUTED = "-"
 """Choice of the form for messages that are nobody's; no account has this name."""
 
 
 async def search(request: PageRequest) -> PageResponse:
-    manage, wanted = request.inbound, request.query.get("q", "").strip()
-    account = request.query.get("account", "")
-    query = InboundQuery(None, number_of(wanted), parse_key(request.query.get("before", "")), PAGE)
-    problem, found = None, []
+    values = await _found(request)
+    return request.page("inbound.html", status=200 if values["problem"] is None else 404, **values)
+
+
+async def live(request: PageRequest) -> PageResponse:
+    """The messages found, for a page that fetches them anew."""
+    return request.page("inbound_live.html", **await _found(request))
+
+
+async def _found(request: PageRequest) -> dict[str, Any]:
+    manage = request.inbound
+    problem, found, more = None, [], None
     try:
-        if (id_ := ids.parse(wanted)) is not None:
+        if (id_ := ids.parse(request.query.get("q", "").strip())) is not None:
             found = [await manage.show(*id_)]
-        elif account == UNROUTED:
-            query.account = 0
-            found = await manage.find(query)
         else:
-            found = await manage.find(query, account or None)
+            query, account, start = _query(request)
+            page = await manage.find(query, account)
+            found = [each for each in page if each.message.at >= start]
+            more = found[-1].message.key if len(page) == len(found) == PAGE else None
     except Mistake as mistake:
         problem = problem_of(mistake)
-    return request.page(
-        "inbound.html",
-        status=200 if problem is None else 404,
-        query=request.query,
-        found=found,
-        more=found[-1].message.key if len(found) == PAGE else None,
-        unrouted=UNROUTED,
-        problem=problem,
-        accounts=await manage.account_names(),
-    )
+    return {
+        "query": request.query,
+        "asked": _asked(request),
+        "found": found,
+        "more": more,
+        "unrouted": UNROUTED,
+        "problem": problem,
+        "accounts": await manage.account_names(),
+        "most": MOST_ROWS,
+    }
+
+
+def _asked(request: PageRequest) -> dict[str, str]:
+    return {name: request.query[name] for name in ASKED if request.query.get(name)}
+
+
+def _query(request: PageRequest) -> tuple[InboundQuery, str | None, int]:
+    """Returns the query, the account that is asked for by name, and the earliest time (ms). Raises Fault."""
+    asked = request.query
+    account = asked.get("account", "")
+    before = parse_key(asked.get("before", ""))
+    end = minute_of(asked.get("end", ""), "end")
+    if end is not None:
+        latest = ids.first_key_at(max(0, end + 60_000))
+        before = latest if before is None else min(before, latest)
+    query = InboundQuery(None, number_of(asked.get("q", "").strip()), before, PAGE)
+    if account == UNROUTED:
+        query.account, account = 0, ""
+    return query, account or None, minute_of(asked.get("start", ""), "start") or 0
+
+
+async def download(request: PageRequest) -> PageResponse:
+    query, account, start = _query(request)
+    if account is not None:
+        await request.manage.account(account)
+    await request.manage.note("inbound.export", "inbound messages", _asked(request))
+    return csv_file("inbound.csv", inbound_file(request.inbound, query, account, start))
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
@@ -79,6 +127,8 @@ async def replay(request: PageRequest) -> PageResponse:
 
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_MESSAGES, search),
+    PageRoute("GET", f"{PATH}-live", Scope.READ_MESSAGES, live),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_MESSAGES, download),
     PageRoute("GET", f"{PATH}/{{id}}", Scope.READ_MESSAGES, show_page),
     PageRoute("POST", f"{PATH}/{{id}}/route", Scope.WRITE_MESSAGES, route),
     PageRoute("POST", f"{PATH}/{{id}}/replay", Scope.WRITE_CALLBACKS, replay),
