@@ -1,5 +1,6 @@
 """The admin API and the console on a store in memory, called without a server."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -108,7 +109,9 @@ async def call_asgi(
     left = [body]
 
     async def receive() -> Event:
-        return {"type": "http.request", "body": left.pop()} if left else {"type": "http.disconnect"}
+        if not left:
+            await asyncio.get_running_loop().create_future()  # who waits for the answer stays
+        return {"type": "http.request", "body": left.pop()}
 
     async def send(message: Event) -> None:
         sent.append(message)

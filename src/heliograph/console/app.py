@@ -162,7 +162,7 @@ class Console:
             headers.append((b"content-length", b"%d" % len(response.body)))
             await respond(scope, send, response.status, headers, response.body)
         else:
-            await respond_in_pieces(scope, send, response.status, headers, response.pieces)
+            await respond_in_pieces(scope, receive, send, response.status, headers, response.pieces)
 
     async def _reply(self, raw: RawRequest) -> PageResponse:
         path = raw.path

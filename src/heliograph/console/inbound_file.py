@@ -1,6 +1,6 @@
 """Writes the messages from phones that a search finds as a CSV file."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
 from heliograph.app.admin.csv_lines import csv_line
@@ -21,7 +21,7 @@ CUT = "There may be more: this file ends after {}. Narrow the times."
 
 async def inbound_file(
     manage: ManageInbound, query: InboundQuery, account: str | None, start: int = 0, most: int = MOST_ROWS
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Yields the lines of the file, the newest message first, back to `start` (ms). Where it does not have all that
     fit, its last line says so."""
     accounts, connectors = await manage.account_names(), await manage.connector_names()

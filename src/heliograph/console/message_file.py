@@ -1,6 +1,6 @@
 """Writes the messages that a search finds as a CSV file."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
 from heliograph.app.admin.csv_lines import csv_line
@@ -28,7 +28,7 @@ CUT = "There may be more: this file ends after {}, and a search after some time.
 
 async def message_file(
     views: Views, text: str, search: Search, only: MessageFilter, most: int = MOST_ROWS
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Yields the lines of the file, those of one search at once, the newest message first. Where it does not have all
     that fit, its last line says so."""
     accounts, connectors = await views.account_names(), await views.connector_names()

@@ -1,7 +1,7 @@
 """One request to the console, the services of its pages, and their responses."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.cookies import SimpleCookie
@@ -106,7 +106,7 @@ class PageResponse:
     body: bytes = b""
     headers: Headers = field(default_factory=list)
     kind: str = "text/html; charset=utf-8"
-    pieces: AsyncIterator[bytes] | None = None
+    pieces: AsyncGenerator[bytes] | None = None
     """The body piece by piece, instead of `body`."""
 
     def cookie(self, name: str, value: str, *, secure: bool, seconds: int | None = None, script: bool = False) -> None:
@@ -133,7 +133,7 @@ class FormProblem:
     field: str = ""
 
 
-def csv_file(name: str, pieces: AsyncIterator[bytes]) -> PageResponse:
+def csv_file(name: str, pieces: AsyncGenerator[bytes]) -> PageResponse:
     """Returns a file of that name to download, written while it is sent."""
     headers = [(b"content-disposition", f'attachment; filename="{name}"'.encode())]
     return PageResponse(200, headers=headers, kind="text/csv; charset=utf-8", pieces=pieces)

@@ -1,6 +1,7 @@
 """ASGI, as far as it is used here: its types, and a whole answer."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -24,14 +25,28 @@ async def respond(scope: Scope, send: Send, status: int, headers: Headers, body:
 
 
 async def respond_in_pieces(
-    scope: Scope, send: Send, status: int, headers: Headers, pieces: AsyncIterator[bytes]
+    scope: Scope, receive: Receive, send: Send, status: int, headers: Headers, pieces: AsyncGenerator[bytes]
 ) -> None:
     """Sends an answer while it is made, each piece when the client has taken those before; to a HEAD none of them.
 
-    Where making one fails the answer stays without its end, so that no client takes it for whole.
+    No more is made for a client that has gone. Where making a piece fails the answer stays without its end, so that no
+    client takes it for whole. The generator is closed in any case.
     """
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    if scope["method"] != "HEAD":
-        async for piece in pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
+    gone = asyncio.ensure_future(_gone(receive))
+    try:
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        if scope["method"] != "HEAD":
+            async for piece in pieces:
+                if gone.done():
+                    return
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+        await pieces.aclose()
+
+
+async def _gone(receive: Receive) -> None:
+    """Returns when the client hung up."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

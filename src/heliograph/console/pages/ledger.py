@@ -1,6 +1,6 @@
 """The ledger of an account: entries of a kind or a time, and statements as CSV."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from heliograph.admin_api.request import parse_key
@@ -75,7 +75,7 @@ async def download(request: PageRequest) -> PageResponse:
     return csv_file(f"statement-{name}.csv", statement_file(request.manage, name, replace(query, before=None)))
 
 
-async def statement_file(manage: Manage, name: str, query: LedgerQuery, most: int = MOST_ROWS) -> AsyncIterator[bytes]:
+async def statement_file(manage: Manage, name: str, query: LedgerQuery, most: int = MOST_ROWS) -> AsyncGenerator[bytes]:
     """Yields the lines of a statement, the newest entry first; `balance` is that after the entry, empty where entries
     are of one kind alone. Where it does not have all, its last line says so."""
     yield csv_line(*COLUMNS)
