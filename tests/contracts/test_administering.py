@@ -291,10 +291,27 @@ async def test_routes(store: Store) -> None:
     with pytest.raises(Missing):
         await store.network.add_route(Route(0, "1", 99))
     assert len((await store.network.tables()).routes) == 4
-    await store.network.remove_route(first.id)
+    await store.network.change_routes((), [first.id])
     assert first not in (await store.network.tables()).routes
     with pytest.raises(Missing):
-        await store.network.remove_route(first.id)
+        await store.network.change_routes((), [first.id])
+
+
+async def test_routes_change_all_or_none(store: Store) -> None:
+    ids = [(await store.network.add_connector(connector(name))).id for name in "ab"]
+    first = await store.network.add_route(Route(0, "49", ids[0], 1))
+    wanted = [Route(0, "49", ids[0], 1), Route(0, "49", ids[1], 1), Route(0, "44", ids[1]), Route(0, "44", ids[1])]
+    assert await store.network.change_routes(wanted, ()) == 2
+    before = await store.network.tables()
+    for added, removed in (([Route(0, "1", 99)], [first.id]), ([Route(0, "1", ids[0])], [first.id, 99])):
+        with pytest.raises(Missing):
+            await store.network.change_routes(added, removed)
+        assert await store.network.tables() == before
+    # the same one in the place of itself
+    assert await store.network.change_routes([Route(0, "49", ids[0], 1)], [first.id]) == 1
+    places = [(each.prefix, each.connector, each.priority) for each in (await store.network.tables()).routes]
+    assert sorted(places) == [("44", ids[1], 0), ("49", ids[0], 1), ("49", ids[1], 1)]
+    assert (await store.network.tables()).revision > before.revision
 
 
 async def test_prices(store: Store) -> None:
@@ -358,7 +375,7 @@ CHANGES: dict[str, Callable[[Store, Account], Awaitable[object]]] = {
     "update connector": lambda store, _: store.network.update_connector(replace(connector("first"), id=1, binds=3)),
     "remove connector": lambda store, _: store.network.remove_connector("first"),
     "add route": lambda store, _: store.network.add_route(Route(0, "1", 1)),
-    "remove route": lambda store, _: store.network.remove_route(1),
+    "remove route": lambda store, _: store.network.change_routes((), [1]),
     "set price": lambda store, _: store.network.set_price(Price("default", "1", 1)),
     "set prices": lambda store, _: store.network.set_prices([Price("default", str(n), 1) for n in (1, 2)], ["default"]),
     "remove price": lambda store, _: store.network.remove_price("default", ""),

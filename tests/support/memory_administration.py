@@ -237,11 +237,24 @@ class MemoryNetwork(MemoryPart):
         rows.revision += 1
         return replace(added)
 
-    async def remove_route(self, route: int) -> None:
+    async def change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> int:
         rows = self._open()
-        if rows.routes.pop(route, None) is None:
+        if not set(removed) <= set(rows.routes):
             raise Missing("no such route")
+        if any(each.connector not in rows.connectors for each in added):
+            raise Missing("no such connector")
+        for route in removed:
+            del rows.routes[route]
+        there = {(each.prefix, each.connector, each.priority) for each in rows.routes.values()}
+        count = 0
+        for each in added:
+            if (place := (each.prefix, each.connector, each.priority)) not in there:
+                there.add(place)
+                new = replace(each, id=self._place.next("route"))
+                rows.routes[new.id] = new
+                count += 1
         rows.revision += 1
+        return count
 
     async def set_price(self, price: Price) -> Price:
         rows = self._open()

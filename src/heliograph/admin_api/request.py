@@ -18,6 +18,7 @@ from heliograph.app.admin.prices import ManagePrices
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
+from heliograph.app.admin.routes import ManageRoutes
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import Actor, SignIn
 from heliograph.app.admin.suppressions import ManageSuppressions
@@ -60,6 +61,7 @@ class AdminServices:
     templates: ManageTemplates
     recipients: ManageRecipients
     prices: ManagePrices
+    routes: ManageRoutes
     senders: ManageSenders
     guard: ManageGuard
     conversations: Conversations

@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from heliograph.app.admin import routes
 from heliograph.app.configuration import Price
-from heliograph.console.pages import routing
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Answered, Browser
 
@@ -121,6 +121,12 @@ async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Brow
     assert route is not None
     changed = {"prefix": "159", "connector": "operator", "priority": "7", "replaces": route[1]}
     assert "The route is changed" in (await ada.follow(await ada.post("/routing/routes", changed))).text
+    entry = (await house.entries())[-1]
+    assert (entry.action, entry.details["was"]) == ("route.set", "159 operator 59")
+    (now,) = [each.id for each in await house.admin.manage.routes() if each.prefix == "159"]
+    taken = await ada.post("/routing/routes", changed | {"prefix": "158", "priority": "58", "replaces": str(now)})
+    assert "exists already" in taken.text
+    assert "there is no route" in (await ada.post("/routing/routes", changed | {"replaces": "999"})).text.lower()
     assert (await ada.get("/routing.csv", "q=159")).text == "prefix,connector,priority\n,operator,0\n159,operator,7\n"
 
 
@@ -130,6 +136,8 @@ async def test_a_list_of_routes_is_added_to_what_is_there(
     text = "prefix,connector,priority\n,operator,0\n49,operator,\n44,operator,5\n"
     page = await ada.follow(await ada.post("/routing/routes/import", {"csv": text}))
     assert "2 routes added, 1 there already." in text_of(page)
+    entry = (await house.entries())[-1]
+    assert (entry.action, entry.details) == ("route.import", {"routes": "3", "added": "2"})
     for bad, said in (
         ("prefix,connector\n49,nobody\n", "there is no connector 'nobody'"),
         ("prefix,connector,priority\n49,operator,x\n", "it is a whole number"),
@@ -140,6 +148,6 @@ async def test_a_list_of_routes_is_added_to_what_is_there(
         answered = await ada.post("/routing/routes/import", {"csv": bad})
         assert answered.status == 400
         assert said in unescape(answered.text)
-    monkeypatch.setattr(routing, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(routes, "MOST_AT_ONCE", 2)
     assert "2 at most go at once" in (await ada.post("/routing/routes/import", {"csv": text})).text
     assert len(await house.admin.manage.routes()) == 3

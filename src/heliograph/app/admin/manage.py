@@ -405,7 +405,7 @@ class Manage(Audited):
             raise NoSuch("route", str(route))
         was = {"prefix": gone.prefix or "(all)", "connector": gone.connector, "priority": str(gone.priority)}
         try:
-            await self.audited("route.remove", str(route), was).network.remove_route(route)
+            await self.audited("route.remove", str(route), was).network.change_routes((), [route])
         except Missing:
             raise NoSuch("route", str(route)) from None
 

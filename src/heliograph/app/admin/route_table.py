@@ -2,23 +2,16 @@
 
 import csv
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, TextIO
 
 from heliograph.app.admin.csv_rows import csv_rows
 from heliograph.app.admin.fields import Invalid, check_prefix
 from heliograph.app.admin.manage import MAX_PRIORITY, RouteView
 from heliograph.app.admin.number_list import BadLine
+from heliograph.app.admin.routes import RouteRow
 
 COLUMNS: Final = ("prefix", "connector", "priority")
 """The columns of a list, in the order in which it is written; `priority` may be left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class RouteRow:
-    prefix: str
-    connector: str
-    priority: int
 
 
 class RouteSheet:

@@ -29,8 +29,9 @@ class Network(Protocol):
         """Adds the route. Raises Missing for an unknown connector, Exists for the same prefix, connector and
         priority."""
 
-    async def remove_route(self, route: int) -> None:
-        """Raises Missing."""
+    async def change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> int:
+        """Removes routes and then adds others, all or none; those that are there already stay as they are. Returns how
+        many were added. Raises Missing for an unknown route or connector."""
 
     async def set_price(self, price: Price) -> Price:
         """Sets the price that holds from its date on; returns it as it is now."""

@@ -1,13 +1,14 @@
 """Routes: found, added, edited, whole lists of them in and out; and where a number would go."""
 
+import asyncio
 import io
 from typing import Any
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import route_table
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import AlreadyThere, RouteView
+from heliograph.app.admin.manage import RouteView
 from heliograph.app.admin.route_table import RouteSheet, parse_priority
+from heliograph.app.admin.routes import ManageRoutes, RouteRow
 from heliograph.app.records import Scope
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
@@ -17,9 +18,6 @@ PATH = "/routing"
 PAGE = 50
 BAD_SHOWN = 20
 """Lines that cannot be used of which is told."""
-
-MOST_AT_ONCE = 2_000
-"""Routes that a list may add: each is a commit of its own."""
 
 ASKED = ("q", "connector")
 
@@ -74,15 +72,22 @@ async def show_page(request: PageRequest) -> PageResponse:
     return await show(request)
 
 
+def _routes(request: PageRequest) -> ManageRoutes:
+    return request.services.admin.routes.acting_as(request.actor.name, request.actor.address)
+
+
 async def add_route(request: PageRequest) -> PageResponse:
-    """Adds a route; one that it `replaces` goes afterwards, so that numbers always have one."""
+    """Adds a route, or puts it in the place of the one that it `replaces`."""
     form = request.form
     old = parse_key(form.get("replaces", ""))
     try:
-        priority = parse_priority(form.get("priority", ""))
-        await request.manage.add_route(form.get("prefix", "").strip(), form.get("connector", ""), priority)
-        if old is not None:
-            await request.manage.remove_route(old)
+        wanted = RouteRow(
+            form.get("prefix", "").strip(), form.get("connector", ""), parse_priority(form.get("priority", ""))
+        )
+        if old is None:
+            await request.manage.add_route(wanted.prefix, wanted.connector, wanted.priority)
+        else:
+            await _routes(request).change(old, wanted)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(PATH, f"The route is {'there' if old is None else 'changed'}; it counts within five seconds.")
@@ -104,19 +109,12 @@ async def import_list(request: PageRequest) -> PageResponse:
     """Adds the routes of a list; those that are there already stay."""
     try:
         connectors = [connector.name for connector in await request.manage.connectors()]
-        sheet = RouteSheet(request.form.get("csv", "").splitlines(keepends=True), connectors)
+        lines = request.form.get("csv", "").splitlines(keepends=True)
+        sheet = await asyncio.to_thread(RouteSheet, lines, connectors)
         if sheet.bad:
             problem = FormProblem("The list cannot be used; nothing was changed.", "csv")
             return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
-        if len(sheet.routes) > MOST_AT_ONCE:
-            raise Invalid("csv", f"it has {counted(len(sheet.routes), 'route')}; {MOST_AT_ONCE:,} at most go at once")
-        added = 0
-        for route in sheet.routes:
-            try:
-                await request.manage.add_route(route.prefix, route.connector, route.priority)
-                added += 1
-            except AlreadyThere:
-                continue
+        added = await _routes(request).put(sheet.routes)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     there = len(sheet.routes) - added

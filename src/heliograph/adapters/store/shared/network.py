@@ -88,10 +88,19 @@ class StoredNetwork(Operations):
         return replace(route, id=added[0][0])
 
     @write
-    def remove_route(self, route: int) -> Steps[None]:
-        if not (yield Q.remove_route(route=route)):
-            raise Missing("no such route")
+    def change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> Steps[int]:
+        for route in removed:
+            if not (yield Q.remove_route(route=route)):
+                raise Missing("no such route")
+        for connector in {route.connector for route in added}:
+            if not (yield Q.connector_exists(connector=connector)):
+                raise Missing("no such connector")
+        count = 0
+        for each in added:
+            new = yield Q.add_route(prefix=each.prefix, connector=each.connector, priority=each.priority)
+            count += len(new)
         yield tables_changed()
+        return count
 
     @write
     def set_price(self, price: Price) -> Steps[Price]:

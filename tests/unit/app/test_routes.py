@@ -1,0 +1,79 @@
+"""Lists of routes, read and put in one commit; and a route in the place of another."""
+
+import io
+
+import pytest
+
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import AlreadyThere, Manage, NoSuch
+from heliograph.app.admin.route_table import RouteSheet, parse_priority, write
+from heliograph.app.admin.routes import MOST_AT_ONCE, ManageRoutes, RouteRow
+from heliograph.app.records import AuditQuery
+from tests.support.connectors import kinds
+from tests.support.gateway import open_gateway
+from tests.support.secrets import CountingSecrets
+
+SETTINGS = {"host": "smsc.example.net", "port": "2775", "system_id": "acme", "password": "secret"}
+
+
+async def opened() -> tuple[Manage, ManageRoutes]:
+    gateway = await open_gateway()
+    manage = Manage(gateway.store, CountingSecrets(), gateway.clock, kinds())
+    await manage.add_connector("second", SETTINGS)
+    return manage, ManageRoutes(gateway.store, gateway.clock)
+
+
+async def test_a_list_that_was_written_is_read_as_it_was() -> None:
+    manage, routes = await opened()
+    rows = [RouteRow("49", "second", 5), RouteRow("", "second", -3), RouteRow("4917", "operator")]
+    assert await routes.put(rows) == 3
+    assert await routes.put([*rows, RouteRow("33", "second")]) == 1
+    file = io.StringIO()
+    write(await manage.routes(), file)
+    sheet = RouteSheet(file.getvalue().splitlines(keepends=True), ["operator", "second"])
+    assert sheet.bad == []
+    assert {*rows, RouteRow("33", "second")} <= set(sheet.routes)
+
+
+async def test_a_list_goes_in_whole_or_not_at_all() -> None:
+    manage, routes = await opened()
+    before = await manage.routes()
+    for rows, problem in (
+        ([], Invalid),
+        ([RouteRow("49", "second")] * (MOST_AT_ONCE + 1), Invalid),
+        ([RouteRow("49", "second"), RouteRow("44", "nobody")], NoSuch),
+        ([RouteRow("49", "second"), RouteRow("0", "second")], Invalid),
+        ([RouteRow("49", "second", 9_999_999)], Invalid),
+    ):
+        with pytest.raises(problem):
+            await routes.put(rows)
+    assert await manage.routes() == before
+
+
+async def test_a_route_takes_the_place_of_another() -> None:
+    manage, routes = await opened()
+    first = await manage.add_route("49", "second", 1)
+    await manage.add_route("44", "second", 1)
+    await routes.change(first.id, RouteRow("491", "operator", 2))
+    shown = {(each.prefix, each.connector, each.priority) for each in await manage.routes()}
+    assert {("491", "operator", 2), ("44", "second", 1)} <= shown
+    assert ("49", "second", 1) not in shown
+    (changed,) = [each for each in await manage.routes() if each.prefix == "491"]
+    entries = len(await manage.audit_log(AuditQuery()))
+    await routes.change(changed.id, RouteRow("491", "operator", 2))
+    assert len(await manage.audit_log(AuditQuery())) == entries
+    with pytest.raises(AlreadyThere):
+        await routes.change(changed.id, RouteRow("44", "second", 1))
+    with pytest.raises(NoSuch):
+        await routes.change(first.id, RouteRow("1", "second"))
+
+
+@pytest.mark.parametrize(("text", "priority"), [("", 0), (" 7 ", 7), ("-1000000", -1_000_000)])
+def test_a_priority_is_a_whole_number(text: str, priority: int) -> None:
+    assert parse_priority(text) == priority
+
+
+@pytest.mark.parametrize("text", ["x", "1.5", "1000001", "--1", "-", "٣"])
+def test_nothing_else_is_a_priority(text: str) -> None:
+    with pytest.raises(Invalid, match="whole number"):
+        parse_priority(text)
