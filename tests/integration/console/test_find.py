@@ -39,6 +39,8 @@ async def test_a_number_finds_both_directions_and_what_can_be_done(house: AdminH
     assert "/console/messages?q=491701234567" in page.text
     assert "/console/inbound?q=491701234567" in page.text
     assert "/console/routing?number=491701234567" in page.text
+    assert "/console/send?to=491701234567" in page.text
+    assert ">491701234567</textarea>" in (await ada.get("/send", "to=491701234567")).text
 
 
 async def test_a_part_of_a_name_and_another_word_find_accounts_and_pages(house: AdminHouse, ada: Browser) -> None:

@@ -49,7 +49,10 @@ async def form(request: PageRequest, problem: FormProblem | None = None) -> Page
     known = {job.id for job in jobs}
     entries = await request.manage.audit_log(AuditQuery(LISTS, action="message.send"))
     lists = [found for found in map(sent_lists.earlier, entries) if found is not None and found.id not in known]
-    values = dict(request.form) if request.form else {"account": request.query.get("account", "")}
+    values = dict(request.form) or {
+        "account": request.query.get("account", ""),
+        "recipients": request.query.get("to", ""),
+    }
     return request.page(
         "send.html",
         status=200 if problem is None else 400,
