@@ -170,6 +170,22 @@ def test_what_goes_wrong_is_accessible_too(opened: Opener, lived_in: GatewayProc
     operator.follow(page.get_by_role("button", name="Suppress all"))
     expect(page.get_by_text("Line 2")).to_be_visible()
     assert problems(page, axe) == []
+    page = operator.go("/prices")
+    page.get_by_label("CSV with the columns").fill("prefix,price\n0,1\n49,much\n")
+    operator.expect_refusal()
+    operator.follow(page.get_by_role("button", name="Preview"))
+    expect(page.get_by_text("Line 3")).to_be_visible()
+    assert problems(page, axe) == []
+    page = operator.go("/connectors/op-berlin")
+    page.get_by_text("Other fields of a message").click()
+    page.get_by_label("priority").fill("9")
+    operator.expect_refusal()
+    operator.follow(page.get_by_role("button", name="Save"))
+    expect(page.get_by_label("priority")).to_be_visible()
+    assert problems(page, axe) == []
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    assert problems(page, axe) == []
     page = operator.go("/send")
     page.get_by_label("Account that pays").select_option("demo")
     page.get_by_label("From").fill("Heliograph")
