@@ -55,6 +55,7 @@ from heliograph.app.ports import Incoming, Part, Queue, Report, Unfit
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.app.webhook_job import TryResult, WebhookJob
+from heliograph.domain.allowance import Allowance
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
 from heliograph.domain.opt_out import Wish
@@ -64,7 +65,7 @@ from heliograph.domain.retention import Stage
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit
-from tests.simulation import checks, consents, forgetting
+from tests.simulation import checks, consents, days, forgetting
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
 from tests.simulation.world import Plan
@@ -86,6 +87,8 @@ RESTARTS = replace(BRIEF, busy_s=30.0, lives=6)
 PHONES = replace(BRIEF, phones=0.8, busy_s=20.0, lives=3)
 REPLIES = replace(PHONES, replies=True)
 OPT_OUTS = replace(PHONES, opt_outs=True, requests_s=10.0)
+
+DAYS = replace(BRIEF, day_s=4.0, busy_s=20.0, lives=3)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, tuple[Plant, tuple[str, ...], Plan]] = {}
@@ -220,6 +223,60 @@ def credit_is_not_looked_at(patch: pytest.MonkeyPatch) -> None:
         rows.balances[accepted.account] -= 1_000 * CREDIT
 
     patch.setattr(MemoryCommits, "_accept", broken)
+
+
+# --- the limits of a day
+
+
+@bug(r"has \d+ messages on the day", plan=DAYS)
+def a_restart_forgets_what_a_day_has_used(patch: pytest.MonkeyPatch) -> None:
+    recover = MemoryCommits.recover
+
+    async def broken(self: MemoryCommits, worker: int, node: int) -> Recovery:
+        self._place.rows.used.clear()
+        return await recover(self, worker, node)
+
+    patch.setattr(MemoryCommits, "recover", broken)
+
+
+@bug(r"has spent \d+ on the day", plan=DAYS)
+def a_refund_gives_a_day_its_spending_back(patch: pytest.MonkeyPatch) -> None:
+    enter = MemoryState.enter
+
+    def broken(self: MemoryState, account: int, kind: EntryKind, amount: int, *rest: Any, **more: Any) -> None:
+        if kind is EntryKind.REFUND and account in self.rows.used:
+            self.rows.used[account].spend -= amount
+        enter(self, account, kind, amount, *rest, **more)
+
+    patch.setattr(MemoryState, "enter", broken)
+
+
+@bug(r"has \d+ messages on the day", plan=DAYS)
+def a_clock_that_is_late_opens_a_day_anew(patch: pytest.MonkeyPatch) -> None:
+    def broken(self: Allowance, day_ends: int) -> None:
+        if day_ends and day_ends != self.day_ends:
+            self.day_ends, self.messages, self.spend = day_ends, 0, 0
+
+    patch.setattr(Allowance, "turn", broken)
+
+
+@bug(r"has \d+ messages on the day", plan=DAYS)
+def of_a_batch_one_message_counts(patch: pytest.MonkeyPatch) -> None:
+    use = Allowance.use
+    patch.setattr(Allowance, "use", lambda self, messages, *rest: use(self, min(messages, 1), *rest))
+
+
+@bug(r"was refused \S+ and had room", plan=DAYS)
+def what_was_refused_counts_too(patch: pytest.MonkeyPatch) -> None:
+    overrun = Allowance.overrun
+
+    def broken(self: Allowance, messages: int, spend: int, waiting: int) -> Any:
+        found = overrun(self, messages, spend, waiting)
+        if found is not None:
+            self.messages += messages
+        return found
+
+    patch.setattr(Allowance, "overrun", broken)
 
 
 # --- the commit
@@ -943,7 +1000,7 @@ def test_without_a_bug_nothing_is_found() -> None:
 def test_every_sentence_of_the_checkers_is_brought_out_by_a_bug() -> None:
     """So that a new check comes with the bug that it finds."""
     sentences = []
-    sources = (inspect.getsource(each) for each in (checks, consents, forgetting))
+    sources = (inspect.getsource(each) for each in (checks, consents, days, forgetting))
     nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
     for node in nodes:
         if isinstance(node, ast.JoinedStr):

@@ -24,6 +24,7 @@ from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation import checks, forgetting, phones
 from tests.simulation.consents import Consents
+from tests.simulation.days import Days
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
 from tests.support.memory_retention import with_archive
@@ -42,6 +43,9 @@ CALM_S = 600.0
 
 READ_STEPS = 200
 """Hundredths of a second that a look at the rows may take which housekeeping has begun right before the end."""
+
+DAILY_MESSAGES, DAILY_SPEND = 25, 8 * CREDIT
+"""Limits of each day, where days are simulated: on most of them both are reached."""
 
 CONTENTS = ("Hello", "ä" * 171, "[" * 160, "x" * 480, "Grüße 😀" * 20)
 
@@ -81,6 +85,8 @@ class Plan:
     """Receivers reply to phones in the answers of their webhooks."""
     retain_s: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Seconds after which texts and numbers are redacted, and rows dropped; 0: never."""
+    day_s: float = 0.0
+    """Days are that short, and accounts have limits for each; 0: they have none."""
     unfit: float = 0.0
     """The share of what operators, receivers and customers say that no store takes."""
 
@@ -128,6 +134,7 @@ class Simulation:
         self.phones.answered = self.plan.replies
         self.phones.wishes = self.plan.opt_outs
         self.consents = Consents(self.phones, self.operators)
+        self.limited_days = Days()
 
     @property
     def rows(self) -> Rows:
@@ -205,6 +212,9 @@ class Simulation:
             operator.on_submit = self._on_submit
             await self.store.network.add_route(Route(0, str(number), connector.id))
 
+        if self.plan.day_s:
+            await self.store.accounts.update(1, {"daily_messages": DAILY_MESSAGES})
+            await self.store.accounts.update(2, {"daily_spend": DAILY_SPEND, "daily_messages": DAILY_MESSAGES})
         if self.plan.phones:
             reply = "body" if self.plan.replies else "off"
             changes = {"inbound_url": "http://example.com/inbound", "inbound_reply": reply}
@@ -278,6 +288,7 @@ class Simulation:
             for rows in self.shards:
                 self.wrong += checks.marks(rows) + checks.credit(rows)
             self.wrong += self.consents.commit(self.rows, facts)
+            self.wrong += self.limited_days.commit(self.rows, facts)
 
     def _on_submit(self, connector: int, message: Message) -> None:
         self.wrong += forgetting.submitted(message)
@@ -379,7 +390,16 @@ class Simulation:
             )
         total = sum(message.price for message in messages)
         accept = Accept(account, messages, total, now, scheduled, batch=len(messages) > 1)
+        accept.day_ends = self._day_ends(now)
         self.intake.accept(accept, partial(self._answered, self._outages))
+
+    def _day_ends(self, now: int) -> int:
+        """Returns the end of the day, as a node with that clock has it; now and then one that knows of no limit yet,
+        or whose time has not come to the new day."""
+        day_ms = int(self.plan.day_s * 1000)
+        if not day_ms or self.chance.random() < 0.05:
+            return 0
+        return (now // day_ms + (self.chance.random() < 0.9)) * day_ms
 
     def _recipient(self) -> str:
         chance = self.chance

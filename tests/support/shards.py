@@ -294,6 +294,11 @@ class Shards:
         assert {each.id for each in created} == {max(numbers, default=0) + 1}
         return created[0]
 
+    async def accounts_update(self, account: int, changes: dict[str, Any]) -> Account:
+        """Changes it in all shards: each judges the limits of its own accounts."""
+        (changed, *_) = [await store.accounts.update(account, changes) for store in self._stores]
+        return changed
+
     async def network_revision(self) -> int:
         return sum([await store.network.revision() for store in self._stores])
 
