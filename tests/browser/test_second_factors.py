@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from heliograph.domain.one_time_code import STEP_MS, code
 from tests.browser.conftest import Opener
 from tests.browser.operator import Operator
+from tests.browser.test_pages import SIZES, problems, wider_than_the_screen
 from tests.support.process import Admin, GatewayProcess
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
@@ -69,6 +70,37 @@ def test_an_app_is_set_up_and_its_code_signs_in(opened: Opener, gateway: Gateway
     page.get_by_label("Code", exact=True).fill(codes[0])
     other.follow(page.get_by_role("button", name="Sign in"))
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_its_pages_are_accessible_and_fit(opened: Opener, gateway: GatewayProcess, axe: str, size: str) -> None:
+    name = f"eve-{size}"
+    password = Admin(gateway.data)("admin", "create", name, "--role", "viewer")["password"]
+    operator = opened(size=SIZES[size], signed_in=False)
+    found: list[str] = []
+
+    def look(what: str) -> None:
+        found.extend(f"{what}: {problem}" for problem in problems(operator.page, axe))
+        if wider_than_the_screen(operator.page):
+            found.append(f"{what}: wider than the screen")
+
+    operator.sign_in(name, password)
+    page = operator.go("/security")
+    look("without a factor")
+    page = begin(operator, password, "Set up an app")
+    look("an app")
+    secret = b32decode(page.locator("#secret-1").inner_text())
+    page.get_by_label("The code that it shows").fill(code(secret, round(time() * 1000) // STEP_MS))
+    operator.follow(page.get_by_role("button", name="Add the app"))
+    look("recovery codes")
+    operator.go("/security")
+    look("with a factor")
+    begin(operator, password, "Make a passkey")
+    look("a passkey")
+    operator.page.context.clear_cookies()
+    give_password(operator, name, password)
+    look("the code")
+    assert found == []
 
 
 def test_a_passkey_is_made_and_signs_in(chromium: Browser, gateway: GatewayProcess) -> None:
