@@ -215,6 +215,19 @@ async def test_what_is_under_way_is_no_failure_for_those_who_come_after(house: H
     assert await house.access.sign_in("ada", "correct horse", "x")
 
 
+async def test_a_stolen_session_guesses_no_password_from_many_addresses(house: House) -> None:
+    token = await house.access.sign_in("ada", "correct horse", "192.0.2.1")
+    entries = []
+    for number in range(sign_in.FAILURES_AN_ADDRESS + 10):
+        actor = await house.access.session(token, f"198.51.100.{number}")
+        assert actor is not None
+        with pytest.raises(Fault) as refusal:
+            await house.access.confirm(actor, f"guess {number}")
+        entries.append(refusal.value.entry)
+    assert entries == [UNAUTHENTICATED] * sign_in.FAILURES_AN_ADDRESS + [TOO_EARLY] * 10
+    assert await house.access.sign_in("ada", "correct horse", "192.0.2.1")
+
+
 async def test_who_is_not_let_in_is_counted_by_door_and_reason(house: House) -> None:
     for _ in range(sign_in.FAILURES):
         await house.refused("ada", "wrong", UNAUTHENTICATED)

@@ -198,12 +198,14 @@ class SignIn:
 
     async def confirm(self, actor: Actor, password: str) -> None:
         """Checks the password of a signed-in user once more. Raises Fault (401, 429, 503)."""
-        pair = self._register.pair(actor.plain_name, actor.address)
+        # whoever stole the session may come from anywhere, and locks out nobody who signs in
+        pair, again = self._register.pair(actor.plain_name, actor.address), self._register.confirmed(actor.plain_name)
         self._slow_down(pair, FAILURES)
-        with self._register.trying((pair,)):
+        self._slow_down(again, FAILURES_AN_ADDRESS)
+        with self._register.trying((pair, again)):
             user = await self._store.users.find(actor.plain_name)
             if user is None or not await self._right(user.password_hash, password, pair, actor.address):
-                self._note_wrong((pair,))
+                self._note_wrong((pair, again))
                 raise Fault(UNAUTHENTICATED, "The password is wrong.", "old")
 
     async def _right(self, hashed: str, password: str, pair: bytes, address: str) -> bool:

@@ -99,6 +99,10 @@ class FailureRegister:
         """Names the user as somebody whose password was right and whose codes are guessed."""
         return self._hash(b"codes", name)
 
+    def confirmed(self, name: str) -> bytes:
+        """Names the user as somebody in whose session the password is given once more."""
+        return self._hash(b"again", name)
+
     def pair(self, name: str, address: str) -> bytes:
         return self._hash(b"pair", f"{network(address)}\n{name}")
 
