@@ -165,6 +165,16 @@ async def test_the_second_step_has_five_minutes(house: House) -> None:
     assert (await refused(house, enrolment.ticket, app.shows())).field == "ticket"
 
 
+async def test_a_new_password_ends_the_second_steps_of_the_old_one(house: House) -> None:
+    app, _ = await enrol(house)
+    step = await ticket(house)
+    await house.staff.set_password("ada", "battery staple")
+    assert (await refused(house, step, app.shows())).field == "ticket"
+    with pytest.raises(SecondStep) as fresh:
+        await house.access.sign_in("ada", "battery staple", "192.0.2.1")
+    assert await house.access.second_step(fresh.value.ticket, app.shows(), "192.0.2.1")
+
+
 async def test_an_app_is_added_by_a_code_of_its_own_and_in_time(house: House) -> None:
     enrolment = factors(house).begin("ada")
     app = App(house, enrolment.secret)

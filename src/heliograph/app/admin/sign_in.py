@@ -159,7 +159,8 @@ class SignIn:
                 raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         await self._rehash.user(user.name, hashed, password)
         if user.second_factor:
-            raise SecondStep(self._tickets.make(_STEP, user.name, str(self._clock.now())))
+            user = await self._store.users.find(name) or user  # with the hash that it has by now
+            raise SecondStep(self._tickets.make(_STEP, user.name, str(self._clock.now()), _mark(user)))
         register.note_success(pair)
         return await self._open(user, address)
 
@@ -169,7 +170,7 @@ class SignIn:
         register = self._register
         found = self._tickets.read(_STEP, ticket)
         user = None if found is None else await self._store.users.find(found[0])
-        if found is None or user is None:
+        if found is None or user is None or found[2:] != [_mark(user)]:
             raise Fault(UNAUTHENTICATED, "That took too long; sign in again.", "ticket")
         # the password was right: whoever guesses here has it, so this locks out nobody who has not
         pair, guessed = register.pair(user.name, address), register.guessed(user.name)
@@ -291,6 +292,11 @@ class SignIn:
     def _note_wrong(self, names: Iterable[bytes], problem: SignInProblem = SignInProblem.WRONG) -> None:
         self._register.note_failure(names, self._clock.monotonic())
         self._register.problems[SignInDoor.CONSOLE, problem] += 1
+
+
+def _mark(user: AdminUser) -> str:
+    """Returns what a ticket has of the password that was right: it ends with a new one."""
+    return hashlib.sha256(user.password_hash.encode()).hexdigest()
 
 
 def _too_many(wait: float) -> Fault:
