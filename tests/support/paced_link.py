@@ -54,8 +54,8 @@ class Shared:
 
 @dataclass
 class PacedLink:
-    """`queues_full`: the share of the parts that is answered ESME_RMSGQFUL whatever the pace. `offered`: parts a
-    second, all without a number."""
+    """`queues_full`: the share of the parts that is answered ESME_RMSGQFUL whatever the pace; `at_random`: the same
+    with ESME_RTHROTTLED. `offered`: parts a second, all without a number."""
 
     limit: Limit
     latency_s: float = 0.05
@@ -64,6 +64,7 @@ class PacedLink:
     jitter_s: float = JITTER_S
     offered: float = inf
     queues_full: float = 0.0
+    at_random: float = 0.0
     seed: int = 0
     configured: float = 0.0
     sent: list[tuple[float, bool]] = field(default_factory=list)
@@ -115,7 +116,8 @@ class PacedLink:
         self._waiting -= granted
         for _ in range(granted):
             full = self._random.random() < self.queues_full
-            taken = not full and self.limit.take(self.now + self.latency_s / 2)
+            at_random = self.at_random > 0 and self._random.random() < self.at_random
+            taken = not full and not at_random and self.limit.take(self.now + self.latency_s / 2)
             self.sent.append((self.now, taken))
             late = self._random.random() * self.jitter_s / 2
             heappush(self._answers, (self.now + self.latency_s + late + 1e-4, len(self.sent), self.now, taken, full))
