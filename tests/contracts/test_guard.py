@@ -1,10 +1,13 @@
 """The pumping guard's rows: hours by all nodes, holds, and what becomes of what is held."""
 
+from typing import Any
+
 import pytest
 
 from heliograph.app.configuration import Account, Missing, TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.ports import HeldTraffic, Store
+from heliograph.app.records import Search
 from heliograph.domain.gate import HELD_UNTIL
 from heliograph.domain.message import State
 from heliograph.domain.pumping import TrafficCount, TrafficFigures, range_of
@@ -95,6 +98,29 @@ async def test_what_is_refunded_is_cancelled_and_the_hold_goes_on(store: Store, 
     assert await store.guard.let_go(START, 10) == 1
     assert await due(store) == [elsewhere, scheduled.key]
     assert not set(keys) & set(await due(store))
+
+
+async def test_what_is_held_is_found_until_it_is_let_go(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other")
+    await store.guard.hold(hold_of(account), 0)
+    await store.guard.hold(hold_of(other), 0)
+    keys = [await held(store, given, account, f"491701234567{n}") for n in range(3)]
+    others = await held(store, given, other)
+    await given.scheduled(account.id, destination="4917012345999")
+    await given.sent(account.id, destination="4917012345998")
+
+    async def found(**by: Any) -> list[int]:
+        return [hit.message.key for hit in (await store.messages.search(Search(held=True, **by))).hits]
+
+    assert await found() == [others, *keys[::-1]]
+    assert await found(account=account.id) == keys[::-1]
+    assert await found(account=account.id, number="4917012345671") == [keys[1]]
+    page = await store.messages.search(Search(held=True, limit=3))
+    assert page.more is not None
+    assert await found(before=page.more) == keys[:1]
+    await store.guard.release(account.id, RANGE, START)
+    await store.guard.let_go(START, 10)
+    assert await found() == [others]
 
 
 async def test_what_is_held_ends_with_its_validity(store: Store, given: Given, account: Account) -> None:

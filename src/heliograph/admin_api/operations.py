@@ -253,6 +253,7 @@ _LAST: tuple[AdminOperation, ...] = (
          QueryParameter("reference", "What a request gave as its reference."),
          QueryParameter("account", "The account's name."),
          _STATUS,
+         QueryParameter("held", "`true`: only those that the pumping guard holds.", _TRUTH),
          QueryParameter("start", "From this time on, ISO 8601 with Z or an offset.", _MOMENT),
          QueryParameter("end", "Up to this time.", _MOMENT),
          QueryParameter("limit", "Messages at most.", _whole(traffic.PAGE)), _CURSOR), (INVALID, NOT_FOUND)),

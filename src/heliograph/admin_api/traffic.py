@@ -28,6 +28,9 @@ async def search(request: AdminRequest) -> Struct:
         if query["status"] not in tuple(MessageStatus):
             raise invalid("status", f"The status is one of {', '.join(MessageStatus)}.")
         wanted.status = MessageStatus(query["status"])
+    if query.get("held", "false") not in ("true", "false"):
+        raise invalid("held", "The parameter held is true or false.")
+    wanted.held = query.get("held") == "true"
     number = query.get("number", "").removeprefix("+")
     if number and not (number.isascii() and number.isdigit() and len(number) <= 15):
         raise invalid("number", "The number is the digits of a destination, or its beginning.")

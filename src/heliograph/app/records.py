@@ -234,6 +234,8 @@ class Search:
     effort: int = 100_000
     """Most rows that the search reads: a search that finds little stops there, and the next page goes on."""
 
+    held: bool = False
+    """Whether only messages are meant that the pumping guard holds."""
     accepted_order: bool = False
     """Demands the order in which messages were accepted."""
 
@@ -244,7 +246,7 @@ class Search:
         Within an account the order is when they are sent, unless there is something rarer to find them by.
         """
         rare = len(self.number) >= TELLING_DIGITS or self.status in (MessageStatus.UNDELIVERED, MessageStatus.FAILED)
-        return self.accepted_order or self.account is None or rare
+        return self.accepted_order or self.account is None or rare or self.held
 
 
 TELLING_DIGITS = 7

@@ -38,14 +38,16 @@ def message() -> None:
         "heliograph message find 4917                          # a number, or its beginning",
         "heliograph message find order-1042                    # a reference",
         "heliograph message find --account acme --status undelivered --limit 20",
+        "heliograph message find --held                        # what the pumping guard holds",
     ),
 )
 @click.argument("text", default="")
 @click.option("--account", "name", metavar="NAME", help="Only this account's.")
 @click.option("--status", type=click.Choice([each.value for each in MessageStatus]), help="Only those that are so far.")
+@click.option("--held", is_flag=True, help="Only those that the pumping guard holds.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="Messages at most.")
 @click.pass_obj
-def find(invocation: Invocation, text: str, name: str | None, status: str | None, limit: int) -> None:
+def find(invocation: Invocation, text: str, name: str | None, status: str | None, held: bool, limit: int) -> None:
     """Messages by id, number or reference, the newest first.
 
     A search for pending or submitted messages looks at 100,000 at most, and so does one for the first few digits of
@@ -55,7 +57,7 @@ def find(invocation: Invocation, text: str, name: str | None, status: str | None
     async def work(views: "Views") -> "tuple[SearchPage, dict[int, str], dict[int, str]]":
         from heliograph.app.records import Search
 
-        search = Search(limit=limit, status=None if status is None else MessageStatus(status))
+        search = Search(limit=limit, status=None if status is None else MessageStatus(status), held=held)
         accounts = await views.account_names()
         if name is not None:
             number = next((number for number, known in accounts.items() if known == name), None)
@@ -66,7 +68,7 @@ def find(invocation: Invocation, text: str, name: str | None, status: str | None
 
     from heliograph.admin_api import serialize
 
-    over = invocation.asked(lambda gateway: _find_over(gateway, text, name, status, limit))
+    over = invocation.asked(lambda gateway: _find_over(gateway, text, name, status, limit, held=held))
     if over is None:
         found, accounts, connectors = invocation.views(work)
         rows = [as_json(serialize.message(hit, accounts, connectors)) for hit in found.hits]
@@ -157,7 +159,7 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
 
 
 def _find_over(
-    gateway: "RemoteGateway", text: str, account: str | None, status: str | None, limit: int
+    gateway: "RemoteGateway", text: str, account: str | None, status: str | None, limit: int, *, held: bool
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The messages that a gateway elsewhere finds, as `Views.find` does here, and how far it looked back."""
     from heliograph.admin_api import shapes
@@ -177,7 +179,7 @@ def _find_over(
     while (number or not text) and len(hits) < limit:
         page = gateway.get(
             shapes.MessagesShape, "messages", number=number or None, account=account, status=status,
-            limit=min(limit, 100), cursor=cursor,
+            held="true" if held else None, limit=min(limit, 100), cursor=cursor,
         )  # fmt: skip
         hits |= {each.id: as_json(each) for each in page.messages if each.id not in hits}
         reached, cursor = page.reached, page.cursor

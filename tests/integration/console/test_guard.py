@@ -42,3 +42,19 @@ async def test_what_is_held_is_refunded_and_stays_held(house: AdminHouse, ada: B
     assert int(await house.gateway.balance()) == int(before) + 1
     assert "acme 44770" in told
     assert [entry.action for entry in await house.entries()][-1] == "guard.refund"
+
+
+async def test_what_is_held_is_found_among_messages(house: AdminHouse, ada: Browser) -> None:
+    await hold(house)
+    await house.gateway.send({"to": "447700900999", "from": "Helio", "content": "Hello"})
+    every, held = (
+        text_of(await ada.get("/messages")),
+        text_of(await ada.get("/messages", query="held=yes&account=acme")),
+    )
+    assert ("447700900999" in every, "447700900123" in every) == (True, True)
+    assert ("447700900999" in held, "447700900123" in held) == (False, True)
+    token = await house.token("messages:read")
+    found = (await house.ask(token, "GET", "/messages", query="held=true")).json["messages"]
+    assert [each["to"] for each in found] == ["447700900123"]
+    assert len((await house.ask(token, "GET", "/messages", query="held=false")).json["messages"]) == 2
+    assert (await house.ask(token, "GET", "/messages", query="held=maybe")).json["Field"] == "held"

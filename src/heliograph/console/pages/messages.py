@@ -32,7 +32,7 @@ MOST_CANCELLED = 1_000
 """Messages that are cancelled at once."""
 
 NARROWING = ("connector", "error", "sender", "country", "direction")
-ASKED = ("q", "account", "status", "start", "end", *NARROWING, "live")
+ASKED = ("q", "account", "status", "held", "start", "end", *NARROWING, "live")
 """Fields of the form of a search; `NARROWING` stands behind *More filters*."""
 
 FROM_PHONES = "inbound"
@@ -92,6 +92,7 @@ async def _search(request: PageRequest) -> tuple[Search, MessageFilter]:
         wanted.account = (await request.manage.account(query["account"])).account.id
     if query.get("status") in tuple(MessageStatus):
         wanted.status = MessageStatus(query["status"])
+    wanted.held = query.get("held") == "yes"
     wanted.start = minute_of(query.get("start", ""), "start")
     end = minute_of(query.get("end", ""), "end")
     wanted.end = None if end is None else end + 59_999

@@ -118,7 +118,9 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
         key = min(key, first_key_at(search.end + 1))
     # messages of an account are asked for by when they are sent, for which they may have been accepted long before
     earliest = first_key_at(start) if search.account is None else 0
-    if search.number:
+    if search.held:
+        yield "held", earliest, time, key
+    elif search.number:
         yield "by_key", max(earliest, indexed + 1), time, key
         yield "by_number", earliest, time, key
     elif search.status is MessageStatus.UNDELIVERED:
