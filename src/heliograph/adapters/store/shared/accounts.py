@@ -88,20 +88,19 @@ class StoredAccounts(Operations):
     @listing
     def statement(self, account: int, query: LedgerQuery) -> Steps[LedgerPage]:
         latest = ANY_KEY if query.end is None else first_key_at(query.end + 1)
+        start = first_key_at(query.start)
+        before = latest if query.before is None else min(latest, query.before)
         kind = query.kind
-        place = {
-            "account": account,
-            "start": first_key_at(query.start),
-            "before": latest if query.before is None else min(latest, query.before),
-            "effort": query.limit + 1 if kind is None else query.effort,
-        }
-        kinds = {"least": min(EntryKind) if kind is None else kind, "most": max(EntryKind) if kind is None else kind}
-        rows = yield Q.statement(**place, **kinds, limit=query.limit + 1)
+        effort = query.limit + 1 if kind is None else query.effort
+        least, most = (min(EntryKind), max(EntryKind)) if kind is None else (kind, kind)
+        rows = yield Q.statement(
+            account=account, start=start, before=before, effort=effort, least=least, most=most, limit=query.limit + 1
+        )
         found = LedgerPage([LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:]) for row in rows[: query.limit]])
         if len(rows) > query.limit:
             found.more = found.entries[-1].key
         elif kind is not None:
-            end = yield from first(Q.reached_entry(**place))
+            end = yield from first(Q.reached_entry(account=account, start=start, before=before, effort=effort))
             if end is not None:
                 found.more, found.reached = end[0], time_of(end[0])
         if found.entries and kind is None:
