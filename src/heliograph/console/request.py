@@ -133,10 +133,13 @@ class FormProblem:
     field: str = ""
 
 
-def csv_file(name: str, pieces: AsyncGenerator[bytes]) -> PageResponse:
-    """Returns a file of that name to download, written while it is sent."""
+def csv_file(name: str, body: bytes | AsyncGenerator[bytes]) -> PageResponse:
+    """Returns a file of that name to download; one that comes in pieces is written while it is sent."""
     headers = [(b"content-disposition", f'attachment; filename="{name}"'.encode())]
-    return PageResponse(200, headers=headers, kind="text/csv; charset=utf-8", pieces=pieces)
+    kind = "text/csv; charset=utf-8"
+    if isinstance(body, bytes):
+        return PageResponse(200, body, headers, kind)
+    return PageResponse(200, headers=headers, kind=kind, pieces=body)
 
 
 Mistake = (Fault, Invalid, NoSuch, AlreadyThere)

@@ -10,7 +10,7 @@ from heliograph.app.admin.price_table import PriceSheet
 from heliograph.app.admin.prices import ManagePrices, PriceQuery, format_since, parse_since
 from heliograph.app.records import Scope
 from heliograph.console.recipients import number_of
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.domain.display import counted
 from heliograph.domain.money import format_credits
 from heliograph.domain.pricing import DEFAULT_PLAN
@@ -89,8 +89,7 @@ async def download(request: PageRequest) -> PageResponse:
     listing = await _prices(request).listing(query)
     file = io.StringIO()
     await asyncio.to_thread(price_table.write, listing.prices, file)
-    headers = [(b"content-disposition", b'attachment; filename="prices.csv"')]
-    return PageResponse(200, file.getvalue().encode(), headers, "text/csv; charset=utf-8")
+    return csv_file("prices.csv", file.getvalue().encode())
 
 
 async def import_list(request: PageRequest) -> PageResponse:

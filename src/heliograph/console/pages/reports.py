@@ -17,7 +17,16 @@ from heliograph.console.charts import (
     spend_chart,
 )
 from heliograph.console.render import count, credits_text
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, link, problem_of
+from heliograph.console.request import (
+    FormProblem,
+    Mistake,
+    PageRequest,
+    PageResponse,
+    PageRoute,
+    csv_file,
+    link,
+    problem_of,
+)
 
 PATH = "/reports"
 POINTS = f"{PATH}/points"
@@ -59,10 +68,8 @@ async def download(request: PageRequest) -> PageResponse:
     asked = _asked(request)
     by = request.query.get("by", "time")
     report = await request.services.admin.reports.report(_query(asked))
-    text = csv_of(report, by if by in BY else "time")
-    name = f"report-{asked['range']}-by-{by if by in BY else 'time'}.csv"
-    headers = [(b"content-disposition", f'attachment; filename="{name}"'.encode())]
-    return PageResponse(200, text.encode(), headers, "text/csv; charset=utf-8")
+    by = by if by in BY else "time"
+    return csv_file(f"report-{asked['range']}-by-{by}.csv", csv_of(report, by).encode())
 
 
 async def points(request: PageRequest) -> PageResponse:

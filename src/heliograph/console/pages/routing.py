@@ -11,7 +11,7 @@ from heliograph.app.admin.route_table import RouteSheet, parse_priority
 from heliograph.app.admin.routes import ManageRoutes, RouteRow
 from heliograph.app.records import Scope
 from heliograph.console.recipients import number_of
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.domain.display import counted
 
 PATH = "/routing"
@@ -101,8 +101,7 @@ async def remove_route(request: PageRequest) -> PageResponse:
 async def download(request: PageRequest) -> PageResponse:
     file = io.StringIO()
     route_table.write(await _found(request), file)
-    headers = [(b"content-disposition", b'attachment; filename="routes.csv"')]
-    return PageResponse(200, file.getvalue().encode(), headers, "text/csv; charset=utf-8")
+    return csv_file("routes.csv", file.getvalue().encode())
 
 
 async def import_list(request: PageRequest) -> PageResponse:

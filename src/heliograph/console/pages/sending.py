@@ -9,7 +9,7 @@ from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.principal import Principal
 from heliograph.console import recipients, sent_lists
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.console.sent_lists import CONSOLE, ListRow, ListRun
 from heliograph.domain import segment
 from heliograph.domain.error import NOT_FOUND, Fault, invalid
@@ -284,8 +284,7 @@ async def stop_job(request: PageRequest) -> PageResponse:
 
 async def result(request: PageRequest) -> PageResponse:
     job = request.jobs.find(request.path["job"]) or await _earlier(request)
-    headers = [(b"content-disposition", f'attachment; filename="messages-{job.id}.csv"'.encode())]
-    return PageResponse(200, b"".join(job.result()), headers, "text/csv; charset=utf-8")
+    return csv_file(f"messages-{job.id}.csv", b"".join(job.result()))
 
 
 PAGES = (
