@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.number_list import BadLine
 from heliograph.app.admin.price_table import PriceSheet, write
 from heliograph.app.admin.prices import parse_since
 from heliograph.app.configuration import Price
@@ -35,6 +36,12 @@ def test_each_line_that_cannot_be_used_is_named() -> None:
     assert "line 2 has the same plan, prefix and date" in str(table.bad[2])
     assert "it has 3 cells, the heading 2" in str(table.bad[3])
     assert [each.prefix for each in table.prices] == ["49", "7"]
+
+
+def test_a_row_that_was_cut_off_is_named_and_means_no_prefix() -> None:
+    table = read("price,prefix,since\n0.07\n0.08,44\n")
+    assert [str(each) for each in table.bad] == [str(BadLine(2, "it ends before its prefix"))]
+    assert [each.prefix for each in table.prices] == ["44"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Callable, Iterable
 from typing import Final, TextIO
 
-from heliograph.app.admin.csv_rows import csv_rows
+from heliograph.app.admin.csv_rows import named_rows
 from heliograph.app.admin.fields import Invalid, amount
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.admin.prices import check, format_since, parse_since
@@ -24,30 +24,15 @@ class PriceSheet:
         self.bad: list[BadLine] = []
         self._plan, self._since = plan, parse_since(since)
         self._known: dict[tuple[str, str, int], int] = {}
-        rows = csv_rows(lines, self.bad)
-        line, heading = next(rows, (1, []))
-        columns = [cell.strip().lower() for cell in heading]
-        if not {"prefix", "price"} <= set(columns):
-            self.bad.append(BadLine(line, "the heading is to name the columns prefix and price"))
-            return
-        unknown = [each for each in columns if each and each not in COLUMNS]
-        twice = sorted({each for each in columns if each and columns.count(each) > 1})
-        if unknown or twice:
-            what = f"no column {unknown[0][:40]!r}; there are" if unknown else f"two columns {twice[0]}; there may be"
-            self.bad.append(BadLine(line, f"there is {what} {', '.join(COLUMNS)}"))
-            return
-        for line, cells in rows:
-            if len(cells) > len(columns):
-                self.bad.append(BadLine(line, f"it has {len(cells)} cells, the heading {len(columns)}"))
-            else:
-                self._read(line, {name: cell.strip() for name, cell in zip(columns, cells, strict=False)})
+        for line, row in named_rows(lines, COLUMNS, ("prefix", "price"), self.bad):
+            self._read(line, row)
 
     def _read(self, line: int, row: dict[str, str]) -> None:
         try:
             price = Price(
                 row.get("plan") or self._plan,
                 row["prefix"].removeprefix("+"),
-                amount("price", row.get("price", "")),
+                amount("price", row["price"]),
                 amount("inbound", row["inbound"]) if row.get("inbound") else None,
                 parse_since(row["since"]) if row.get("since") else self._since,
             )

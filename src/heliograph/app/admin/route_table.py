@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable
 from typing import Final, TextIO
 
-from heliograph.app.admin.csv_rows import csv_rows
+from heliograph.app.admin.csv_rows import named_rows
 from heliograph.app.admin.fields import Invalid, check_prefix
 from heliograph.app.admin.manage import MAX_PRIORITY, RouteView
 from heliograph.app.admin.number_list import BadLine
@@ -23,19 +23,7 @@ class RouteSheet:
         self.bad: list[BadLine] = []
         self._connectors = frozenset(connectors)
         known: dict[RouteRow, int] = {}
-        rows = csv_rows(lines, self.bad)
-        line, heading = next(rows, (1, []))
-        columns = [cell.strip().lower() for cell in heading]
-        if not {"prefix", "connector"} <= set(columns):
-            self.bad.append(BadLine(line, "the heading is to name the columns prefix and connector"))
-            return
-        unknown = [each for each in columns if each and each not in COLUMNS]
-        if unknown or len(columns) > len(set(columns)):
-            what = f"no column {unknown[0][:40]!r}; there are" if unknown else "a column twice; there may be"
-            self.bad.append(BadLine(line, f"there is {what} {', '.join(COLUMNS)}"))
-            return
-        for line, cells in rows:
-            row = {name: cell.strip() for name, cell in zip(columns, cells, strict=False)}
+        for line, row in named_rows(lines, COLUMNS, ("prefix", "connector"), self.bad):
             try:
                 route = self._read(row)
             except Invalid as problem:
@@ -49,7 +37,7 @@ class RouteSheet:
 
     def _read(self, row: dict[str, str]) -> RouteRow:
         """Raises Invalid."""
-        prefix, connector = row["prefix"].removeprefix("+"), row.get("connector", "")
+        prefix, connector = row["prefix"].removeprefix("+"), row["connector"]
         check_prefix(prefix)
         if connector not in self._connectors:
             raise Invalid("connector", f"there is no connector {connector[:40]!r}")

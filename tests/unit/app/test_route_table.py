@@ -1,0 +1,28 @@
+"""Lists of routes as CSV: what is read, and which lines are named because they cannot be used."""
+
+from heliograph.app.admin.route_table import RouteSheet
+from heliograph.app.admin.routes import RouteRow
+
+
+def read(text: str) -> RouteSheet:
+    return RouteSheet(text.splitlines(keepends=True), ["one", "two"])
+
+
+def test_routes_are_read_whatever_the_order_of_columns() -> None:
+    sheet = read("Connector;priority;prefix;;\none;5;+49;;\ntwo;;;;\n")
+    assert sheet.routes == [RouteRow("49", "one", 5), RouteRow("", "two", 0)]
+    assert sheet.bad == []
+
+
+def test_each_line_that_cannot_be_used_is_named() -> None:
+    sheet = read("connector,prefix\none\none,49,9\nnone,49\none,x\none,49\none,49\n")
+    assert [each.line for each in sheet.bad] == [2, 3, 4, 5, 7]
+    assert "it ends before its prefix" in str(sheet.bad[0])
+    assert "it has 3 cells, the heading 2" in str(sheet.bad[1])
+    assert "there is no connector 'none'" in str(sheet.bad[2])
+    assert "line 6 has the same route" in str(sheet.bad[4])
+    assert sheet.routes == [RouteRow("49", "one", 0)]
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    assert "there is two columns prefix" in str(read("prefix,connector,prefix\n49,one,44\n").bad[0])
