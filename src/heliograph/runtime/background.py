@@ -4,11 +4,24 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+def every(seconds: float, work: Work) -> Work:
+    """Returns work that waits so long and then does `work`, again and again."""
+
+    async def go_on() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await work()
+
+    return go_on
+
 
 class Background:
     """Runs `work` as a task of its own name."""
 
-    def __init__(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, name: str, work: Work) -> None:
         """Does nothing yet; `start` begins."""
         self._name = name
         self._work = work

@@ -1,13 +1,13 @@
 """Writing down failures to sign in, places that are known and uses of keys; and reading what other nodes wrote."""
 
-import asyncio
+from contextlib import suppress
 from typing import Final
 
 from heliograph.app.ports import Clock, SignIns, Unavailable
 from heliograph.app.records import KeyUse, SignInFailure, SignInPlace
 from heliograph.app.sending.failure_register import PLACES, UNWRITTEN, FailureRegister
 from heliograph.domain.calendar import DAY_MS
-from heliograph.runtime.background import Background
+from heliograph.runtime.background import Background, every
 
 WRITE_S: Final = 1.0
 """Seconds between two writes; a crash loses what failed since the last one."""
@@ -41,7 +41,7 @@ class FailureWriter:
         self._node = node
         self._shared = shared
         self._window_ms = int(max(each.counts.window for each in registers) * 1000)
-        self._task = Background("sign-in failures", self._run)
+        self._task = Background("sign-in failures", every(WRITE_S, self._round))
         self._rounds = 0
         self._since = 0
         self._seen: set[tuple[int, int, bytes]] = set()
@@ -60,18 +60,14 @@ class FailureWriter:
         await self._task.stop()
         await self.write()
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(WRITE_S)
-            await self.write()
-            try:
-                if self._shared:
-                    await self.read()
-                self._rounds += 1
-                if self._rounds % FORGET_ROUNDS == 0:
-                    await self.forget()
-            except Unavailable:
-                continue  # what was not read is read in the next round
+    async def _round(self) -> None:
+        await self.write()
+        with suppress(Unavailable):  # what was not read is read in the next round
+            if self._shared:
+                await self.read()
+            self._rounds += 1
+            if self._rounds % FORGET_ROUNDS == 0:
+                await self.forget()
 
     async def write(self) -> None:
         """Writes what has come since the last time. What the store does not take is known to this process alone."""

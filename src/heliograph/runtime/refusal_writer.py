@@ -1,13 +1,12 @@
 """Writing down refused requests: some seconds of them in a transaction, and now and then a line in the log."""
 
-import asyncio
 from typing import Final
 
 from heliograph.app.observing.refusals import KEPT, MOST_KINDS, RefusalBatch, Refusals
 from heliograph.app.ports import Clock, Journal, RefusedRequests, Unavailable
 from heliograph.app.records import RefusedRequest
 from heliograph.domain.error import Reason
-from heliograph.runtime.background import Background
+from heliograph.runtime.background import Background, every
 
 WRITE_S: Final = 5.0
 """Seconds between two writes; a crash loses what was noted since the last one."""
@@ -33,7 +32,7 @@ class RefusalWriter:
         self._store = store
         self._clock = clock
         self._journal = journal
-        self._task = Background("refusals", self._run)
+        self._task = Background("refusals", every(WRITE_S, self.write))
         self._batch = RefusalBatch()
         self._unsaid: dict[Kind, tuple[int, RefusedRequest, str]] = {}
         """Refusals that no line has told of: how many, the last one, the account's name."""
@@ -47,11 +46,6 @@ class RefusalWriter:
         """Stops, and writes what is left if the store takes it."""
         await self._task.stop()
         await self.write()
-
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(WRITE_S)
-            await self.write()
 
     async def write(self) -> None:
         """Writes what was noted since the last time. What the store does not take is written later."""

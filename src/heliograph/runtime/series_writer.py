@@ -1,6 +1,5 @@
 """Adding to the stored series what a node has counted, every few seconds."""
 
-import asyncio
 from typing import Final
 
 from heliograph.app.observing.refusals import Refusals
@@ -8,7 +7,7 @@ from heliograph.app.observing.series_counter import SeriesBatch, SeriesCounter
 from heliograph.app.ports import Series, Unavailable
 from heliograph.app.ports.series import CountedCommits, SeriesCell
 from heliograph.domain.series import Grain
-from heliograph.runtime.background import Background
+from heliograph.runtime.background import Background, every
 
 WRITE_S: Final = 5.0
 """Seconds between two writes, by which charts lag behind. A crash loses nothing of it but refused requests."""
@@ -24,7 +23,7 @@ class SeriesWriter:
         self._store = store
         self._node = node
         self._batch: SeriesBatch | None = None
-        self._task = Background("series", self._run)
+        self._task = Background("series", every(WRITE_S, self.write))
 
     def start(self) -> None:
         """Starts to write every WRITE_S."""
@@ -34,11 +33,6 @@ class SeriesWriter:
         """Stops, and writes what is left if the store takes it."""
         await self._task.stop()
         await self.write()
-
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(WRITE_S)
-            await self.write()
 
     async def write(self) -> None:
         """Writes what was counted since the last time. What the store did not take is written again as it was, and what
