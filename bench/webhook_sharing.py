@@ -1,9 +1,9 @@
-"""How long one account's callbacks take while another account's receivers accept connections and never answer.
+"""Measures how long one account's callbacks take while another account's receivers accept connections and never answer.
 
     .venv/bin/python bench/webhook_sharing.py [--hosts 2000] [--seconds 30]
 
 All receivers are on loopback. A callback that comes back as busy is offered again after two seconds, one that failed
-after five, as the gateway does at first. Prints the times of the other account's callbacks, from when they were owed.
+after five, as the gateway does at first. Prints how long the other account's callbacks were pending.
 """
 
 import argparse
@@ -73,7 +73,7 @@ class Receivers:
 
     @property
     def waiting(self) -> int:
-        """How many of the other account's are still owed."""
+        """Pending callbacks of the other account."""
         return sum(key < FIRST_HOSTILE for key in self._owed)
 
 

@@ -30,7 +30,7 @@ class Quiet:
 
     run: Run
     wake_ups: float
-    """How often one of its threads went to sleep, a message."""
+    """Times that one of the gateway's threads went to sleep, a message."""
     commits: float | None
     """A message; None where the gateway does not say."""
     idle_cpu: float

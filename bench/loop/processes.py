@@ -123,7 +123,8 @@ def thread_seconds(pid: int) -> tuple[float, float]:
 
 
 def wake_ups(pid: int) -> int:
-    """How often its threads that live have gone to sleep so far, each of which is a wake-up later; 0 if it is gone."""
+    """Returns the times that the threads of a process, those that live, have gone to sleep so far; each is a wake-up
+    later. 0 if the process is gone."""
     found = 0
     with contextlib.suppress(OSError):
         for folder in Path(f"/proc/{pid}/task").iterdir():

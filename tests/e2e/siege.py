@@ -167,7 +167,7 @@ def attacked(attack: Attack, port: int, authorization: str) -> Iterator[None]:
 
 
 def watch(port: int, authorization: str, seconds: float) -> Seen:
-    """What the good client sees for so long."""
+    """Measures for so long what the good client sees."""
     seen = Seen()
     headers = {"Authorization": authorization, "Content-Type": "application/json"}
     connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S, source_address=(GOOD, 0))

@@ -24,7 +24,7 @@ SHARES = {
 
 @contextlib.contextmanager
 def halves(port: int, count: int, host: str = HOSTILE) -> Iterator[list[socket.socket]]:
-    """That many connections from one address, each with half a request."""
+    """Opens that many connections from one address, each with half a request."""
     with contextlib.ExitStack() as stack:
         opened = []
         for _ in range(count):

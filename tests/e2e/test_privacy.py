@@ -48,7 +48,7 @@ class Markers:
         return {"refused": self.refused, "refused number": self.refused_number}
 
     def secrets(self) -> dict[str, str]:
-        """What is kept as a digest only."""
+        """Returns the markers of which the store keeps a digest alone."""
         return {"console": self.console_password, "password": self.password, "key": self.api_key}
 
     def of_the_store(self) -> dict[str, str]:

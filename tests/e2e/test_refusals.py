@@ -1,4 +1,4 @@
-"""What customers were refused is told by a running gateway, and by the next one on its data."""
+"""A running gateway tells what customers were refused, and so does the next one on its data."""
 
 import re
 import urllib.request

@@ -81,6 +81,7 @@ def _operation_view(parts: Schema, path: str, method: str, operation: Schema) ->
     content = success["content"]["application/json"]
     refs = content["schema"].get("anyOf", [content["schema"]])
     body = operation.get("requestBody")
+    inputs = [each for each in operation["parameters"] if "$ref" not in each]
     schemes = [parts["securitySchemes"][name] for each in operation["security"] for name in each]
     return {
         "id": operation["operationId"],
@@ -89,10 +90,10 @@ def _operation_view(parts: Schema, path: str, method: str, operation: Schema) ->
         "method": method,
         "path": path,
         "scheme": schemes[0] if schemes else None,
-        "parameters": _as_fields(each for each in operation["parameters"] if "$ref" not in each),
+        "parameters": _as_fields(inputs),
         "body": None if body is None else _without_null(parts, body["content"]["application/json"]["schema"]),
         "samples": operation["x-codeSamples"],
-        "inputs": [each for each in operation["parameters"] if "$ref" not in each],
+        "inputs": inputs,
         "example": None
         if body is None
         else next(iter(body["content"]["application/json"]["examples"].values()))["value"],
