@@ -87,7 +87,7 @@ sbom: $(RELEASE)/.installed ## write dist/heliograph.cdx.json: what the program 
 	@echo "dist/heliograph.cdx.json is written."
 
 audit-dependencies: $(RELEASE)/.installed ## look up known faults of what is locked; takes a network
-	@for name in run build dev release; do \
+	@for name in run build dev peers release; do \
 	  echo "requirements/$$name.txt"; \
 	  $(RELEASE)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r requirements/$$name.txt || { \
 	    echo "A fault is known of what is above, or the service that knows could not be asked (it takes a network): nothing is proven." >&2; \
@@ -96,19 +96,25 @@ audit-dependencies: $(RELEASE)/.installed ## look up known faults of what is loc
 
 PEERS := .peers
 
-peers: ## install the foreign programs that the tests use: npm's smpp, axe-core and typescript, openapi-generator, Debian's kannel, chromium, php, java, promtool, openssl, curl and libnet-smpp-perl
-	@mkdir -p $(PEERS)
+# $(call debian,TEST,PACKAGES,WHAT): installs Debian's packages unless the test finds them here already.
+define debian
+@$(1) || \
+  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2); \
+  else \
+    echo "Not here: Debian's $(2). Install it, or $(3) are left out"; \
+  fi
+endef
+
+peers: $(PEERS)/python/.installed ## install the foreign programs that the tests use: npm's smpp, axe-core and typescript, openapi-generator, Debian's kannel, chromium, php, java, promtool, openssl, curl and libnet-smpp-perl
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
-	@test -x $(PEERS)/python/bin/openapi-generator-cli || { \
-	  $(PYTHON) -m venv $(PEERS)/python \
-	  && $(PEERS)/python/bin/pip install --quiet --require-hashes -r requirements/peers.txt; }
-	@command -v javac >/dev/null || \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jdk-headless; \
-	  else \
-	    echo "Java is not here: install Debian's package default-jdk-headless, or the generators of clients and samples in Java are left out"; \
-	  fi
+	$(call debian,command -v javac >/dev/null,default-jdk-headless,the generators of clients and samples in Java)
+	$(call debian,command -v bearerbox >/dev/null || test -x /usr/sbin/bearerbox,kannel kannel-extras,its tests)
+	$(call debian,test -x /usr/bin/chromium,chromium,the console's tests in it)
+	$(call debian,command -v php >/dev/null,php-cli php-curl,samples in PHP)
+	$(call debian,test -e /usr/share/perl5/Net/SMPP.pm,libnet-smpp-perl,its tests)
+	$(call debian,{ command -v openssl && command -v curl; } >/dev/null,openssl curl,the tests of TLS with them)
 	@command -v promtool >/dev/null || test -x $(PEERS)/promtool || \
 	  if command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null; then \
 	    { apt-get download -qq prometheus 2>/dev/null || { apt-get update -qq && apt-get download -qq prometheus; }; } \
@@ -117,36 +123,12 @@ peers: ## install the foreign programs that the tests use: npm's smpp, axe-core 
 	  else \
 	    echo "promtool is not here: install Debian's package prometheus, or the alerts' tests are left out"; \
 	  fi
-	@command -v bearerbox >/dev/null || test -x /usr/sbin/bearerbox || \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq kannel kannel-extras; \
-	  else \
-	    echo "Kannel is not here: install Debian's packages kannel and kannel-extras, or its tests are left out"; \
-	  fi
-	@test -x /usr/bin/chromium || \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; \
-	  else \
-	    echo "Chromium is not here: install Debian's package chromium, or the console's tests in it are left out"; \
-	  fi
-	@command -v php >/dev/null || \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq php-cli php-curl; \
-	  else \
-	    echo "PHP is not here: install Debian's packages php-cli and php-curl, or its samples are left out"; \
-	  fi
-	@test -e /usr/share/perl5/Net/SMPP.pm || \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libnet-smpp-perl; \
-	  else \
-	    echo "Perl's Net::SMPP is not here: install Debian's package libnet-smpp-perl, or its tests are left out"; \
-	  fi
-	@command -v openssl >/dev/null && command -v curl >/dev/null || \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openssl curl; \
-	  else \
-	    echo "openssl or curl is not here: install Debian's packages, or the tests of TLS with it are left out"; \
-	  fi
+
+# The generator of clients, and what its client for Python needs.
+$(PEERS)/python/.installed: requirements/peers.txt
+	rm -rf $(PEERS)/python && mkdir -p $(PEERS) && $(PYTHON) -m venv $(PEERS)/python
+	$(PEERS)/python/bin/pip install --quiet --require-hashes -r requirements/peers.txt
+	@touch $@
 
 .PHONY: interop
 interop: install ## try the foreign programs, and write what was shown into docs/smpp.md
