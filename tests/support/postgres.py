@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import functools
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,10 +30,23 @@ assert _WHEEL is not None
 assert _WHEEL.origin is not None
 #: The wheel has 16 and 18; TEST_POSTGRES=16 takes the older one.
 _FOLDERS = {"16": "pginstall", "18": "pginstall18"}
-_BIN = Path(_WHEEL.origin).parent / _FOLDERS[os.environ.get("TEST_POSTGRES", "18")] / "bin"
+_INSTALLED = Path(_WHEEL.origin).parent / _FOLDERS[os.environ.get("TEST_POSTGRES", "18")]
 
 _NOBODY = 65534
 """User id that runs the server when tests are run as root, as it refuses to."""
+
+
+@functools.cache
+def _bin() -> Path:
+    """Returns the folder of PostgreSQL's programs. Where nobody else may enter the checkout, as in a folder of
+    `mktemp`, and another user is to run them, it is that of a copy, which is there until this process ends."""
+    if os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in _INSTALLED.parents):
+        return _INSTALLED / "bin"
+    copy = tempfile.TemporaryDirectory(prefix="pg-programs-", dir="/tmp")
+    atexit.register(copy.cleanup)
+    Path(copy.name).chmod(0o755)
+    return Path(shutil.copytree(_INSTALLED, Path(copy.name) / "installed")) / "bin"
+
 
 _FULL_OCTETS = 65_536
 
@@ -117,7 +131,7 @@ class Server:
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
-            [_BIN / program, *arguments, "-D", self.data], check=True, capture_output=True, user=self._user, cwd="/"
+            [_bin() / program, *arguments, "-D", self.data], check=True, capture_output=True, user=self._user, cwd="/"
         )
 
     def start(self) -> None:
@@ -128,14 +142,14 @@ class Server:
         }
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [_BIN / "postgres", "-D", self.data, *(f"--{name}={value}" for name, value in settings.items())],
+                [_bin() / "postgres", "-D", self.data, *(f"--{name}={value}" for name, value in settings.items())],
                 stdout=log,
                 stderr=log,
                 user=self._user,
                 cwd="/",
             )
         deadline = time.monotonic() + PATIENCE_S
-        ready = [str(_BIN / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        ready = [str(_bin() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         while subprocess.run(ready, check=False).returncode != 0:
             late = time.monotonic() > deadline or self._process.poll() is not None
             assert not late, (self.folder / "log").read_text()
@@ -219,12 +233,12 @@ class Server:
     def dump(self, file: Path) -> None:
         """All of the database `postgres`, as it is at one moment."""
         command = ("pg_dump", "--format=custom", f"--file={file}", self.url())
-        subprocess.run([_BIN / command[0], *command[1:]], check=True, capture_output=True)
+        subprocess.run([_bin() / command[0], *command[1:]], check=True, capture_output=True)
 
     def restore(self, file: Path) -> None:
         """Into the database `postgres`, which is empty."""
         command = ("pg_restore", "--exit-on-error", f"--dbname={self.url()}", str(file))
-        subprocess.run([_BIN / command[0], *command[1:]], check=True, capture_output=True)
+        subprocess.run([_bin() / command[0], *command[1:]], check=True, capture_output=True)
 
     async def execute(self, query: str, database: str = "postgres") -> None:
         await self.fetch(query, database)
