@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from heliograph.app.admin.fields import check_name
-from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.manage import account_id
 from heliograph.app.ports import Store
 from heliograph.app.records import Hit, InboundQuery, InboundRecord, Search
 from heliograph.domain.suppression import Suppression
@@ -46,10 +45,7 @@ class Conversations:
         Sent messages are searched for with a bounded effort, so both sides are told only as far back as both were
         looked at.
         """
-        found = await self._store.accounts.find(check_name("account", account))
-        if found is None:
-            raise NoSuch("account", account)
-        owner = found[0].id
+        owner = await account_id(self._store, account)
         place = None if before is None else (_END, before)
         sent = await self._store.messages.search(Search(owner, phone, before=place, limit=limit, accepted_order=True))
         received = await self._store.inbound.find(InboundQuery(owner, phone, before, limit))

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.manage import NoSuch, account_id
 from heliograph.app.configuration import Missing
 
 COUNTED: Final = 100_000
@@ -49,7 +48,7 @@ class ManageGuard(Audited):
     async def release(self, account: str, prefix: str) -> int:
         """Ends a hold: what it held is sent, and for a day the range is not held again. Returns how many messages are
         due by that now."""
-        owner = await self._account(account)
+        owner = await account_id(self._store, account)
         try:
             audited = self.audited("guard.release", account, {"prefix": prefix})
             await audited.guard.release(owner, prefix, self.now)
@@ -62,7 +61,7 @@ class ManageGuard(Audited):
 
     async def refund(self, account: str, prefix: str) -> int:
         """Cancels and refunds what a hold has; the hold goes on. Returns how many messages that were."""
-        owner = await self._account(account)
+        owner = await account_id(self._store, account)
         await self.note("guard.refund", account, {"prefix": prefix})
         refunded = 0
         try:
@@ -71,9 +70,3 @@ class ManageGuard(Audited):
         except Missing:
             raise NoSuch("hold", f"of {account} to {prefix}") from None
         return refunded
-
-    async def _account(self, name: str) -> int:
-        found = await self._store.accounts.find(fields.check_name("account", name))
-        if found is None:
-            raise NoSuch("account", name)
-        return found[0].id

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import AlreadyThere, NoSuch
+from heliograph.app.admin.manage import AlreadyThere, NoSuch, account_id
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.error import CONFLICT, Fault
@@ -36,7 +35,7 @@ class ManageInbound(Audited):
             if problem is not None:
                 raise Invalid(field, problem)
         number, keyword = normalise_number(number), normalise_word(keyword)
-        owner = await self._account(account)
+        owner = await account_id(self._store, account)
         by = await self._connector(connector) if connector else 0
         audited = self.audited("number.add", number, {"account": account, "keyword": keyword, "connector": connector})
         try:
@@ -77,7 +76,7 @@ class ManageInbound(Audited):
     async def find(self, query: InboundQuery, account: str | None = None) -> list[InboundRecord]:
         """Returns messages, newest first; with `account` only that one's."""
         if account is not None:
-            query.account = await self._account(account)
+            query.account = await account_id(self._store, account)
         return await self._store.inbound.find(query)
 
     async def show(self, key: int, tail: int) -> InboundRecord:
@@ -88,7 +87,7 @@ class ManageInbound(Audited):
 
     async def route(self, key: int, tail: int, account: str) -> InboundRecord:
         """Gives an unrouted message to an account, which is told of it as of any other."""
-        owner = await self._account(account)
+        owner = await account_id(self._store, account)
         name = to_hex(key, tail)
         try:
             return await self.audited("inbound.route", name, {"account": account}).inbound.route(
@@ -114,12 +113,6 @@ class ManageInbound(Audited):
     async def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""
         return (await self._store.network.tables()).connector_names()
-
-    async def _account(self, name: str) -> int:
-        found = await self._store.accounts.find(fields.check_name("account", name))
-        if found is None:
-            raise NoSuch("account", name)
-        return found[0].id
 
     async def _connector(self, name: str) -> int:
         names = await self.connector_names()

@@ -62,6 +62,14 @@ class AlreadyThere(Exception):
         self.kind = kind
 
 
+async def account_id(store: Store, name: str) -> int:
+    """Returns the id of the account with this name. Raises Invalid, NoSuch, and the store's Unavailable."""
+    found = await store.accounts.find(fields.check_name("account", name))
+    if found is None:
+        raise NoSuch("account", name)
+    return found[0].id
+
+
 @dataclass(slots=True)
 class Credentials:
     """Secrets for a new account, instead of random ones (for the demo account)."""

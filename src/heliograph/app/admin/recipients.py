@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.manage import account_id
 from heliograph.app.kept_data import ErasureStep, PhoneTraces
 from heliograph.app.records import InboundRecord, MessageRecord
 from heliograph.domain import phone
@@ -146,12 +145,7 @@ class ManageRecipients(Audited):
         return await self._store.recipients.erase(account, keys, self.now)
 
     async def _account(self, name: str | None) -> int | None:
-        if name is None:
-            return None
-        found = await self._store.accounts.find(fields.check_name("account", name))
-        if found is None:
-            raise NoSuch("account", name)
-        return found[0].id
+        return None if name is None else await account_id(self._store, name)
 
 
 def _batches(found: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:

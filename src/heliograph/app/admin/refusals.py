@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.app.admin.fields import Invalid, check_name
-from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import account_id
 from heliograph.app.ports import Clock, Store
 from heliograph.app.records import RefusalQuery, RefusalTotal, RefusedRequest
 from heliograph.domain.error import Reason
@@ -51,12 +51,7 @@ class ViewRefusals:
             raise Invalid("hours", f"give 1 to {MOST_HOURS}")
         if reason and reason not in tuple(Reason):
             raise Invalid("reason", f"{reason!r} is none; there are {', '.join(Reason)}")
-        number = None
-        if account:
-            found = await self._store.accounts.find(check_name("account", account))
-            if found is None:
-                raise NoSuch("account", account)
-            number = found[0].id
+        number = await account_id(self._store, account) if account else None
         since = self._clock.now() - hours * HOUR_MS
         query = RefusalQuery(since, number, Reason(reason) if reason else None)
         refused = self._store.refused_requests

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from heliograph.app.admin.fields import Invalid, check_name
-from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import NoSuch, account_id
 from heliograph.app.ports import Clock, Store
 from heliograph.app.ports.series import SeriesQuery
 from heliograph.domain.series import WIDTH_MS, Cell, Grain
@@ -123,10 +123,7 @@ class ViewReports:
             raise Invalid("range", f"{query.range!r} is none; there are {', '.join(RANGES)}")
         account = connector = None
         if query.account:
-            found = await self._store.accounts.find(check_name("account", query.account))
-            if found is None:
-                raise NoSuch("account", query.account)
-            account = found[0].id
+            account = await account_id(self._store, query.account)
         if query.connector:
             connector = {name: number for number, name in (await self._connectors()).items()}.get(query.connector)
             if connector is None:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import MAX_NOTE_CHARS, NoSuch
+from heliograph.app.admin.manage import MAX_NOTE_CHARS, NoSuch, account_id
 from heliograph.app.configuration import Missing, RegisteredSender
 from heliograph.domain import phone
 from heliograph.domain.sender_state import SenderState
@@ -33,7 +32,7 @@ class ManageSenders(Audited):
     async def senders(self, account: str | None = None, state: str | None = None) -> list[SenderView]:
         """Returns registered senders by account and sender: all, or those of an account, or in a state."""
         wanted = None if state is None else _state(state)
-        owner = None if account is None else await self._account(account)
+        owner = None if account is None else await account_id(self._store, account)
         names = {found.id: found.name for found, _ in await self._store.accounts.all()}
         found = [
             SenderView(names[each.account], each.sender, each.state, each.since, each.note)
@@ -45,7 +44,7 @@ class ManageSenders(Audited):
     async def put(self, account: str, senders: Sequence[str], state: str, note: str = "") -> int:
         """Registers senders in a state, or gives those that are registered another one, all or none. Returns how many
         are new. From the first one on the account may use approved senders only."""
-        owner, wanted = await self._account(account), _state(state)
+        owner, wanted = await account_id(self._store, account), _state(state)
         if not 0 < len(senders) <= MOST_AT_ONCE:
             raise Invalid("sender", f"there are {len(senders)}; give 1 to {MOST_AT_ONCE} at once")
         for sender in senders:
@@ -60,17 +59,11 @@ class ManageSenders(Audited):
 
     async def remove(self, account: str, sender: str) -> None:
         """Takes a sender out of the registry. An account whose registry is empty may use any sender again."""
-        owner = await self._account(account)
+        owner = await account_id(self._store, account)
         try:
             await self.audited("sender.remove", account, {"sender": sender}).senders.remove(owner, sender)
         except Missing:
             raise NoSuch("sender", f"{sender} of {account}") from None
-
-    async def _account(self, name: str) -> int:
-        found = await self._store.accounts.find(fields.check_name("account", name))
-        if found is None:
-            raise NoSuch("account", name)
-        return found[0].id
 
 
 def _state(text: str) -> SenderState:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.manage import NoSuch, account_id
 from heliograph.app.configuration import Missing
 from heliograph.app.records import AuditEntry
 from heliograph.domain import phone
@@ -22,16 +21,16 @@ class ManageSuppressions(Audited):
 
     async def page(self, account: str, after: str, limit: int) -> list[Suppression]:
         """Returns suppressions in the order of the numbers, from the first one after `after` on."""
-        return await self._store.suppressions.page(await self._account(account), after, limit)
+        return await self._store.suppressions.page(await account_id(self._store, account), after, limit)
 
     async def find(self, account: str, number: str) -> Suppression | None:
         """Returns the suppression of a number."""
-        return await self._store.suppressions.find(await self._account(account), _number(number))
+        return await self._store.suppressions.find(await account_id(self._store, account), _number(number))
 
     async def add(self, account: str, numbers: Sequence[str], source: str) -> int:
         """Suppresses the numbers, BATCH in a transaction; returns how many were not. What waits for them is cancelled
         and refunded. Nothing is changed where one of them is none."""
-        owner, wanted = await self._account(account), [_number(number) for number in numbers]
+        owner, wanted = await account_id(self._store, account), [_number(number) for number in numbers]
         return sum(
             [await self._add(account, owner, wanted[at : at + BATCH], source) for at in range(0, len(wanted), BATCH)]
         )
@@ -46,18 +45,12 @@ class ManageSuppressions(Audited):
 
     async def remove(self, account: str, number: str) -> None:
         """Lifts a suppression: the phone may be sent to again."""
-        owner, wanted = await self._account(account), _number(number)
+        owner, wanted = await account_id(self._store, account), _number(number)
         audited = self.audited("suppression.remove", account, {"number": phone.mask(wanted)})
         try:
             await audited.suppressions.lift(owner, wanted)
         except Missing:
             raise NoSuch("suppression", f"of {wanted} in {account}") from None
-
-    async def _account(self, name: str) -> int:
-        found = await self._store.accounts.find(fields.check_name("account", name))
-        if found is None:
-            raise NoSuch("account", name)
-        return found[0].id
 
 
 def _number(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import AlreadyThere, NoSuch
+from heliograph.app.admin.manage import AlreadyThere, NoSuch, account_id
 from heliograph.app.configuration import Exists, MessageTemplate, Missing
 from heliograph.app.records import AuditEntry
 from heliograph.app.sending.templates import nearest_template, registered
@@ -49,7 +49,7 @@ class ManageTemplates(Audited):
 
     async def templates(self, account: str | None = None, sender: str | None = None) -> list[TemplateView]:
         """Returns them by name: all, or those that messages of an account, or with a sender, may fit."""
-        owner = None if account is None else await self._account(account)
+        owner = None if account is None else await account_id(self._store, account)
         names = await self._account_names()
         return [
             _view(each, names)
@@ -65,7 +65,7 @@ class ManageTemplates(Audited):
         check(wanted)
         template = MessageTemplate(0, wanted.name, wanted.text, wanted.sender, 0, wanted.tlvs)
         if wanted.account:
-            template.account = await self._account(wanted.account)
+            template.account = await account_id(self._store, wanted.account)
         try:
             await self.audited("template.add", wanted.name, _details(wanted)).templates.add(template)
         except Exists:
@@ -93,7 +93,7 @@ class ManageTemplates(Audited):
             {key: value for key, value in merged.items() if value},
         )
         check(wanted)
-        owner = await self._account(wanted.account) if wanted.account else 0
+        owner = await account_id(self._store, wanted.account) if wanted.account else 0
         changed = MessageTemplate(known.id, name, wanted.text, wanted.sender, owner, wanted.tlvs)
         try:
             await self.audited("template.set", name, _details(wanted)).templates.update(changed)
@@ -136,7 +136,7 @@ class ManageTemplates(Audited):
 
     async def check(self, sender: str, text: str, account: str | None = None) -> TemplateCheck:
         """Returns which template a text from this sender fits, of those of an account or of all."""
-        owner = None if account is None else await self._account(account)
+        owner = None if account is None else await account_id(self._store, account)
         names = await self._account_names()
         templates = [
             each
@@ -161,12 +161,6 @@ class ManageTemplates(Audited):
             if each.name == name:
                 return each
         raise NoSuch("template", name)
-
-    async def _account(self, name: str) -> int:
-        found = await self._store.accounts.find(fields.check_name("account", name))
-        if found is None:
-            raise NoSuch("account", name)
-        return found[0].id
 
     async def _account_names(self) -> dict[int, str]:
         return {account.id: account.name for account, _ in await self._store.accounts.all()}
