@@ -42,11 +42,13 @@ THROTTLING: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME
 MAX_PAUSE_S: Final = 3600.0
 
 
-def _deferred(status: int, pause: float) -> Deferred:
-    return Deferred(status, pause, status in THROTTLING, status == CommandStatus.ESME_RMSGQFUL)
+DEFER_S: Final = 1.0
+"""Seconds of an override `defer` without seconds, where the table has no pause for the status."""
 
-
-_DEFERRED: Final = {int(status): _deferred(int(status), pause) for status, pause in PAUSES.items()}
+_DEFERRED: Final = {
+    int(status): Deferred(int(status), pause, status in THROTTLING, status == CommandStatus.ESME_RMSGQFUL)
+    for status, pause in PAUSES.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class OutcomeOverride:
             case "accept":
                 return Accepted(kept(message_id))
             case "defer":
-                return _deferred(status, self.pause)
+                # about this part, whatever the status: one that means the pace is overruled by `throttle`
+                return Deferred(status, self.pause)
             case "throttle":
                 return Deferred(status, 0.0, throttled=True)
             case "refuse":
@@ -86,7 +89,7 @@ def read_override(name: str, text: str) -> tuple[int, OutcomeOverride]:
 
     `name` is a name with or without `esme_`, a decimal number, or a hexadecimal one after `0x`. `text` is `accept`,
     `defer [SECONDS]`, `throttle`, `refuse [STATE [ERR]]` or `unknown`, where STATE is a final one of receipts and ERR
-    three digits.
+    three digits. Deferred parts say nothing about the pace, not even with ESME_RTHROTTLED.
     """
     status = _status(name)
     kind, *rest = text.split() or [""]
@@ -98,7 +101,7 @@ def read_override(name: str, text: str) -> tuple[int, OutcomeOverride]:
         case "throttle", []:
             return status, OutcomeOverride("throttle")
         case "defer", [] | [_]:
-            return status, OutcomeOverride("defer", pause=_pause(rest[0]) if rest else PAUSES.get(status, 1.0))
+            return status, OutcomeOverride("defer", pause=_pause(rest[0]) if rest else PAUSES.get(status) or DEFER_S)
         case "refuse", [] | [_] | [_, _]:
             state = _final(rest[0]) if rest else Delivery.REJECTD
             return status, OutcomeOverride("refuse", state=state, err=_err(rest[1]) if len(rest) > 1 else "")
