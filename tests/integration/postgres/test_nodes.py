@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import asyncpg
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
@@ -244,6 +245,36 @@ async def test_what_phones_sent_to_a_dead_node_is_others(store: PostgresStore, o
     assert await other.upkeep.audit() == []
     recovery = await store.commits.recover(0, ONE + 100)
     assert (recovery.owed, recovery.last_key) == ([], whole.key)
+
+
+async def waits_for_locks(db: asyncpg.Connection, sessions: int, or_done: asyncio.Task[Any]) -> None:
+    """Returns when so many sessions wait for locks, or the task is done."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    while await db.fetchval(waiting) < sessions and not or_done.done():
+        await asyncio.wait([or_done], timeout=0.01)
+
+
+async def test_a_message_whose_commit_is_under_way_on_another_node_is_known_again(
+    store: PostgresStore, other: PostgresStore, url: str
+) -> None:
+    """A node that is killed leaves a commit to the database, and the operator is quicker than that."""
+    given = await joined(store, ONE)
+    await joined(other, OTHER)
+    account = await given.account()
+    message = InboundMessage(account.id, 1, "491", "3388", "Hi", b"Hi", 0, START, key=given.key(), digest=5)
+    watcher = await asyncpg.connect(url)
+    slow = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
+    await slow.execute("BEGIN; SELECT 1 FROM account FOR UPDATE")
+    committing = asyncio.create_task(store.commits.record(Facts(inbound=[message])))
+    await waits_for_locks(watcher, 1, committing)
+    looking = asyncio.create_task(other.inbound.repeated(1, [5], START, OTHER))
+    await waits_for_locks(watcher, 2, looking)
+    await slow.execute("ROLLBACK")
+    await committing
+    assert await looking == [(5, message.key, False)]
+    await slow.close()
+    await watcher.close()
+    assert await store.inbound.repeated(1, [5], START, ONE) == []
 
 
 async def test_two_nodes_join_a_message_once(store: PostgresStore, other: PostgresStore) -> None:

@@ -363,6 +363,23 @@ async def test_what_another_node_did_answer_is_not(desk: Desk) -> None:
     assert len(await other.kept()) == 2
 
 
+async def test_a_repeat_whose_own_link_went_before_the_other_node_settled_is_not_taken(desk: Desk) -> None:
+    other = await beside(desk)
+    desk.reception.receive(1, Link().sends("Hello"))
+    await desk.store.commits.record(desk.begin())  # and then it is killed
+    second = await repeated_at(other)
+    second.up = False
+    other.reception.tick()
+    await other.settle()
+    assert len(await other.kept()) == 1
+    third = await repeated_at(other)
+    other.clock.pass_ms(SLOW_ANSWER_MS + 1)
+    other.reception.tick()
+    await other.settle()
+    assert third.answers == [("Hello", True)]
+    assert len(await other.kept()) == 1
+
+
 async def test_what_is_held_is_put_off_at_the_end(desk: Desk) -> None:
     other = await beside(desk)
     desk.reception.receive(1, Link().sends("Hello"))

@@ -352,8 +352,29 @@ class Reception:
 
     async def _look_up_some(self) -> None:
         some = self._unsure[:LOOK]
-        by_connector: dict[int, list[int]] = {}
+        known, open_elsewhere = await self._ask(some)
+        self._unsure = self._unsure[len(some) :]
         for arrival in some:
+            incoming = arrival.incoming
+            assert incoming is not None
+            digest = arrival.connector, incoming.digest
+            keys = known.get(digest)
+            if keys:
+                if self._waiting.get(digest) is arrival:
+                    del self._waiting[digest]
+                self._answer_again(keys.pop(0), digest, incoming)
+            elif digest in open_elsewhere and incoming.stands():
+                self._held.append(arrival)
+            elif self._healthy() and not self._closed and digest not in open_elsewhere:
+                self._take(arrival, incoming)
+            else:
+                self._put_off(arrival)
+
+    async def _ask(self, arrivals: Sequence[Arrival]) -> tuple[dict[Digest, list[int]], set[Digest]]:
+        """Asks the store what the arrivals repeat: the keys of messages that for certain have no answer, and digests of
+        those that another node may still answer."""
+        by_connector: dict[int, list[int]] = {}
+        for arrival in arrivals:
             if arrival.incoming is not None:
                 by_connector.setdefault(arrival.connector, []).append(arrival.incoming.digest)
         known: dict[Digest, list[int]] = {}
@@ -367,22 +388,7 @@ class Reception:
                     known.setdefault((connector, each), []).append(key)
                 else:
                     open_elsewhere.add((connector, each))
-        self._unsure = self._unsure[len(some) :]
-        for arrival in some:
-            incoming = arrival.incoming
-            assert incoming is not None
-            digest = arrival.connector, incoming.digest
-            keys = known.get(digest)
-            if keys:
-                if self._waiting.get(digest) is arrival:
-                    del self._waiting[digest]
-                self._answer_again(keys.pop(0), digest, incoming)
-            elif digest in open_elsewhere and incoming.stands():
-                self._held.append(arrival)
-            elif self._healthy() and not self._closed:
-                self._take(arrival, incoming)
-            else:
-                self._put_off(arrival)
+        return known, open_elsewhere
 
     def _put_off_unsure(self) -> None:
         unsure, self._unsure, self._held = [*self._held, *self._unsure], [], []

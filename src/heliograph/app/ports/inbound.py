@@ -29,7 +29,8 @@ class Inbound(Protocol):
         answered, oldest first; and of each whether that is certain.
 
         It is where the link is known to be gone, or where another node has not settled the answer for
-        `SLOW_ANSWER_MS`. Of those that this node has links of only the certain ones are returned.
+        `SLOW_ANSWER_MS`. Of those that this node has links of only the certain ones are returned. What
+        another node is committing is waited for.
         """
 
     async def gather(self, sets: Sequence[PartSet], node: int) -> list[list[InboundPart]]:

@@ -556,6 +556,29 @@ BEGIN
     DELETE FROM inbound_unanswered WHERE key = ANY (p_key);
 END $$;
 
+-- Lets `find_repeated` of other nodes wait for the end of this transaction. The calling statement must begin with it: who
+-- waits here must hold nothing that others wait for.
+CREATE OR REPLACE FUNCTION record_inbound_begun(p_node bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('inbound', p_node));
+END $$;
+
+-- Finds unanswered messages of which a new one may be a repeat, oldest first, and whether it is one for certain. What
+-- another node is committing is waited for: that node may be dead by now, and its operator quicker than its commit.
+CREATE OR REPLACE FUNCTION find_repeated(
+    p_connector bigint, p_digest bigint[], p_since bigint, p_slow bigint, p_node bigint
+) RETURNS TABLE (digest bigint, key bigint, certain boolean) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('inbound', n.number)) FROM (
+        SELECT number FROM node WHERE number <> p_node ORDER BY number
+    ) AS n;
+    RETURN QUERY
+    SELECT u.digest, u.key, u.lost OR u.at < p_slow FROM inbound_unanswered AS u
+    WHERE u.connector = p_connector AND u.digest = ANY (p_digest) AND u.at >= p_since
+      AND (u.lost OR u.node <> p_node)
+    ORDER BY u.key;
+END $$;
+
 -- Keeps inbound messages, and charges them whatever the balance. record_open has locked their accounts, so that the positions of each one's ascend in the order of
 -- commits; that of a message is its key, or what comes after the last one.
 CREATE OR REPLACE FUNCTION record_inbound(

@@ -160,6 +160,8 @@ class Recorder:
         single = are_single(facts)
         calls = FunctionCalls()
         writer.seq += 1
+        if facts.inbound:
+            calls.add("record_inbound_begun", self.node or 0)
         calls.add("record_open", writer.id, writer.seq, [] if single else accounts)
         add_consents(calls, facts.inbound, self._sealer)
         if accepts:

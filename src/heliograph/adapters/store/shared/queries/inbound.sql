@@ -1,8 +1,3 @@
--- repeated: Unanswered messages of which a new one may be a repeat, oldest first, and whether it is one for certain.
-SELECT digest, key, lost OR at < :slow FROM inbound_unanswered
-WHERE connector = :connector AND digest {among(digests)} AND at >= :since AND (lost OR node <> :node)
-ORDER BY key;
-
 -- waiting_parts: The parts of a set that wait and that nobody has claimed.
 SELECT {inbound_part} FROM inbound_part
 WHERE connector = :connector AND sender = :sender AND recipient = :recipient AND reference = :reference AND total = :total
