@@ -35,6 +35,11 @@ def test_refused_requests_are_told_by_account_also_after_a_restart(data: Path, a
         assert [(each["account"], each["reason"], each["requests"]) for each in told] == [
             ("poor", "credit", 5), ("closed", "suspended", 3),
         ]  # fmt: skip
+        looked = admin("top", "--once", "--interval", "0.2")["refused"]
+        assert [(each["account"], each["reason"], each["requests"]) for each in looked["totals"]] == [
+            ("poor", "credit", 5), ("closed", "suspended", 3),
+        ]  # fmt: skip
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:00:00.000Z", looked["since"])
         lines = [line for line in gateway.log() if line["event"] == "http.refused"]
         assert {(line["account"], line["reason"]) for line in lines} == {("poor", "credit"), ("closed", "suspended")}
         with Customer(gateway.url, "poor", keys["poor"]) as customer:

@@ -34,6 +34,10 @@ _RATES: dict[str, tuple[str, dict[str, str]]] = {
     "commits": ("heliograph_store_commit_seconds_count", {}),
 }
 
+_REFUSED = "heliograph_requests_refused_total"
+_REPLAYED = "replayed"
+"""The reason of that metric which is no refusal: the request repeated one that had been accepted."""
+
 _GAUGES = {
     "store_up": "heliograph_store_up",
     "waiting_in_store": "heliograph_queue_messages",
@@ -105,7 +109,8 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def picture(before: MetricsSample, after: MetricsSample) -> dict[str, Any]:
     """Rates are a second; latencies are seconds, of what happened between the looks, None where nothing did. What waits
-    is the sum of the connectors' queues in memory and of the due rows in the store, which no connector's queue has."""
+    is the sum of the connectors' queues in memory and of the due rows in the store, which no connector's queue has.
+    `refused` is empty: metrics do not tell whose requests were refused."""
     span = max(after.at - before.at, 1e-3)
 
     def rate(name: str, wanted: Mapping[str, str]) -> float:
@@ -115,12 +120,22 @@ def picture(before: MetricsSample, after: MetricsSample) -> dict[str, Any]:
     cpu = rate("process_cpu_seconds_total", {})
     now = {word: after.value(name, {}) for word, name in _GAUGES.items()}
     in_memory = after.total(_CONNECTOR["queue"], {})
+    refused = {
+        reason: number
+        for reason in after.label_values(_REFUSED, "reason")
+        if reason != _REPLAYED and (number := rate(_REFUSED, {"reason": reason}))
+    }
     now |= {"waiting_in_memory": in_memory, "waiting": in_memory + (now["waiting_in_store"] or 0.0)}
     return {
         "version": next(iter(after.label_values("heliograph_build_info", "version")), ""),
         "span_s": round(span, 3),
         "cpu": cpu,
-        "rates": {word: rate(name, wanted) for word, (name, wanted) in _RATES.items()},
+        "rates": {
+            **{word: rate(name, wanted) for word, (name, wanted) in _RATES.items()},
+            "refused": round(sum(refused.values()), 2),
+        },
+        "refused_by_reason": refused,
+        "refused": {"since": None, "totals": None},
         "latency": {stage: _quantiles(before, after, name) for stage, name in STAGES.items()},
         "now": now,
         "connectors": [

@@ -21,6 +21,9 @@ _MIB = 2**20
 _SILENT_S = 10.0
 """An operator with submitted parts that has answered nothing for so long is told of."""
 
+_REFUSED_SHOWN = 8
+"""Accounts and reasons of refused requests that are shown."""
+
 _LANES = (
     "CONNECTOR", "BINDS", "WINDOW", "PARTS/S", "LIMIT/S", "REFUSED/S", "THROTTLED/S", "QUEUE", "DEFERRED", "PAUSED",
 )  # fmt: skip
@@ -48,12 +51,14 @@ _LANES = (
 def top(invocation: Invocation, url: str | None, interval: float, once: bool) -> None:
     """Shows the running gateway in numbers.
 
-    Rates, links, windows, queues and callbacks. Rates and latencies are of the time between two looks; what the store
-    knows is read there every 15 seconds. With --json each look is an object on a line of its own.
+    Rates, links, windows, queues, callbacks, and whose requests were refused for what. Rates and latencies are of the
+    time between two looks; what the store knows is read there every 15 seconds. With --json each look is an object on a
+    line of its own. Over --url there are no accounts: metrics do not name them.
     """
     from heliograph.cli.gateway_figures import MetricsSample, picture
 
     fetch = _fetcher(invocation, url)
+    ask_refused = _refused_asker(invocation, url)
 
     def look() -> MetricsSample:
         return MetricsSample.read(fetch(), time.monotonic())
@@ -65,7 +70,7 @@ def top(invocation: Invocation, url: str | None, interval: float, once: bool) ->
         time.sleep(interval)
         after = look()
         found, before = picture(before, after), after
-        return found
+        return found | {"refused": ask_refused()}
 
     try:
         if invocation.as_json:
@@ -104,6 +109,15 @@ def _fetcher(invocation: Invocation, url: str | None) -> Callable[[], str]:
     return fetch
 
 
+def _refused_asker(invocation: Invocation, url: str | None) -> Callable[[], dict[str, Any]]:
+    """Returns how to learn whose requests were refused: since when, and `totals`, which are None where nobody knows."""
+    if url is not None:
+        return lambda: {"since": None, "totals": None}
+    from heliograph.cli.control import ask_once
+
+    return lambda: ask_once(invocation, {"ask": "refused"})
+
+
 def _print(found: dict[str, Any]) -> None:
     from rich.console import Console
 
@@ -134,7 +148,9 @@ def view(found: dict[str, Any]) -> "RenderableType":
         f"   cpu {found['cpu'] * 100:.0f} %   memory {memory:.0f} MiB   balance {_plain(now['balance'])}",
     )  # fmt: skip
     look = [Text(harmless(each), style="bold red") for each in _advice(found)]
-    return Group(head, "", _rates(found), "", _connectors(found["connectors"]), *look, "", _waiting(now))
+    return Group(
+        head, "", _rates(found), "", _connectors(found["connectors"]), *look, "", _waiting(now), *_refused(found),
+    )  # fmt: skip
 
 
 def _advice(found: dict[str, Any]) -> Iterator[str]:
@@ -167,6 +183,7 @@ def _rates(found: dict[str, Any]) -> "Table":
     table = _table("", "a second", "p50", "p95", "p99")
     rows = (
         ("accepted", rates["accepted"], "accept"),
+        ("refused", rates["refused"], None),
         ("submitted", rates["submitted"], "submit"),
         ("queue wait", None, "queue"),
         ("delivered", rates["delivered"], "receipt"),
@@ -203,6 +220,29 @@ def _connectors(connectors: list[dict[str, Any]]) -> "RenderableType":
             "" if not each["paused_s"] else f"{each['paused_s']:.1f} s",
         )
     return table
+
+
+def _refused(found: dict[str, Any]) -> "Iterator[RenderableType]":
+    """Yields what requests were refused for, by account where that is known, the most frequent first."""
+    refused = found["refused"]
+    totals = refused["totals"]
+    if totals is None:
+        if found["refused_by_reason"]:
+            reasons = sorted(found["refused_by_reason"].items(), key=lambda each: -each[1])
+            yield "\nrequests refused a second: " + ", ".join(f"{harmless(name)} {rate:,.1f}" for name, rate in reasons)
+        return
+    if not totals:
+        return
+    yield f"\nrequests refused since {refused['since'][11:16]} UTC: {sum(each['requests'] for each in totals):,}\n"
+    table = _table("ACCOUNT", "REASON", "REQUESTS", "LAST (UTC)", "A SECOND, ALL ACCOUNTS")
+    for each in totals[:_REFUSED_SHOWN]:
+        rate = found["refused_by_reason"].get(each["reason"], 0.0)
+        table.add_row(
+            harmless(each["account"]), each["reason"], f"{each['requests']:,}", each["latest"][11:19], f"{rate:,.1f}"
+        )
+    yield table
+    if len(totals) > _REFUSED_SHOWN:
+        yield f"and {len(totals) - _REFUSED_SHOWN} more: heliograph refusals"
 
 
 def _waiting(now: dict[str, Any]) -> str:

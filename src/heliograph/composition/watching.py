@@ -10,9 +10,10 @@ from heliograph.app.observing.refusals import Refusals
 from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.observing.traffic import TrafficWatch
-from heliograph.app.ports import Clock, Intake, Store, Watcher, WebhookSender
+from heliograph.app.ports import Clock, Intake, Store, Unavailable, Watcher, WebhookSender
 from heliograph.app.sending.failure_register import FailureRegister
 from heliograph.config import Settings
+from heliograph.domain.calendar import format_utc
 from heliograph.http.asgi import Asgi, Headers
 from heliograph.http.tls import Tls
 from heliograph.runtime.engine import Engine
@@ -124,6 +125,7 @@ class Watching:
             self._settings.data,
             {
                 "metrics": metrics,
+                "refused": partial(_answer, partial(_refused_lately, store, self._clock)),
                 "events": event_streams.listen,
                 "log-level": log_level.answer,
                 **{name: partial(_answer, ask) for name, ask in local.items()},
@@ -162,6 +164,27 @@ def _open_traces(settings: Settings, clock: Clock) -> "TraceWatcher | None":
             f"traces.endpoint is set, and {missing} is not installed: pip install 'heliograph[otel]'"
         ) from error
     return open_traces(traces.endpoint, traces.sample_ratio, clock)
+
+
+async def _refused_lately(store: Store, clock: Clock) -> dict[str, Any]:
+    """Tells how many requests were refused since the beginning of the last full hour, by account and reason, of all
+    nodes; `totals` is null where the store cannot be used."""
+    from heliograph.app.admin.refusals import HOUR_MS, ViewRefusals
+
+    try:
+        report = await ViewRefusals(store, clock).report("", "", 1, 0)
+    except Unavailable:
+        return {"since": None, "totals": None}
+    totals = [
+        {
+            "account": report.names.get(each.account, str(each.account)),
+            "reason": each.reason.value,
+            "requests": each.requests,
+            "latest": format_utc(each.latest),
+        }
+        for each in report.totals
+    ]
+    return {"since": format_utc(report.since // HOUR_MS * HOUR_MS), "totals": totals}
 
 
 async def _answer(ask: Callable[[], Awaitable[dict[str, Any]]], _: Mapping[str, Any], say: Any) -> None:

@@ -134,6 +134,41 @@ def test_the_total_that_waits_is_that_of_the_connectors_and_of_the_store() -> No
     assert "queue 1,937 in total (1,897 in memory, 40 in the store; oldest 1,063 s)" in stream.getvalue()
 
 
+def refusing(credit: int, replayed: int) -> MetricsSample:
+    samples = [
+        Sample("heliograph_store_up", (), 1),
+        Sample("heliograph_requests_refused_total", ("credit",), credit),
+        Sample("heliograph_requests_refused_total", ("suspended",), 5),
+        Sample("heliograph_requests_refused_total", ("replayed",), replayed),
+    ]
+    return MetricsSample.read(render(samples).decode(), float(credit))
+
+
+def test_the_reasons_of_refused_requests_are_told_and_what_was_replayed_is_none() -> None:
+    found = picture(refusing(1, 0), refusing(4, 90))
+    assert (found["refused_by_reason"], found["rates"]["refused"]) == ({"credit": 1.0}, 1.0)
+    console = Console(file=StringIO(), width=120, color_system=None)
+    console.print(view(found))
+    assert isinstance(console.file, StringIO)
+    assert "requests refused a second: credit 1.0" in console.file.getvalue()
+
+
+def test_people_see_whose_requests_are_refused_for_what() -> None:
+    at = "2026-11-25T09:31:57.000Z"
+    totals = [{"account": f"acme{n}\x1b", "reason": "credit", "requests": 681 - n, "latest": at} for n in range(10)]
+    found = picture(refusing(1, 0), refusing(4, 0))
+    found["refused"] = {"since": "2026-11-25T08:00:00.000Z", "totals": totals}
+    console = Console(file=StringIO(), width=120, color_system=None)
+    console.print(view(found))
+    assert isinstance(console.file, StringIO)
+    printed = console.file.getvalue()
+    assert "requests refused since 08:00 UTC: 6,765" in printed
+    assert re.search(r"acme0\S+ +credit +681 +09:31:57 +1\.0", printed)
+    assert "acme8" not in printed
+    assert "and 2 more: heliograph refusals" in printed
+    assert "\x1b" not in printed
+
+
 def test_people_are_told_of_an_operator_that_takes_nothing() -> None:
     def page(deferred: int) -> str:
         samples = [
