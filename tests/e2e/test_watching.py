@@ -173,9 +173,9 @@ def assert_log(gateway: GatewayProcess, message: str) -> None:
     debug = [line for line in gateway.log() if line["level"] == "debug"]
     mine = [line["event"] for line in debug if line.get("message") == message]
     assert sorted(mine) == [
-        "http.answered", "message.accepted", "message.callback", "message.final", "message.submitted",
+        "http.response", "message.accepted", "message.callback", "message.final", "message.submitted",
     ]  # fmt: skip
-    (answered,) = (line for line in debug if line["event"] == "http.answered")
+    (answered,) = (line for line in debug if line["event"] == "http.response")
     assert re.fullmatch(r"[0-9a-f]+-[0-9a-f]+", answered["request_id"])
 
 

@@ -166,3 +166,63 @@ def large_ports(module: Module) -> Iterator[str]:
             methods = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
             if len(methods) > PORT_METHODS or len(node.bases) > 1:
                 yield f"{module.path}:{node.name} has {len(methods)} methods"
+
+
+UNCLEAR = re.compile(
+    r"(?<![.\w-])(?:ow(?:e|ed|es|ing)|g(?:iven|ave|ives) up|standing|orphans?|facts (?:a|in a|per) commit|"
+    r"what it comes to)\b",
+    re.IGNORECASE,
+)
+"""Words of the code's for what users know by the field's: pending, retry, failed, unmatched receipts, total."""
+
+
+def unclear_words(text: str) -> list[str]:
+    """The words in a text for users that they would not understand; *unmatched* is clear beside a receipt."""
+    found = UNCLEAR.findall(text)
+    for line in text.splitlines():
+        if re.search(r"\bunmatched\b", line, re.IGNORECASE) and not re.search("receipt", line, re.IGNORECASE):
+            found.append(line.strip())
+    return found
+
+
+def said(module: Module) -> Iterator[tuple[int, str]]:
+    """Line and text of what a module may say to users: its literals of several words, docstrings but for those of
+    commands left out."""
+    silent: set[int] = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Lambda | ast.IfExp):
+            continue
+        is_command = isinstance(node, ast.FunctionDef) and any(
+            re.search(r"\b(command|group)\b", ast.unparse(each)) for each in node.decorator_list
+        )
+        body = getattr(node, "body", [])
+        silent |= {
+            id(each.value) for each in body[1 if is_command else 0 :] if isinstance(each, ast.Expr)
+        }  # fmt: skip
+    for node in ast.walk(module.tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in silent
+            and " " in node.value.strip()
+        ):
+            yield node.lineno, node.value
+
+
+INNER_DOCUMENTS = frozenset(["architecture.md", "glossary.md"])
+"""Documents for those who work on the code."""
+
+
+def read_said() -> dict[str, str]:
+    """All texts that users see, by where they stand: what the program says, pages of the console, documents, alerts."""
+    root = SOURCES.parents[1]
+    texts: dict[str, str] = {}
+    for module in read_modules():
+        if not module.path.startswith("adapters/store/"):
+            texts |= {f"{module.path}:{line}": text for line, text in said(module)}
+    files = [
+        *(SOURCES / "console" / "templates").glob("*.html"), *(SOURCES / "console" / "assets").glob("*.js"),
+        *(path for path in (root / "docs").glob("*.md") if path.name not in INNER_DOCUMENTS),
+        *(root / "docs" / "samples").iterdir(), *(root / "ops").glob("*"), root / "README.md", root / "SECURITY.md",
+    ]  # fmt: skip
+    return texts | {path.relative_to(root).as_posix(): path.read_text() for path in files if path.is_file()}

@@ -67,3 +67,14 @@ def test_sql_outside_the_hot_paths_stands_in_named_files(modules: list[Module]) 
 
 def test_states_have_names_in_sql() -> None:
     assert {path: found for path, text in rules.read_sql().items() if (found := rules.stored_numbers(text))} == {}
+
+
+def test_users_read_words_that_they_know() -> None:
+    texts = rules.read_said()
+    assert len(texts) > 1_000
+    assert {place: found for place, text in texts.items() if (found := rules.unclear_words(text))} == {}
+
+
+def test_no_page_calls_a_message_answered() -> None:
+    pages = {place: text for place, text in rules.read_said().items() if place.endswith(".html")}
+    assert [place for place, text in pages.items() if "answered" in text] == []

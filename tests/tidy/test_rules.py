@@ -70,3 +70,31 @@ def test_ports_that_ask_for_too_much_are_found() -> None:
         "app/ports/large.py:Large has 13 methods", "app/ports/large.py:Heir has 1 methods",
     ]  # fmt: skip
     assert list(rules.large_ports(parsed("app/elsewhere.py", text))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("4,162 callbacks are owed", ["owed"]),
+        ("Owe again", ["Owe"]),
+        ("Facts a commit, and what it comes to", ["Facts a commit", "what it comes to"]),
+        ("given up, its standing, an orphan", ["given up", "standing", "orphan"]),
+        ("three are unmatched", ["three are unmatched"]),
+        ("unmatched receipts; {{ host.owed }}; long-standing", []),
+    ],
+)
+def test_unclear_words_are_found(text: str, found: list[str]) -> None:
+    assert rules.unclear_words(text) == found
+
+
+def test_what_commands_and_literals_say_is_read() -> None:
+    text = """
+def inner():
+    'It is owed, in code.'
+    say(f"{n} are owed", "owed")
+
+@click.command(cls=Command)
+def outer():
+    'Tells what is owed.'
+"""
+    assert sorted(line for line, _ in rules.said(parsed("cli/a.py", text))) == [4, 8]

@@ -29,7 +29,7 @@ class ErasureLineShape(Struct):
     found: int
     erased: int
     cancelled: Annotated[int, Meta(description="Of those erased: waited, and were cancelled and refunded.")]
-    left: Annotated[int, Meta(description="Something is owed for them: erased once nothing is.")]
+    left: Annotated[int, Meta(description="Something is pending for them: erased once nothing is.")]
     note: str
 
 

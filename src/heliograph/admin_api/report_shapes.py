@@ -28,7 +28,7 @@ class CountsShape(Struct):
     failed: Annotated[int, Meta(description="Messages that ended otherwise, but for cancelled ones.")]
     cancelled: int
     inbound: Annotated[int, Meta(description="Messages from phones.")]
-    refused: Annotated[int, Meta(description="Requests that were answered with an error.")]
+    refused: Annotated[int, Meta(description="Requests that got an error.")]
     spend: Annotated[str, Meta(description="Credits charged, without those given back.", examples=["12.035"])]
     delivery_share: Annotated[
         float | None, Meta(description="Delivered ones among those that ended; null where none did.")

@@ -124,7 +124,7 @@ class MessageShape(Struct):
 
 
 class MessagesShape(Struct):
-    """Messages, the newest first. A search that comes to its limit of rows stops there: `reached` says at what time."""
+    """Messages, the newest first. A search that reaches its limit of rows stops there: `reached` says at what time."""
 
     messages: list[MessageShape]
     cursor: Cursor

@@ -59,7 +59,7 @@ class CustomerOperation(NamedTuple):
 
 
 _SEND_MEANING = (
-    "To one destination or several. What is answered 200 is stored and charged. With a `reference` a request can be "
+    "To one destination or several. What gets 200 is stored and charged. With a `reference` a request can be "
     "repeated safely."
 )
 

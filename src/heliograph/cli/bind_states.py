@@ -51,7 +51,9 @@ def _queries(state: "ConnectorState") -> str:
     words = f"query_sm asked {counted(state.asked, 'time')}, told {counted(state.told, 'state')}"
     if not state.queries_off:
         return words
-    return f"{words}; off, since the operator answered {state.queries_off}: until it is configured anew or a start"
+    return (
+        f"{words}; off, since the operator responded with {state.queries_off}: until it is configured anew or a start"
+    )
 
 
 def _rate(state: "ConnectorState", said: int) -> str:
@@ -79,7 +81,7 @@ def _bind(bind: "BindState", said: int, now: int) -> Iterator[str]:
     if bind.window:
         words += f", {bind.in_flight} of {bind.window} in flight"
     if bind.silent:
-        words += f", the operator has answered nothing for {duration(int(bind.silent_s * 1000) + now - said)}"
+        words += f", the operator has not responded for {duration(int(bind.silent_s * 1000) + now - said)}"
     elif bind.answer_ms is not None:
         words += f", answers after {bind.answer_ms:g} ms"
     yield f"  bind {bind.bind}    {bind.role} at {bind.host}: {words}"

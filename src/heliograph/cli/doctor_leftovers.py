@@ -70,7 +70,7 @@ def _deferred(connectors: "dict[int, Connector]", deferred: dict[int, int]) -> I
         yield Finding(
             f"deferred by {name}",
             "note",
-            f"{counted(count, 'message waits', 'messages wait')} for another try: not wanted yet, or not answered",
+            f"{counted(count, 'message waits', 'messages wait')} for another try: refused for now, or no response",
             f"They go again by themselves. The log has why (smpp.put_off), and so has heliograph connector show {name}",
         )
 

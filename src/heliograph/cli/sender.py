@@ -16,7 +16,7 @@ _senders = click.argument("senders", metavar="SENDER...", nargs=-1, required=Tru
 def sender() -> None:
     """Sender IDs of accounts, and whether they are approved.
 
-    An account with any may use its approved ones only; all others are answered 403 with the state. A running gateway
+    An account with any may use its approved ones only; all others get 403 with the state. A running gateway
     goes by it within five seconds."""
 
 

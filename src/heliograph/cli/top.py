@@ -19,7 +19,7 @@ _PATIENCE_S = 10.0
 _MIB = 2**20
 
 _SILENT_S = 10.0
-"""An operator with submitted parts that has answered nothing for so long is told of."""
+"""An operator with submitted parts that has not responded for so long is told of."""
 
 _REFUSED_SHOWN = 8
 """Accounts and reasons of refused requests that are shown."""
@@ -163,7 +163,7 @@ def _advice(found: dict[str, Any]) -> Iterator[str]:
             yield f"{name} is not bound, and its messages wait: heliograph connector show {name}"
         elif (each["silent_s"] or 0.0) >= _SILENT_S:
             silent = f"{each['silent_s']:.0f} s"
-            yield f"The operator of {name} has answered nothing for {silent}: heliograph connector show {name}"
+            yield f"The operator of {name} has not responded for {silent}: heliograph connector show {name}"
         elif each["deferred"] and not each["submitted"]:
             yield f"The operator of {name} takes nothing and puts off what it is sent: heliograph connector show {name}"
 

@@ -37,7 +37,7 @@ class Http:
     )
     max_body: int = _setting(
         limits.MAX_BODY_OCTETS,
-        "The largest request body; a larger one is answered 413.",
+        "The largest request body; a larger one gets 413.",
         unit="bytes",
         least=1024,
         most=2**26,
@@ -81,7 +81,7 @@ class Http:
     connections_per_address: int = _setting(
         1_024,
         "The most of them that one address may have (of IPv6, 64 bits of it); beyond, its own make room, else a new "
-        "one is answered 429. 0 is no limit. trusted_proxies have none.",
+        "one gets 429. 0 is no limit. trusted_proxies have none.",
         unit="connections",
         least=0,
         most=1_000_000,
@@ -97,7 +97,7 @@ class Http:
     refused_work_per_address: float = _setting(
         50.0,
         "How much work on requests of one address that are refused (4xx) the gateway does; beyond, all of its "
-        "requests are answered 429 for a while. What is refused within half a millisecond, as nearly all is, does not "
+        "requests get 429 for a while. What is refused within half a millisecond, as nearly all is, does not "
         "count. 0 is no limit. Behind trusted_proxies it counts for the client.",
         unit="milliseconds a second",
         least=0,
@@ -105,7 +105,7 @@ class Http:
     )
     requests_per_address: float = _setting(
         0.0,
-        "The most requests a second of one address, a second's worth at once; beyond, they are answered 429. 0 is no "
+        "The most requests a second of one address, a second's worth at once; beyond, they get 429. 0 is no "
         "limit. An account has a rate of its own.",
         unit="requests a second",
         least=0,

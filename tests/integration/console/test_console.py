@@ -239,7 +239,7 @@ async def test_an_operator_that_answers_nothing_needs_attention(
     house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(STATE, "silent", 1)
-    monkeypatch.setattr(STATE, "summary", "It is bound, but the operator has answered nothing for 45 s.")
+    monkeypatch.setattr(STATE, "summary", "It is bound, but the operator has not responded for 45 s.")
     text = text_of(await ada.get("/"))
     assert "operator answers nothing: see why, and test it." in text
     assert "operator silent It is bound, but" in text
@@ -591,7 +591,7 @@ async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: Admi
     await gateway.store.commits.record(Facts(queueings=[queueing]))
     page = await ada.get("/connectors/operator")
     assert "3 messages wait here, the oldest for 5 s." in page.text
-    assert "1 message is deferred: not wanted by the operator yet" in page.text
+    assert "1 message is deferred: the operator does not take them yet" in page.text
     overview = await ada.get("/")
     assert "the oldest for 5 s" in overview.text
     assert "its oldest message" not in overview.text

@@ -154,7 +154,10 @@ def test_a_paused_connector_is_an_obstacle_whatever_the_nodes_say() -> None:
             {"attempts": 3, "end": CallbackEnd.FAILED},
             " The customer was not told: the callback failed after 3 t",
         ),
-        ({"attempts": 1, "end": CallbackEnd.GONE}, " The customer's receiver did not want to be told: it answered 41"),
+        (
+            {"attempts": 1, "end": CallbackEnd.GONE},
+            " The customer's receiver did not want to be told: it responded with 41",
+        ),
         ({"attempts": 1, "end": CallbackEnd.DELIVERED}, ""),
     ],
 )

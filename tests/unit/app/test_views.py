@@ -52,7 +52,7 @@ async def test_it_decides_as_sending_does(house: AdminHouse, plan: str, prices: 
 
 
 @pytest.mark.parametrize(
-    ("status", "told"), [(0x08, "operator answered ESME_RSYSERR"), (0x4FF, "operator answered 0x000004ff")]
+    ("status", "told"), [(0x08, "operator responded with ESME_RSYSERR"), (0x4FF, "operator responded with 0x000004ff")]
 )
 async def test_a_messages_history_names_command_statuses(house: AdminHouse, status: int, told: str) -> None:
     store = house.gateway.store

@@ -82,7 +82,7 @@ def test_what_is_tried_again_every_five_minutes_in_vain_is_not_over_in_between()
         (0x14, Deferred(0x14, 0.2, throttled=True), ["smpp.throttled ESME_RMSGQFUL"]),
         (0x08, Deferred(0x08, 1.0), ["smpp.put_off ESME_RSYSERR"]),
         (0x4FF, Refused(0x4FF, Delivery.REJECTD, "279"), ["smpp.refused 0x000004ff"]),
-        (0x45, Unknown("the operator answered ESME_RSUBMITFAIL"), ["smpp.unanswered ESME_RSUBMITFAIL"]),
+        (0x45, Unknown("the operator responded with ESME_RSUBMITFAIL"), ["smpp.unanswered ESME_RSUBMITFAIL"]),
         (0x45, Accepted("id"), []),
     ],
 )

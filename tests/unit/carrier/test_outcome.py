@@ -53,7 +53,7 @@ def test_the_operators_id_is_kept_as_it_is() -> None:
         ("0x400", "throttle", 0x400, Deferred(0x400, 0.0, throttled=True)),
         ("0xff", "accept", 0xFF, Accepted("id7")),
         ("rsyserr", "refuse", 0x08, Refused(0x08, Delivery.REJECTD, "8")),
-        ("rsyserr", "unknown", 0x08, Unknown("the operator answered ESME_RSYSERR")),
+        ("rsyserr", "unknown", 0x08, Unknown("the operator responded with ESME_RSYSERR")),
     ],
 )
 def test_a_connector_may_see_it_differently(name: str, text: str, status: int, outcome: Outcome) -> None:

@@ -90,7 +90,7 @@ def test_questions_are_counted_and_say_why_there_are_no_more() -> None:
     assert "queries" not in text(said())
     assert "queries   query_sm asked 7 times, told 5 states\n" in text(said(asked=7, told=5))
     off = text(said(asked=1, queries_off="ESME_RINVCMDID"))
-    assert "told 0 states; off, since the operator answered ESME_RINVCMDID: until it is configured anew" in off
+    assert "told 0 states; off, since the operator responded with ESME_RINVCMDID: until it is configured anew" in off
 
 
 def test_a_rate_of_this_time_of_day_says_until_when() -> None:

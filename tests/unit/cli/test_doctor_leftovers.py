@@ -93,7 +93,7 @@ def test_what_was_put_off_lost_or_given_up_is_told_with_what_to_do() -> None:
         )
         found = await findings(store)
         assert {check: each.detail for check, each in found.items()} == {
-            "deferred by op1": "1 message waits for another try: not wanted yet, or not answered",
+            "deferred by op1": "1 message waits for another try: refused for now, or no response",
             "unknown outcome": "of 1 message of the last 7 days nobody knows whether it arrived",
             "receipts": "2 receipts of the last 7 days matched no message",
             "callbacks pending": "1 callback waits for another try",

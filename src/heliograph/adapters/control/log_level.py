@@ -74,7 +74,7 @@ class LogLevelControl:
         """Logs both ids on one line: the one that a customer quotes, and the one that other lines name."""
         found = _ID(body)
         message = {} if found is None else {"message": found[1].decode()}
-        self._journal.say("debug", "http.answered", request_id=request_id.decode(), status=status, **message)
+        self._journal.say("debug", "http.response", request_id=request_id.decode(), status=status, **message)
 
     def _write(self, events: list[MessageEvent]) -> None:
         for event in events:

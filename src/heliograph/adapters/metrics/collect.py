@@ -168,7 +168,7 @@ class Collector:
         with contextlib.suppress(OSError):
             yield Sample("heliograph_data_free_bytes", (), shutil.disk_usage(self._data).free)
         yield Sample("heliograph_store_commit_seconds", (), self._counters.commit_us)
-        yield Sample("heliograph_store_commit_facts", (), self._counters.commit_facts)
+        yield Sample("heliograph_store_commit_records", (), self._counters.commit_facts)
 
     def _lanes(self) -> Iterator[Sample]:
         """Samples of the lanes, summed by connector name: a connector that was removed and created again stays one."""

@@ -177,7 +177,7 @@ class SmppCarrier:
             return ""
         where = "It is bound, but" if total == 1 else f"All {total} binds are up, but on {silent} of them"
         longest = max(bind.silent_s for bind in self._binds)
-        return f"{where} the operator has answered nothing for {longest:.0f} s."
+        return f"{where} the operator has not responded for {longest:.0f} s."
 
     def _unbound(self, troubled: Bind, bound: int, total: int) -> str:
         summary = f"{bound} of {total} binds are up" if bound else "It is not bound"

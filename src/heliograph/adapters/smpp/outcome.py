@@ -72,7 +72,7 @@ class OutcomeOverride:
             case "refuse":
                 return Refused(status, self.state, self.err or code_of_status(status))
             case "unknown":
-                return Unknown(f"the operator answered {CommandStatus.name_of(status)}")
+                return Unknown(f"the operator responded with {CommandStatus.name_of(status)}")
 
 
 def outcome_of(status: int, message_id: str, overrides: Mapping[int, OutcomeOverride]) -> Outcome:

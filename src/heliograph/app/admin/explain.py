@@ -12,7 +12,7 @@ from heliograph.domain.receipt import Delivery, err_of
 
 _SAYS = {
     Delivery.DELIVRD: "The operator says that it was delivered.",
-    Delivery.EXPIRED: "The operator took it and gave up: the phone was not reached while the message was valid.",
+    Delivery.EXPIRED: "The operator took it and stopped trying: the phone was not reached while the message was valid.",
     Delivery.DELETED: "The operator took it, and somebody there deleted it.",
     Delivery.UNDELIV: "The operator took it and says that it cannot be delivered.",
     Delivery.UNKNOWN: "The operator took it, and nobody knows what became of it: no receipt came in time, or one that "
@@ -81,7 +81,7 @@ def _untold(callback: CallbackView | None) -> str:
     tries = counted(callback.attempts, "try", "tries")
     why = f": {callback.problem}" if callback.problem else ""
     if callback.end is CallbackEnd.GONE:
-        return " The customer's receiver did not want to be told: it answered 410."
+        return " The customer's receiver did not want to be told: it responded with 410."
     if callback.end is CallbackEnd.FAILED:
         return f" The customer was not told: the callback failed after {tries}{why}."
     if callback.attempts:

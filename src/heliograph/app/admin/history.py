@@ -74,7 +74,7 @@ def _submission(record: MessageRecord, name: Callable[[int], str], status_name: 
         if attempt.status < 0:
             line = "NoAnswer", f"from {name(attempt.connector)}"
         else:
-            line = "Deferred", f"{name(attempt.connector)} answered {status_name(attempt.status)}"
+            line = "Deferred", f"{name(attempt.connector)} responded with {status_name(attempt.status)}"
         events.append(Event(attempt.at, line[0], attempt.segment + 1, line[1]))
     for sent in record.submissions:
         if sent.status == NOT_SENT:
@@ -86,7 +86,7 @@ def _submission(record: MessageRecord, name: Callable[[int], str], status_name: 
         elif sent.status == 0:
             line = "Submitted", f"to {name(sent.connector)} as {sent.operator_id}"
         else:
-            line = "Refused", f"{name(sent.connector)} answered {status_name(sent.status)}"
+            line = "Refused", f"{name(sent.connector)} responded with {status_name(sent.status)}"
         events.append(Event(sent.at, line[0], sent.segment + 1, line[1]))
     events += [
         Event(receipt.at, "Receipt", receipt.segment + 1, in_words(receipt.state, receipt.err))

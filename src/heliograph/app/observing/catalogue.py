@@ -87,7 +87,7 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _counter(
                 "heliograph_requests_refused_total",
-                "Requests to the customers' API that were answered with an error, by its cause; reason `replayed`: "
+                "Requests to the customers' API that got an error, by its cause; reason `replayed`: "
                 "those that repeated an earlier one. Whose they were tells `heliograph refusals`.",
                 "reason",
             ),
@@ -149,7 +149,7 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             _counter(
                 "heliograph_store_refused_total",
                 "What the store would not have though all else of its commit was recorded. fate is refused (a request, "
-                "answered 503), reduced (recorded without what an operator or receiver said) or dropped.",
+                "which got 503), reduced (recorded without what an operator or receiver said) or dropped.",
                 "fate",
             ),
             _counter(
@@ -160,7 +160,7 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _counter(
                 "heliograph_retention_left_total",
-                "Messages that were old enough and left as they are, since something is still owed for them.",
+                "Messages that were old enough and left as they are, since something is still pending for them.",
                 "stage",
             ),
             _gauge(
@@ -172,7 +172,7 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             Metric(
                 "heliograph_store_commit_seconds", MetricKind.HISTOGRAM, "Time of a commit.", (), US_COMMIT, 0.000001
             ),
-            Metric("heliograph_store_commit_facts", MetricKind.HISTOGRAM, "Facts in a commit.", (), COUNTS),
+            Metric("heliograph_store_commit_records", MetricKind.HISTOGRAM, "Records in a commit.", (), COUNTS),
         ),
     ),
     (
@@ -181,8 +181,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         (
             _counter(
                 "heliograph_parts_total",
-                "Parts by what the operator answered: accepted, deferred (tried again), refused (for good); unknown is "
-                "no answer.",
+                "Parts by the operator's response: accepted, deferred (tried again), refused (for good); unknown is "
+                "no response.",
                 "connector",
                 "outcome",
             ),
@@ -205,7 +205,7 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _ms(
                 "heliograph_submit_seconds",
-                "From when a part was written until the operator answered.",
+                "From when a part was written until the operator's response.",
                 MS_SHORT,
                 "connector",
             ),
@@ -213,8 +213,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             _gauge("heliograph_connector_binds_up", "Binds that are up.", "connector"),
             _gauge(
                 "heliograph_connector_silent_seconds",
-                "For how long the operator has answered no submit_sm, on the bind where that is longest; 0 where it "
-                "owes no answer.",
+                "For how long the operator has not responded to a submit_sm, on the bind where that is longest; 0 "
+                "where no response is pending.",
                 "connector",
             ),
             _gauge("heliograph_connector_window", "Places in the window, over all binds that are up.", "connector"),
@@ -257,7 +257,7 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             _counter("heliograph_receipts_unreadable_total", "Receipts without an id.", "connector"),
             _counter(
                 "heliograph_receipt_queries_total",
-                "Questions by query_sm about parts whose receipts have not come: asked; told (answered with a state).",
+                "Questions by query_sm about parts whose receipts have not come: asked; told (with a state).",
                 "connector",
                 "result",
             ),
