@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.background_sink import BackgroundSink
+from tests.support.customer import Customer
 from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess
 from tests.support.restore_check import CREDIT, compare_restored
@@ -50,6 +51,28 @@ def test_a_backup_overwrites_nothing(tmp_path: Path, admin: Admin) -> None:
     result = admin.run("backup", str(tmp_path / "nowhere" / "copy.db"))
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
+
+
+def test_the_store_is_written_anew_while_no_gateway_runs(tmp_path: Path, admin: Admin, data: Path) -> None:
+    refused = admin.run("compact")
+    assert refused.returncode == 1
+    assert "there is no store" in refused.stderr
+    account = admin.account()
+    with SimulatorProcess(tmp_path) as simulator:
+        admin.operator(simulator.port)
+        with GatewayProcess(data) as gateway:
+            with Customer(gateway.url, "acme", account["api_key"]) as customer:
+                customer.send(to="491700000001", content="Hello")
+            refused = admin.run("compact")
+            assert refused.returncode == 1
+            assert "another gateway runs" in refused.stderr
+            assert "Stop the gateway" in refused.stderr
+            assert gateway.stop() == 0
+    sizes = admin("compact")
+    assert sizes["after"] == (data / "heliograph.db").stat().st_size <= sizes["before"]
+    assert {file.name for file in data.iterdir()} <= {"heliograph.db", "engine.lock"}
+    assert admin.balance() == "999"
+    admin.assert_books_right()
 
 
 def test_what_an_empty_store_cannot_know(admin: Admin) -> None:

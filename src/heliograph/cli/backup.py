@@ -1,11 +1,12 @@
-"""`heliograph backup` and `restored`: a copy of the store, and what one that was put back cannot know."""
+"""`heliograph backup`, `restored` and `compact`: a copy of the store, what one that was put back cannot know, and the
+file of the store without what is free in it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from heliograph.cli.command import Command, Failure, Invocation, examples, format_moment
+from heliograph.cli.command import Command, Failure, Invocation, examples, format_moment, tell
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
@@ -38,6 +39,31 @@ def backup(invocation: Invocation, file: Path) -> None:
     invocation.show(
         {"file": str(file), "octets": octets},
         lambda: click.echo(f"The store is in {file} ({counted(octets, 'octet')})."),
+    )
+
+
+@click.command(cls=Command, epilog=examples("heliograph compact"))
+@click.pass_obj
+def compact(invocation: Invocation) -> None:
+    """Writes the embedded store anew, without what was deleted.
+
+    The gateway must not run. The file becomes smaller, and no octet of a deleted or erased row is left in it. There
+    must be room for two copies of it in the data directory meanwhile. For PostgreSQL it is VACUUM FULL.
+    """
+    from heliograph.app.ports import Unavailable
+    from heliograph.composition import commands
+
+    invocation.need_the_machine()
+    settings = invocation.settings()
+    if settings.store.url:
+        raise Failure("The store is a PostgreSQL database.", "Run VACUUM FULL in it.")
+    try:
+        before, after = commands.compact(settings)
+    except (Unavailable, OSError) as error:
+        raise Failure(f"The store was not written anew: {error}.", "Stop the gateway, and try again.") from error
+    invocation.show(
+        {"before": before, "after": after},
+        lambda: tell(f"The store is written anew: {counted(after, 'octet')} instead of {before:,}."),
     )
 
 

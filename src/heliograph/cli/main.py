@@ -43,6 +43,7 @@ _MODULES = {
     "audit": "audit",
     "encryption": "encryption",
     "backup": "backup",
+    "compact": "backup",
     "restored": "backup",
     "context": "context",
     "completion": "completion",

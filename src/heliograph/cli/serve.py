@@ -41,6 +41,7 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
     """
     from heliograph.app.ports import Unavailable
     from heliograph.composition import gateway
+    from heliograph.composition.engine_lock import AlreadyRunning
     from heliograph.config import ROLES, SettingsError, changed, parse_address
 
     invocation = context.find_object(Invocation) or Invocation()
@@ -70,7 +71,7 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
         )
     try:
         code = gateway.serve(settings, dev=dev, as_json=invocation.as_json)
-    except gateway.AlreadyRunning as error:
+    except AlreadyRunning as error:
         raise Failure(str(error), "Stop it first, or take another --data.", invocation.typed("doctor")) from error
     except (Unavailable, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:

@@ -88,6 +88,24 @@ def back_up(settings: Settings, target: Path) -> None:
     copy(settings.data / STORE_FILE, target)
 
 
+def compact(settings: Settings) -> tuple[int, int]:
+    """Writes the store in the data directory anew; returns the octets of its file before and after. Raises Unavailable,
+    and OSError."""
+    from heliograph.adapters.store.sqlite.compacting import compact as write_anew
+    from heliograph.composition.engine_lock import AlreadyRunning, only_engine
+
+    file = settings.data / STORE_FILE
+    if not file.is_file():
+        raise Unavailable(f"there is no store at {file}")
+    before = file.stat().st_size
+    try:
+        with only_engine(settings):
+            write_anew(file)
+    except AlreadyRunning as running:
+        raise Unavailable(str(running)) from running
+    return before, file.stat().st_size
+
+
 def make_secrets(settings: Settings) -> "Secrets":
     """Makes secrets, and hashes passwords as the settings say."""
     from heliograph.adapters.system.secrets import Argon2Secrets

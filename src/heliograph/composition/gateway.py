@@ -1,15 +1,12 @@
 """The composition root of the gateway's main process: everything that runs in it, put together."""
 
 import asyncio
-import fcntl
 import gc
 import os
 import random
 import secrets
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,6 +24,7 @@ from heliograph.composition.admin import AdminApps, AdminParts
 from heliograph.composition.commands import STORE_FILE, make_secrets, open_store, retention, terms
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
+from heliograph.composition.engine_lock import only_engine
 from heliograph.composition.listening import Listening
 from heliograph.composition.watching import Watching
 from heliograph.config import Settings
@@ -46,8 +44,6 @@ from heliograph.runtime.traffic_guard import TrafficGuard
 if TYPE_CHECKING:
     from heliograph.api.app import Api
 
-LOCK_FILE = "engine.lock"
-
 OVERDUE_S = 10.0
 """Seconds beyond `shutdown.drain_s` after which a process that should have ended ends at once."""
 
@@ -56,10 +52,6 @@ HTTP_GRACE_SHARE = 0.5
 
 GC_THRESHOLDS = (50_000, 20, 100)
 """Collections are rarer than usual: queues are long here, and next to nothing in them is in a cycle."""
-
-
-class AlreadyRunning(Exception):
-    """Another gateway runs on the data directory."""
 
 
 def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> int:
@@ -72,19 +64,8 @@ def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> in
     give_back_large_blocks()
     configure_logging(settings.log.level, settings.log.format)
     make_folder(settings.data)
-    with _only_engine(settings), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with only_engine(settings), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, dev=dev, as_json=as_json))
-
-
-@contextmanager
-def _only_engine(settings: Settings) -> Iterator[None]:
-    """Holds the data directory: there is one writer of facts at a time."""
-    with (settings.data / LOCK_FILE).open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise AlreadyRunning(f"another gateway runs on {settings.data}") from None
-        yield
 
 
 async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:

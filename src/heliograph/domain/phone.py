@@ -75,3 +75,8 @@ def mask(number: str) -> str:
     if hidden < 2:
         return "*" * len(number)
     return f"{number[:3]}{'*' * hidden}{number[-2:]}"
+
+
+def mask_search(text: str) -> str:
+    """What somebody searched for, as logs may show it: a number, however it is written, in part; all else as it is."""
+    return mask("".join(filter(str.isdigit, text))) if _PUNCTUATED(text) is not None else text

@@ -13,6 +13,7 @@ from heliograph.console.inbound_file import inbound_file
 from heliograph.console.pages import conversation, inbound
 from heliograph.domain.ids import to_hex
 from heliograph.domain.opt_out import Wish
+from heliograph.domain.phone import mask
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Browser
 
@@ -182,7 +183,7 @@ async def test_messages_are_narrowed_by_time_followed_and_exported(house: AdminH
     assert "'=1+1" in answered.text
     assert answered.header("content-disposition") == 'attachment; filename="inbound.csv"'
     entry = (await house.entries())[-1]
-    assert (entry.action, entry.details) == ("inbound.export", {"q": PHONE})
+    assert (entry.action, entry.details) == ("inbound.export", {"q": mask(PHONE)})
     assert (await ada.get("/inbound", "start=soon")).status == 404
     page = await ada.get("/inbound", "live=yes&account=acme")
     assert 'data-refresh="/console/inbound-live?account=acme&amp;live=yes"' in page.text

@@ -88,6 +88,9 @@ async def test_the_file_has_what_the_page_finds_and_no_formula(house: AdminHouse
     assert [row["id"] for row in table(await ada.get("/messages.csv", "error=011"))] == [bad]
     entry = (await house.entries())[-1]
     assert (entry.action, entry.details) == ("message.export", {"error": "011"})
+    await ada.get("/messages.csv", "q=%2B44+7700+900123&sender=447700900999&start=2026-11-20T10:00")
+    shown = {"q": "447*******23", "sender": "447*******99", "start": "2026-11-20T10:00"}
+    assert (await house.entries())[-1].details == shown
 
 
 async def test_a_file_that_is_cut_says_so(house: AdminHouse) -> None:

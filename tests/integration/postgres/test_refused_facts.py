@@ -138,6 +138,9 @@ async def test_a_value_that_the_database_does_not_take_is_alone_in_that(
         assert [await told(store, each) for each in neighbours] == [[f"id-{n}"] for n in range(len(neighbours))]
         assert gatherer.refused_facts.counts == {fate: 1, PieceFate.REFUSED: 1}
         assert (gatherer.healthy, gatherer.failures) == (True, 0)
+        log = (server().folder / "log").read_bytes()
+        assert b"ERROR" in log
+        assert [each for each in (b"secret", b"Guten Tag", b"4917012345678") if each in log] == []
         assert [(level, event) for level, event, _ in journal.said] == [("error", "store.refused")] * 2
         assert "secret" not in repr(journal.said)
         assert problem in str(journal.said[0][2]["problem"])

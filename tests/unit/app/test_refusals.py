@@ -87,7 +87,9 @@ def test_a_batch_that_stayed_takes_up_a_newer_one() -> None:
 @pytest.mark.parametrize(
     ("field", "message", "shown"),
     [
-        ("to", "The to must be 7 to 15 digits. It is '+4917012345678'.", "It is '+49*********78'."),
+        ("to", "The to must be 7 to 15 digits. It is '+4917012345678'.", "It is '491********78'."),
+        ("to", "The to must not contain punctuation. It is '+49-170-12-34-567'.", "It is '491*******67'."),
+        ("number", "It is '(0049) 170 12 34 56'.", "It is '(004********56'."),
         ("to", "No route or no price covers 491701234567, 447700900123; leave", "covers 491*******67, 447*******23;"),
         ("content", 'The nearest is otp: at character 5 "Your code is 4711".', "at character 5 …."),
         ("type", "The type 'Dear customer, your code' is unknown", "The type … is unknown"),
@@ -95,6 +97,10 @@ def test_a_batch_that_stayed_takes_up_a_newer_one() -> None:
         ("type", "The type 'a\\'quote\"Dear customer' is unknown", "The type … is unknown"),
         ("time", "The time '2026-11-20 10:00:00' is past", "'2026-11-20 10:00:00' is past"),
         ("time", "The time '1764000000' is past", "'1764000000' is past"),
+        ("time", "The time 1764000000 is out of range", "1764000000 is out"),
+        ("time", "The time 4917012345678 is out of range", "491********78 is out"),
+        ("time", "The time '4917012345678' cannot be read", "The time … cannot"),
+        ("validity", "The time '2026-11-20: Dear Ada' cannot be read", "The time … cannot"),
     ],
 )
 def test_what_customers_wrote_is_left_out_of_messages(field: str, message: str, shown: str) -> None:

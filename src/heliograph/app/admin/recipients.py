@@ -72,9 +72,11 @@ KEPT: Final = (
     ("ledger", "amounts, times and ids of messages: the books are kept; no number and no text is in them"),
     ("messages", "their ids, times, states, prices and parts stay until their rows are dropped (retain_days)"),
     ("suppressions", "a keyed digest of the number, so that whoever opted out is not sent to again"),
-    ("audit log", "the first three and last two digits where somebody named the number"),
+    ("audit log", "the first three and last two digits of phones; in full what was a setting or a note"),
     ("texts of others", "messages to other phones that name this one in their text are not looked into"),
+    ("settings", "what people wrote there, and as a reference or note: numbers, prefixes, senders, templates"),
     ("logs", "what was written where the log shows numbers (log.sensitive), and traces that were exported"),
+    ("unused octets", "the store's file may have copies in unused parts of its pages: heliograph compact removes them"),
     ("backups", "those that were made before cannot be reached; nor, with PostgreSQL, its log before it is recycled"),
 )
 """Traces that every erasure leaves, each with its reason."""

@@ -13,7 +13,7 @@ from typing import Final
 from heliograph.app.configuration import Account
 from heliograph.app.records import RefusalCount, RefusedRequest
 from heliograph.domain.error import Fault, Reason
-from heliograph.domain.phone import mask
+from heliograph.domain.phone import mask, mask_search
 
 KEPT: Final = 20
 """Refused requests of one account and reason that are kept, the latest ones."""
@@ -33,8 +33,14 @@ _VALUE = re.compile(r"[\"'].*[\"']", re.DOTALL)
 _NUMBER = re.compile(r"\+?[0-9]{6,}")
 _NUMBER_IN_PATH = re.compile(r"\+?[0-9]{6,20}").fullmatch
 """Matches a number and no id of a message, which may have digits alone."""
-_PUBLIC = frozenset({"to", "from", "number", "after", "time", "validity"})
+_PUBLIC = frozenset({"to", "from", "number", "after"})
 """Fields whose values are no texts; their numbers are shown in part all the same."""
+_MOMENT = re.compile(r"[\"'](?:[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9T:.+Z -]{0,25}|1[0-9]{9}|[0-9]{1,5})[\"']").fullmatch
+"""Matches a quoted time that may be shown: a date, a few digits, or seconds since 1970. No number of a phone that has
+ten digits begins with 1."""
+_SECONDS = re.compile(r"1[0-9]{9}").fullmatch
+_SPELT = re.compile(r"\+?[0-9](?:[\s().,/+-]{0,2}[0-9]){5,}")
+"""Matches a number as people write it, with spaces or punctuation."""
 _TIMES = frozenset({"time", "validity"})
 _TEXTS = frozenset({"content", "udh", "tlvs", "reference"})
 
@@ -150,12 +156,16 @@ def without_values(message: str, field: str) -> str:
 
     def shown(found: re.Match[str]) -> str:
         value = found[0]
+        if field in _TIMES:
+            return value if _MOMENT(value) is not None else "…"
         if field in _TEXTS or (field not in _PUBLIC and len(value) > _VALUE_CHARS + 2):
             return "…"
-        return value
+        return _SPELT.sub(lambda found: mask_search(found[0]), value)
 
-    message = _VALUE.sub(shown, message)
-    return message if field in _TIMES else _NUMBER.sub(lambda found: mask(found[0]), message)
+    def masked(found: re.Match[str]) -> str:
+        return found[0] if field in _TIMES and _SECONDS(found[0]) is not None else mask(found[0])
+
+    return _NUMBER.sub(masked, _VALUE.sub(shown, message))
 
 
 def _word(text: str) -> str:

@@ -17,6 +17,7 @@ from heliograph.console.request import (
     problem_of,
 )
 from heliograph.domain import ids
+from heliograph.domain.phone import mask_search
 
 PATH = "/inbound"
 PAGE = 50
@@ -83,7 +84,8 @@ async def download(request: PageRequest) -> PageResponse:
     query, account, start = _query(request)
     if account is not None:
         await request.manage.account(account)
-    await request.manage.note("inbound.export", "inbound messages", _asked(request))
+    asked = {name: mask_search(value) if name == "q" else value for name, value in _asked(request).items()}
+    await request.manage.note("inbound.export", "inbound messages", asked)
     return csv_file("inbound.csv", inbound_file(request.inbound, query, account, start))
 
 

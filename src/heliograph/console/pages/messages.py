@@ -24,6 +24,7 @@ from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault
 from heliograph.domain.extras import read_extras
 from heliograph.domain.message import KIND_NAMES, Kind, Trigger, before
+from heliograph.domain.phone import mask_search
 from heliograph.domain.receipt import in_words
 from heliograph.domain.status import MessageStatus, status_of
 
@@ -80,6 +81,7 @@ async def download(request: PageRequest) -> PageResponse:
     wanted, only = await _search(request)
     pieces = message_file(request.views, request.query.get("q", ""), wanted, only)
     asked = {name: request.query[name] for name in ASKED if request.query.get(name)}
+    asked |= {name: mask_search(asked[name]) for name in ("q", "sender") if name in asked}
     await request.manage.note("message.export", "messages", asked)
     return csv_file("messages.csv", pieces)
 
