@@ -21,6 +21,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import Store
 from heliograph.app.records import TELLING_DIGITS, BacklogCounts, Hit, Search, SearchPage, Usage
+from heliograph.app.search_terms import Unsearchable
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
@@ -411,3 +412,64 @@ async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, accoun
     usage = [Usage(start, 3, 3 * CREDIT, CREDIT), Usage(start + 2 * HOUR, 1, 5, 0, 7)]
     assert await store.accounts.usage(account.id, start, start + 3 * HOUR, HOUR) == usage
     assert await store.accounts.usage(account.id, start, start + 2 * HOUR, HOUR) == usage[:1]
+
+
+async def kinds_of(given: Given, account: Account) -> dict[str, Message]:
+    """Messages that differ by connector, sender, country and error, two of the common kind first and last."""
+    found = {
+        "first": await given.sent(account.id, destination=NEAR, sender="Helio", connector=1),
+        "connector": await given.sent(account.id, destination=NEAR, sender="Helio", connector=2),
+        "sender": await given.sent(account.id, destination=NEAR, sender="Rare", connector=1),
+        "country": await given.sent(account.id, destination="12425550123", sender="Helio", connector=1),
+        "neighbour": await given.sent(account.id, destination="12125550123", sender="Helio", connector=1),
+        "last": await given.sent(account.id, destination=NEAR, sender="Helio", connector=1),
+    }
+    failed = Final(account.id, found["sender"].key, Delivery.UNDELIV, "11", given.now, owed=False)
+    bare = Final(account.id, found["last"].key, Delivery.EXPIRED, "", given.now, owed=False)
+    delivered = Final(account.id, found["first"].key, Delivery.DELIVRD, "011", given.now, owed=False)
+    await given.store.commits.record(Facts(finals=[failed, bare, delivered]))
+    return found
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        ({"connector": 2}, ["connector"]),
+        ({"connector": 3}, []),
+        ({"sender": "rARE"}, ["sender"]),
+        ({"sender": "Rar"}, []),
+        ({"country": "bs"}, ["country"]),
+        ({"country": "US"}, ["neighbour"]),
+        ({"country": "DE"}, ["last", "sender", "connector", "first"]),
+        ({"country": "ZZ"}, []),
+        ({"error": "011"}, ["sender"]),
+        ({"error": "undeliv"}, ["sender"]),
+        ({"error": "UNDELIV 011"}, ["sender"]),
+        ({"error": "EXPIRED 011"}, []),
+        ({"error": "UNDELIV EXPIRED"}, []),
+        ({"error": "001"}, ["last"]),
+        ({"connector": 1, "country": "DE", "sender": "helio"}, ["last", "first"]),
+        ({"connector": 1, "number": NEAR, "sender": "helio"}, ["last", "first"]),
+        ({"status": MessageStatus.UNDELIVERED, "country": "DE"}, ["last", "sender"]),
+    ],
+)
+async def test_messages_are_found_by_connector_sender_country_and_error(
+    store: Store,
+    given: Given,
+    account: Account,
+    whole_numbers: bool,
+    rounds: int,
+    wanted: dict[str, Any],
+    names: list[str],
+) -> None:
+    """However many of them are in blocks, of all accounts and of theirs."""
+    messages = await kinds_of(given, account)
+    for _ in range(rounds):
+        await store.upkeep.index_numbers(given.now + HOUR, 2)
+    for owner in (None, account.id):
+        if whole_numbers and ("sender" in wanted or "country" in wanted):
+            with pytest.raises(Unsearchable):
+                await store.messages.search(Search(account=owner, **wanted))
+        else:
+            assert await every_page(store, account=owner, **wanted) == [messages[name].key for name in names]

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from heliograph.app.admin.message_filter import fits
 from heliograph.app.facts import (
     NO_ANSWER,
     Accept,
@@ -177,11 +178,12 @@ class MemoryMessages(MemoryReading):
                 continue
             looked += 1
             hit = self._hit(rows, message)
-            fits = message.destination.startswith(search.number) and search.status in (None, hit.status)
-            if fits and len(hits) == search.limit:
+            found = message.destination.startswith(search.number) and search.status in (None, hit.status)
+            found = found and fits(search, hit)
+            if found and len(hits) == search.limit:
                 last = hits[-1].message
                 return SearchPage(hits, (last.time, last.key))
-            if fits:
+            if found:
                 hits.append(hit)
             if looked == search.effort:
                 return SearchPage(hits, place, time)

@@ -236,6 +236,15 @@ class Search:
 
     held: bool = False
     """Whether only messages are meant that the pumping guard holds."""
+    connector: int | None = None
+    """Id of the connector that the message went to, or is to go to."""
+    error: str = ""
+    """State and code of a final state that is no delivery, or one of them: `UNDELIV`, `011`, `UNDELIV 011`."""
+    sender: str = ""
+    """The sender, whole; case does not matter. Not to be asked of an encrypted store: Unsearchable."""
+    country: str = ""
+    """Country of the destination, as in ISO 3166-1 with two letters; case does not matter. Not to be asked of an
+    encrypted store: Unsearchable."""
     accepted_order: bool = False
     """Demands the order in which messages were accepted."""
 
@@ -246,7 +255,7 @@ class Search:
         Within an account the order is when they are sent, unless there is something rarer to find them by.
         """
         rare = len(self.number) >= TELLING_DIGITS or self.status in (MessageStatus.UNDELIVERED, MessageStatus.FAILED)
-        return self.accepted_order or self.account is None or rare or self.held
+        return self.accepted_order or self.account is None or rare or self.held or bool(self.error)
 
 
 TELLING_DIGITS = 7

@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
 from heliograph.app.admin.csv_lines import csv_line
-from heliograph.app.admin.message_filter import MessageFilter
 from heliograph.app.admin.views import Views
 from heliograph.app.records import Hit, Search
 from heliograph.domain import ids
@@ -26,9 +25,7 @@ COLUMNS = (
 CUT = "There may be more: this file ends after {}, and a search after some time. Narrow the times."
 
 
-async def message_file(
-    views: Views, text: str, search: Search, only: MessageFilter, most: int = MOST_ROWS
-) -> AsyncGenerator[bytes]:
+async def message_file(views: Views, text: str, search: Search, most: int = MOST_ROWS) -> AsyncGenerator[bytes]:
     """Yields the lines of the file, those of one search at once, the newest message first. Where it does not have all
     that fit, its last line says so."""
     accounts, connectors = await views.account_names(), await views.connector_names()
@@ -37,7 +34,7 @@ async def message_file(
     left = most
     for _ in range(MOST_STEPS):
         search.limit = min(ROWS_AT_ONCE, left)
-        page = await views.find(text, search, only)
+        page = await views.find(text, search)
         hits = page.hits[:left]
         yield b"".join(_line(hit, accounts, connectors) for hit in hits)
         left -= len(hits)

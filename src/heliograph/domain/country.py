@@ -59,3 +59,17 @@ def country_of(number: str) -> str:
         if len(_known) < _CACHED:
             _known[digits] = country
     return country
+
+
+HEAD: Final = _LONGEST
+"""Digits of a number that tell its country for certain."""
+
+
+def heads_of(country: str) -> list[str]:
+    """Returns the first HEAD digits of all numbers of a country, given as in ISO 3166-1 with two letters, in order."""
+    country = country.upper()
+    if country == UNKNOWN:
+        return []
+    firsts = {prefix[0] for prefix, each in PREFIXES.items() if each == country}
+    heads = (f"{first}{rest:0{HEAD - 1}}" for first in sorted(firsts) for rest in range(10 ** (HEAD - 1)))
+    return [head for head in heads if country_of(head) == country]

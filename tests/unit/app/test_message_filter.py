@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.app.admin.csv_lines import csv_line, harmless
-from heliograph.app.admin.message_filter import EVERY_MESSAGE, MessageFilter
-from heliograph.app.records import Hit
+from heliograph.app.admin.message_filter import fits
+from heliograph.app.records import Hit, Search
 from heliograph.domain.receipt import Delivery
 from tests.support.use_case_fakes import Messages, SetClock
 
@@ -20,30 +20,35 @@ def hit(**changes: Any) -> Hit:
 
 
 @pytest.mark.parametrize(
-    ("only", "fits"),
+    ("search", "found"),
     [
-        (MessageFilter(), True),
-        (MessageFilter(connector=3), True),
-        (MessageFilter(connector=4), False),
-        (MessageFilter(sender="helio"), True),
-        (MessageFilter(sender="heli"), False),
-        (MessageFilter(country="de"), True),
-        (MessageFilter(country="FR"), False),
-        (MessageFilter(error="undeliv"), True),
-        (MessageFilter(error="UNDELIV 011"), True),
-        (MessageFilter(error="011"), True),
-        (MessageFilter(error="UNDELIV 012"), False),
-        (MessageFilter(3, "011", "Helio", "FR"), False),
+        (Search(), True),
+        (Search(connector=3), True),
+        (Search(connector=4), False),
+        (Search(sender="helio"), True),
+        (Search(sender="heli"), False),
+        (Search(country="de"), True),
+        (Search(country="FR"), False),
+        (Search(error="undeliv"), True),
+        (Search(error="UNDELIV 011"), True),
+        (Search(error="011"), True),
+        (Search(error="UNDELIV 012"), False),
+        (Search(connector=3, error="011", sender="Helio", country="FR"), False),
+        (Search(error="EXPIRED UNDELIV"), False),
+        (Search(error="undeliv 011 011"), True),
     ],
 )
-def test_all_that_is_asked_must_fit(only: MessageFilter, fits: bool) -> None:
-    assert only.fits(hit(connector=3, sender="Helio", destination="491701234567")) is fits
+def test_all_that_is_asked_must_fit(search: Search, found: bool) -> None:
+    assert fits(search, hit(connector=3, sender="Helio", destination="491701234567")) is found
 
 
 def test_a_message_without_a_final_state_has_no_error() -> None:
-    assert not MessageFilter(error="011").fits(Hit(Messages(SetClock())(), None))
-    assert EVERY_MESSAGE.fits(Hit(Messages(SetClock())(), None))
-    assert not EVERY_MESSAGE.narrows
+    assert not fits(Search(error="011"), Hit(Messages(SetClock())(), None))
+    assert fits(Search(), Hit(Messages(SetClock())(), None))
+
+
+def test_a_delivered_message_has_no_error() -> None:
+    assert not fits(Search(error="011"), Hit(Messages(SetClock())(), Delivery.DELIVRD, "011"))
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", "--1", "+49 170"])

@@ -7,13 +7,14 @@ from urllib.parse import urlsplit
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.explain import explain
 from heliograph.app.admin.history import Event, history
-from heliograph.app.admin.message_filter import EVERY_MESSAGE, MessageFilter
+from heliograph.app.admin.message_filter import fits
 from heliograph.app.admin.obstacles import Obstacles
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Store
 from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, SearchPage, Usage
 from heliograph.app.routing import explain as routing
 from heliograph.app.routing.explain import RouteDecision
+from heliograph.app.search_terms import Unsearchable
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain import ids, phone
@@ -25,7 +26,7 @@ HITS = 1_000
 
 SIFTED = 20_000
 SIFTED_AT_ONCE = 1_000
-"""Messages that a filter judges before it says how far it came, and at once."""
+"""Messages of an encrypted store that are judged one by one the page says how far it got, and at once."""
 
 HOUR_MS = 3_600_000
 
@@ -98,17 +99,21 @@ class Views(Audited):
 
     # --- messages
 
-    async def find(self, text: str, search: Search, only: MessageFilter = EVERY_MESSAGE) -> SearchPage:
-        """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`; of these, those
-        that `only` lets pass, among the next SIFTED."""
-        if not only.narrows:
+    async def find(self, text: str, search: Search) -> SearchPage:
+        """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`. An encrypted
+        store cannot be asked for senders and countries: there its rows are judged one by one, the next SIFTED."""
+        try:
             return await self._find(text, search)
+        except Unsearchable:
+            return await self._sift(text, search)
+
+    async def _sift(self, text: str, search: Search) -> SearchPage:
         hits: list[Hit] = []
         looked = 0
-        step = replace(search, limit=SIFTED_AT_ONCE)
+        step = replace(search, limit=SIFTED_AT_ONCE, sender="", country="")
         while True:
             page = await self._find(text, step)
-            for hit in filter(only.fits, page.hits):
+            for hit in (each for each in page.hits if fits(search, each)):
                 if len(hits) == search.limit:
                     last = hits[-1].message
                     return SearchPage(hits, (last.time, last.key))
@@ -125,11 +130,13 @@ class Views(Audited):
         text = text.strip()
         parsed = ids.parse(text)
         if parsed is not None:
-            return SearchPage(await self._store.messages.identified(*parsed, HITS))
+            identified = await self._store.messages.identified(*parsed, HITS)
+            return SearchPage([hit for hit in identified if fits(search, hit)])
         number = _digits(text)
         hits: list[Hit] = []
         if text and search.before is None:
-            hits = await self._store.messages.referenced(text, search.account, HITS)
+            referenced = await self._store.messages.referenced(text, search.account, HITS)
+            hits = [hit for hit in referenced if fits(search, hit)]
         if text and not number:
             return SearchPage(hits)
         found = await self._store.messages.search(replace(search, number=number))

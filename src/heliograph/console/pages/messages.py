@@ -5,7 +5,6 @@ from typing import Any
 
 from heliograph.admin_api.request import cursor, parse_cursor
 from heliograph.app.admin.manage import NoSuch
-from heliograph.app.admin.message_filter import MessageFilter
 from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
 from heliograph.console.message_file import MOST_ROWS, message_file
@@ -54,8 +53,8 @@ async def _found(request: PageRequest) -> dict[str, Any]:
     problem: FormProblem | None = None
     found = None
     try:
-        wanted, only = await _search(request)
-        found = await request.views.find(request.query.get("q", ""), wanted, only)
+        wanted = await _search(request)
+        found = await request.views.find(request.query.get("q", ""), wanted)
     except Mistake as mistake:
         problem = problem_of(mistake)
     cancellable = before(Trigger.CANCEL) if request.may(Scope.WRITE_MESSAGES) else ()
@@ -78,15 +77,15 @@ async def _found(request: PageRequest) -> dict[str, Any]:
 
 
 async def download(request: PageRequest) -> PageResponse:
-    wanted, only = await _search(request)
-    pieces = message_file(request.views, request.query.get("q", ""), wanted, only)
+    wanted = await _search(request)
+    pieces = message_file(request.views, request.query.get("q", ""), wanted)
     asked = {name: request.query[name] for name in ASKED if request.query.get(name)}
     asked |= {name: mask_search(asked[name]) for name in ("q", "sender") if name in asked}
     await request.manage.note("message.export", "messages", asked)
     return csv_file("messages.csv", pieces)
 
 
-async def _search(request: PageRequest) -> tuple[Search, MessageFilter]:
+async def _search(request: PageRequest) -> Search:
     """Raises Fault and NoSuch."""
     query = request.query
     wanted = Search(limit=PAGE)
@@ -99,8 +98,11 @@ async def _search(request: PageRequest) -> tuple[Search, MessageFilter]:
     end = minute_of(query.get("end", ""), "end")
     wanted.end = None if end is None else end + 59_999
     wanted.before = parse_cursor(query.get("more", ""))
-    error, sender, country = (query.get(name, "").strip() for name in ("error", "sender", "country"))
-    return wanted, MessageFilter(await _connector(request), error, sender, country)
+    wanted.error, wanted.sender, wanted.country = (
+        query.get(name, "").strip() for name in ("error", "sender", "country")
+    )
+    wanted.connector = await _connector(request)
+    return wanted
 
 
 async def _connector(request: PageRequest) -> int | None:

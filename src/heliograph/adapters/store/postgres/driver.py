@@ -15,6 +15,7 @@ DIALECT: Final = sql.SqlDialect(
     words=COLUMNS
     | {
         "bytewise": 'COLLATE "C"',
+        "err": "CASE WHEN f.err ~ '^[0-9]+$' THEN right('00' || f.err, 3) ELSE '001' END",
         "user_column": "person",
         "false": "false",
         "put_off": "put_off",

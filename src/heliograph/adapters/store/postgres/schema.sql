@@ -710,6 +710,14 @@ CREATE TABLE number_block (
     last_key  bigint NOT NULL
 );
 
+-- Of which connectors and senders a block has messages: a search for one looks into no other block.
+CREATE TABLE block_content (
+    connector bigint NOT NULL,
+    block     integer NOT NULL,
+    sender    text NOT NULL,                   -- in lower case; '' where it is sealed
+    PRIMARY KEY (block, connector, sender)
+);
+
 -- It is looked up by key where a message loses its number.
 CREATE INDEX number_block_last ON number_block (last_key);
 

@@ -240,6 +240,7 @@ def _numbers(_sealer: Sealer, _after: str, _limit: int) -> Sealed:
     """Has the blocks made again, since they have tokens or numbers of before."""
     yield Q.forget_blocks()
     yield Q.forget_numbers()
+    yield Q.forget_contents()
     return 0, ""
 
 

@@ -122,6 +122,7 @@ def _drop_messages(account: int, keys: list[int]) -> Steps[None]:
         yield drop(keys=keys)
     yield Q.drop_finals(keys=keys)
     yield Q.drop_messages(keys=keys)
+    yield Q.forget_empty_contents(first=keys[0], last=keys[-1])
     yield Q.drop_empty_blocks(first=keys[0], last=keys[-1])
     if batches:
         yield from _drop_empty(account, batches)

@@ -25,6 +25,7 @@ from heliograph.adapters.store.shared.sql import Statement
 from heliograph.adapters.store.shared.steps import Query, Row, RunMode, Runner, Steps
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.records import TELLING_DIGITS
+from heliograph.app.search_terms import Unsearchable
 
 R = TypeVar("R")
 
@@ -82,8 +83,8 @@ def sealed(sealer: Sealer, statements: Mapping[str, Statement], operation: Calla
 def _sealed_query(sealer: Sealer, query: Query) -> Query:
     name = query.name
     change = _VALUES.get(name)
-    if change is None and name.startswith(("page_", "reached_")) and query.values.get("number"):
-        change = _whole_number
+    if change is None and name.startswith(("page_", "reached_")):
+        change = _searched
     return query if change is None else Query(name, query.values | change(sealer, query.values))
 
 
@@ -91,7 +92,11 @@ def _number(sealer: Sealer, values: Values) -> Values:
     return {"number": sealer.token(values["number"])}
 
 
-def _whole_number(sealer: Sealer, values: Values) -> Values:
+def _searched(sealer: Sealer, values: Values) -> Values:
+    if sealer.current is not None and (values.get("sender") or values.get("heads") is not None):
+        raise Unsearchable
+    if not values.get("number"):
+        return {}
     if sealer.current is not None and len(values["number"]) < TELLING_DIGITS:
         raise Invalid("number", "in an encrypted store messages are found by a whole number, not by its beginning")
     return _number(sealer, values)

@@ -1,7 +1,8 @@
 """`app.ports.Messages`: messages for those who run the gateway, found by what is known of them, and traced.
 
 A search looks at rows newest first, a bounded number of them, and can be gone on with. By number it looks at the
-newest rows themselves, and at the blocks of `numbers` for the older ones.
+newest rows themselves, and at the blocks of `numbers` for the older ones. By country, connector or sender it looks at
+the newest rows, and then in those blocks alone that have a message to such a number, of this connector, or sender.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,8 @@ from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, 
 from heliograph.adapters.store.shared.trace import hit_of, record_of
 from heliograph.adapters.store.shared.upkeep import reached
 from heliograph.app.records import Hit, MessageRecord, Search, SearchPage
+from heliograph.app.search_terms import ending_of
+from heliograph.domain.country import heads_of
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import LISTED, State
 from heliograph.domain.status import STATE_OF, MessageStatus
@@ -27,8 +30,11 @@ _FINALS = {
 class StoredMessages(Operations):
     @browse
     def search(self, search: Search) -> Steps[SearchPage]:
-        indexed = (yield from reached()) if search.number else 0
+        in_blocks = search.number or search.connector is not None or search.sender or search.country
+        indexed = (yield from reached()) if in_blocks else 0
         found = SearchPage([])
+        if ending_of(search.error) is None:
+            return found
         for rows, start, end, key in _rows(search, indexed):
             found = yield from _page(search, found.hits, rows, {"start": start, "end": end, "key": key})
             if found.more is not None:
@@ -76,6 +82,8 @@ def _hits_of_batch(key: int, last_key: int, limit: int) -> Steps[list[Hit]]:
 def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> Steps[SearchPage]:
     """Fills the page that begins with `hits` from these rows, up to the search's limit."""
     limit = search.limit - len(hits)
+    state, code = ending_of(search.error) or (None, "")
+    heads = heads_of(search.country)
     values: dict[str, Any] = place | {
         "effort": search.effort,
         "number": search.number,
@@ -84,6 +92,14 @@ def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> 
         "to": _LATEST[0] if search.end is None else search.end,
         "state": None if search.status is None else STATE_OF[search.status],
         "final": None if search.status is None else _FINALS.get(search.status),
+        "connector": search.connector,
+        "sender": search.sender.lower(),
+        "heads": heads if search.country else None,
+        "low": heads[0] if heads else "",
+        "high": heads[-1] if heads else "",
+        "ended": bool(search.error),
+        "delivery": state,
+        "code": code,
         "limit": limit + 1,
     }
     page = yield Query(f"page_{rows}", values)
@@ -123,8 +139,16 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
     elif search.number:
         yield "by_key", max(earliest, indexed + 1), time, key
         yield "by_number", earliest, time, key
-    elif search.status is MessageStatus.UNDELIVERED:
+    elif search.status is MessageStatus.UNDELIVERED or search.error:
         yield "undelivered", earliest, time, key
+    elif state not in (None, State.SENT):
+        # these states have an index, which ends with the key
+        yield state.name.lower(), earliest, time, key
+    elif search.country:
+        yield "by_key", max(earliest, indexed + 1), time, key
+        yield "by_country", earliest, time, key
+    elif search.connector is not None or search.sender:
+        yield "by_key", max(earliest, indexed + 1), time, key
+        yield "by_block", earliest, time, key
     else:
-        # the states other than Sent have an index, which ends with the key
-        yield "by_key" if state in (None, State.SENT) else state.name.lower(), earliest, time, key
+        yield "by_key", earliest, time, key

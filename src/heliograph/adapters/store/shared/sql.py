@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.domain.country import HEAD
 from heliograph.domain.gate import HELD_UNTIL
 from heliograph.domain.message import ENDED, LISTED, OPEN, WAITING, Kind, State, Trigger, after, before
 from heliograph.domain.money import EntryKind
@@ -34,6 +35,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "CALLBACK": CALLBACK,
     "DISPATCH": DISPATCH,
     "ENDED": ENDED,
+    "HEAD": HEAD,
     "HELD_UNTIL": HELD_UNTIL,
     "LISTED": LISTED,
     "MOST_MOVES": MOST_MOVES,

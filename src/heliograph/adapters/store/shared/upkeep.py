@@ -46,6 +46,7 @@ class StoredUpkeep(Operations):
         if not (yield Q.add_block(block=block, first=start, last=end)):
             return 0
         yield Q.fill_block(block=block, first=start, last=end)
+        yield Q.fill_content(block=block, first=start, last=end)
         return size
 
     @write

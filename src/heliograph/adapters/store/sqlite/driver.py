@@ -21,6 +21,7 @@ DIALECT: Final = sql.SqlDialect(
     words=COLUMNS
     | {
         "bytewise": "",
+        "err": "CASE WHEN f.err <> '' AND f.err NOT GLOB '*[^0-9]*' THEN substr('00' || f.err, -3) ELSE '001' END",
         "user_column": "user",
         "false": "0",
         "true": "1",

@@ -650,6 +650,14 @@ CREATE TABLE number_block (
     last_key  INTEGER NOT NULL
 ) STRICT;
 
+-- Of which connectors and senders a block has messages: a search for one looks into no other block.
+CREATE TABLE block_content (
+    block     INTEGER NOT NULL,
+    connector INTEGER NOT NULL,
+    sender    TEXT NOT NULL,                   -- in lower case; '' where it is sealed
+    PRIMARY KEY (block, connector, sender)
+) STRICT, WITHOUT ROWID;
+
 -- It is looked up by key where a message loses its number.
 CREATE INDEX number_block_last ON number_block (last_key);
 

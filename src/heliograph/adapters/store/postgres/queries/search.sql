@@ -24,6 +24,11 @@ WHERE (:number::text = '' OR starts_with(m.destination, :number))
        WHEN 2 THEN f.state <> {Delivery.DELIVRD}
        WHEN 3 THEN f.state IS NULL AND {taken} >= m.segments
        ELSE f.state IS NULL AND {taken} < m.segments END)
+  AND (:connector::bigint IS NULL OR m.connector = :connector)
+  AND (:sender::text = '' OR lower(m.sender) = :sender)
+  AND (:heads::text[] IS NULL OR substr(m.destination, 1, {HEAD}) = ANY (:heads))
+  AND (NOT :ended::boolean OR f.state <> {Delivery.DELIVRD} AND (:delivery::smallint IS NULL OR f.state = :delivery)
+       AND (:code::text = '' OR {err} = :code))
 ORDER BY {order} LIMIT :limit;
 
 -- rows_by_number: Messages to a number, or to those that begin so, block by block, newest first.
@@ -34,6 +39,29 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) AS n
 WHERE b.last_key >= :start AND b.first_key < :key
+ORDER BY b.block DESC, n.key DESC;
+
+-- rows_by_country: Messages to numbers between two heads, block by block, newest first.
+SELECT b.block AS time, n.key FROM number_block AS b
+CROSS JOIN LATERAL (
+    SELECT key FROM message_number
+    WHERE block = b.block AND number >= :low AND number < :high || ':' AND key >= :start AND key < :key
+    OFFSET 0
+) AS n
+WHERE b.last_key >= :start AND b.first_key < :key
+ORDER BY b.block DESC, n.key DESC;
+
+-- rows_by_block: Messages of the blocks that have any of this connector and sender, newest first. (What EXISTS would say
+-- is asked block by block, so that no join loses the blocks' order.)
+SELECT b.block AS time, n.key FROM number_block AS b
+CROSS JOIN LATERAL (
+    SELECT key FROM message
+    WHERE key >= b.first_key AND key <= b.last_key AND key >= :start AND key < :key
+    OFFSET 0
+) AS n
+WHERE b.last_key >= :start AND b.first_key < :key
+  AND (SELECT true FROM block_content AS c WHERE c.block = b.block
+       AND (:connector::bigint IS NULL OR c.connector = :connector) AND (:sender::text = '' OR c.sender = :sender) LIMIT 1)
 ORDER BY b.block DESC, n.key DESC;
 
 -- rows_of_account: All messages of an account, by when they are sent. Each part is read in the order of its index.

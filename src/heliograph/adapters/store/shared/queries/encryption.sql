@@ -70,6 +70,9 @@ DELETE FROM number_block;
 -- forget_numbers: Deletes what stands in the blocks.
 DELETE FROM message_number;
 
+-- forget_contents: Deletes what the blocks have messages of.
+DELETE FROM block_content;
+
 -- inbound_to_seal: Inbound messages in the order of their keys.
 SELECT key, sender, recipient, content, octets FROM inbound WHERE key > :beyond ORDER BY key LIMIT :limit {for_update};
 

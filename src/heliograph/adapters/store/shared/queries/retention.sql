@@ -97,6 +97,13 @@ DELETE FROM message_number WHERE (block, number, key) IN (
     FROM message AS m WHERE m.key {among(keys)} AND m.destination <> ''
 );
 
+-- forget_empty_contents: Deletes what the blocks have messages of that drop_empty_blocks deletes after it.
+DELETE FROM block_content WHERE block IN (
+    SELECT e.block FROM number_block AS e
+    WHERE e.last_key >= :first AND e.first_key <= :last AND e.block < (SELECT max(b.block) FROM number_block AS b)
+      AND NOT EXISTS (SELECT 1 FROM message_number AS n WHERE n.block = e.block)
+);
+
 -- drop_empty_blocks: Deletes the blocks between two keys that are empty, but for the newest.
 DELETE FROM number_block
 WHERE last_key >= :first AND first_key <= :last AND block < (SELECT max(b.block) FROM number_block AS b)

@@ -24,6 +24,11 @@ WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
        WHEN 2 THEN f.state <> {Delivery.DELIVRD}
        WHEN 3 THEN f.state IS NULL AND {taken} >= m.segments
        ELSE f.state IS NULL AND {taken} < m.segments END)
+  AND (:connector IS NULL OR m.connector = :connector)
+  AND (:sender = '' OR lower(m.sender) = :sender)
+  AND (:heads IS NULL OR substr(m.destination, 1, {HEAD}) IN (SELECT value FROM json_each(:heads)))
+  AND (NOT :ended OR f.state <> {Delivery.DELIVRD} AND (:delivery IS NULL OR f.state = :delivery)
+       AND (:code = '' OR {err} = :code))
 LIMIT :limit;
 
 -- rows_by_number: Messages to a number, or to those that begin so, block by block, newest first. The sum keeps the planner
@@ -32,6 +37,21 @@ SELECT 0 AS time, n.key FROM number_block AS b
 CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :number AND n.number < :number || ':'
 WHERE b.last_key + 0 >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
 ORDER BY b.block DESC, n.key DESC;
+
+-- rows_by_country: Messages to numbers between two heads, block by block, newest first; see rows_by_number.
+SELECT 0 AS time, n.key FROM number_block AS b
+CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :low AND n.number < :high || ':'
+WHERE b.last_key + 0 >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
+ORDER BY b.block DESC, n.key DESC;
+
+-- rows_by_block: Messages of the blocks that have any of this connector and sender, newest first. (Each
+-- end of the range has one bound, since of two the planner takes the wrong one and reads all messages for each block.)
+SELECT 0 AS time, m.key FROM number_block AS b
+CROSS JOIN message AS m ON m.key >= max(b.first_key, :start) AND m.key < min(b.last_key + 1, :key)
+WHERE b.last_key + 0 >= :start AND b.first_key < :key
+  AND EXISTS (SELECT 1 FROM block_content AS c WHERE c.block = b.block
+              AND (:connector IS NULL OR c.connector = :connector) AND (:sender = '' OR c.sender = :sender))
+ORDER BY b.block DESC, m.key DESC;
 
 -- rows_of_account: All messages of an account, by when they are sent. Each part is read in the order of its index.
 SELECT time, key FROM message

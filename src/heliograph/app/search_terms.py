@@ -1,0 +1,24 @@
+"""Terms of a search for messages that a store has to read, or cannot."""
+
+from heliograph.domain.receipt import Delivery
+
+
+class Unsearchable(Exception):
+    """An encrypted store was asked for messages by a column that it seals."""
+
+
+def ending_of(error: str) -> tuple[Delivery | None, str] | None:
+    """Returns the state and the code that an error names, `UNDELIV`, `011`, or both: None and '' for what it does not
+    name. Returns None where no message can have them."""
+    state: Delivery | None = None
+    code = ""
+    for word in error.upper().split():
+        if word in Delivery.__members__:
+            if state not in (None, Delivery[word]):
+                return None
+            state = Delivery[word]
+        elif code in ("", word):
+            code = word
+        else:
+            return None
+    return state, code
