@@ -106,13 +106,14 @@ define debian
   fi
 endef
 
-peers: $(PEERS)/python/.installed ## install the foreign programs that the tests use: npm's smpp, axe-core and typescript, openapi-generator, Debian's kannel, chromium, php, java, promtool, openssl, curl and libnet-smpp-perl
+peers: $(PEERS)/python/.installed ## install the foreign programs that the tests use: npm's smpp, axe-core and typescript, openapi-generator, Debian's kannel, chromium, php, java, go, promtool, openssl, curl and libnet-smpp-perl
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
 	$(call debian,command -v javac >/dev/null,default-jdk-headless,the generators of clients and samples in Java)
+	$(call debian,command -v go >/dev/null,golang-go,the generated client for Go)
 	$(call debian,command -v bearerbox >/dev/null || test -x /usr/sbin/bearerbox,kannel kannel-extras,its tests)
 	$(call debian,test -x /usr/bin/chromium,chromium,the console's tests in it)
-	$(call debian,command -v php >/dev/null,php-cli php-curl,samples in PHP)
+	$(call debian,test -e /usr/share/php/GuzzleHttp/autoload.php && command -v php >/dev/null,php-cli php-curl php-mbstring php-guzzlehttp-guzzle,samples and the generated client in PHP)
 	$(call debian,test -e /usr/share/perl5/Net/SMPP.pm,libnet-smpp-perl,its tests)
 	$(call debian,{ command -v openssl && command -v curl; } >/dev/null,openssl curl,the tests of TLS with them)
 	@command -v promtool >/dev/null || test -x $(PEERS)/promtool || \

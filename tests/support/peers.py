@@ -23,8 +23,8 @@ HIDDEN = os.environ.get("HELIOGRAPH_PEERS") == "hidden"
 
 PROGRAMS = frozenset(
     {
-        "node", "npm", "tsc", "php", "perl", "java", "openapi-generator-cli", "promtool", "bearerbox", "smsbox",
-        "drive_smpp", "openssl", "curl", CHROMIUM.name,
+        "node", "npm", "tsc", "php", "perl", "java", "javac", "go", "openapi-generator-cli", "promtool", "bearerbox",
+        "smsbox", "drive_smpp", "openssl", "curl", CHROMIUM.name,
     }
 )  # fmt: skip
 
