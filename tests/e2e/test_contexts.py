@@ -170,6 +170,39 @@ def test_messages_and_callbacks(desk: Desk, tmp_path: Path) -> None:
     assert desk.elsewhere("refusals")["requests"] >= 0
 
 
+def test_senders_holds_reports_and_phones(desk: Desk, tmp_path: Path) -> None:
+    made = desk.elsewhere("account", "create", "acme", "--credit", "5")
+    assert desk.elsewhere("sender", "add", "ACME", "PayPal", "--account", "acme")["new"] == 2
+    desk.elsewhere("sender", "approve", "ACME", "--account", "acme", "--note", "seen")
+    desk.elsewhere("sender", "refuse", "PayPal", "--account", "acme")
+    assert [each["state"] for each in desk.same("sender", "list", "--account", "acme")["senders"]] == [
+        "approved", "refused",
+    ]  # fmt: skip
+    assert desk.same("sender", "list", "--state", "pending")["senders"] == []
+    desk.elsewhere("sender", "remove", "PayPal", "--account", "acme")
+    assert desk.same("guard", "list")["holds"] == []
+    missing = typed("--context", "prod", "guard", "release", "49170", "--account", "acme")
+    assert "no hold of acme to 49170" in missing.stderr
+    with Customer(desk.url, "acme", made["api_key"]) as customer:
+        customer.form("/api/v1/messages", {"to": "491701234567", "content": "Hi"})
+    eventually(lambda: desk.here("report", "--range", "1h")["total"]["refused"], "the series to be written", pause=0.3)
+    for by in ("account", "connector", "country", "time", "reason", "code"):
+        desk.same("report", "--range", "24h", "--by", by, "--compare")
+        tables = [
+            typed(*where, "report", "--by", by, "--csv").stdout
+            for where in (("--context", "prod"), ("--data", str(desk.data)))
+        ]
+        assert tables[0] == tables[1]
+    assert "acme" in typed("--context", "prod", "report", "--by", "account").stdout
+    assert "no account nobody" in typed("--context", "prod", "report", "--account", "nobody").stderr
+    assert desk.same("erase", "491701234567", "--dry-run")["dry_run"] is True
+    exported = typed("--context", "prod", "export-recipient", "491701234567", "-")
+    assert json.loads(exported.stdout)["number"] == "491701234567"
+    file = tmp_path / "phone.json"
+    assert desk.elsewhere("export-recipient", "491701234567", str(file))["messages"] == 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
 def test_what_a_context_cannot_do_is_said(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for command in (
         ("audit",),

@@ -91,10 +91,14 @@ class Invocation:
 
     def guard(self, work: "Callable[[ManageGuard], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of what the pumping guard holds. Raises Failure."""
+        if (gateway := self.gateway()) is not None:
+            return self._remotely(lambda: work(cast("ManageGuard", remote_admin().RemoteGuard(gateway))))
         return self._run(lambda tools: work(tools.guard))
 
     def senders(self, work: "Callable[[ManageSenders], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of sender registries. Raises Failure."""
+        if (gateway := self.gateway()) is not None:
+            return self._remotely(lambda: work(cast("ManageSenders", remote_admin().RemoteSenders(gateway))))
         return self._run(lambda tools: work(tools.senders))
 
     def templates(self, work: "Callable[[ManageTemplates], Awaitable[Answer]]") -> Answer:

@@ -33,11 +33,17 @@ def erase(invocation: Invocation, number: str, account: str | None, dry_run: boo
     What waits for it is cancelled and refunded. What is in flight, or still to be told to a customer, is erased by the
     gateway once that is over. Money stays, and so does the digest by which an opt-out holds; backups are not reached.
     """
-    report = invocation.recipients(lambda manage: manage.erase(number, account, dry_run=dry_run))
-    from heliograph.admin_api import recipients
+    from heliograph.admin_api import recipient_shapes, recipients
 
-    answer = recipients.erasure(report)
-    invocation.show(as_json(answer), lambda: _tell(answer))
+    order = {"number": number, "account": account or "", "dry_run": dry_run}
+    answer = invocation.asked(
+        lambda gateway: gateway.ask("POST", recipient_shapes.ErasureShape, "recipients", "erase", body=order)
+    )
+    if answer is None:
+        report = invocation.recipients(lambda manage: manage.erase(number, account, dry_run=dry_run))
+        answer = recipients.erasure(report)
+    told = answer
+    invocation.show(as_json(told), lambda: _tell(told))
 
 
 def _tell(answer: "ErasureShape") -> None:
@@ -76,10 +82,14 @@ def export_recipient(invocation: Invocation, number: str, file: Path, account: s
     """
     import msgspec
 
-    data = invocation.recipients(lambda manage: manage.export(number, account))
-    from heliograph.admin_api import recipients
+    from heliograph.admin_api import recipient_shapes, recipients
 
-    answer = recipients.recipient(data)
+    order = {"number": number, "account": account or ""}
+    answer = invocation.asked(
+        lambda gateway: gateway.ask("POST", recipient_shapes.RecipientShape, "recipients", "export", body=order)
+    )
+    if answer is None:
+        answer = recipients.recipient(invocation.recipients(lambda manage: manage.export(number, account)))
     octets = msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n"
     if str(file) == "-":
         click.echo(octets, nl=False)

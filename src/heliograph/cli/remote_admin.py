@@ -9,11 +9,21 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from heliograph.admin_api import account_shapes, price_shapes, shapes, suppression_shapes, template_shapes
+from heliograph.admin_api import (
+    account_shapes,
+    guard_shapes,
+    price_shapes,
+    sender_shapes,
+    shapes,
+    suppression_shapes,
+    template_shapes,
+)
+from heliograph.app.admin.guard import HoldView
 from heliograph.app.admin.inbound import NumberView
 from heliograph.app.admin.keys import NewKey
 from heliograph.app.admin.manage import AccountDetails, NewAccount, RouteView
 from heliograph.app.admin.prices import BuiltIn, PriceChanges, format_since
+from heliograph.app.admin.senders import SenderView
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.admin.views import FailingHost
 from heliograph.app.configuration import Account, ApiKey, LedgerEntry, Price
@@ -23,6 +33,7 @@ from heliograph.cli.remote import RemoteGateway
 from heliograph.domain import ids
 from heliograph.domain.calendar import parse_utc
 from heliograph.domain.money import EntryKind, format_credits, parse_credits
+from heliograph.domain.sender_state import SenderState
 from heliograph.domain.suppression import Suppression
 
 _AMOUNTS = ("credit_limit", "daily_spend")
@@ -268,6 +279,46 @@ class RemoteViews(RemoteUseCases):
 
     async def replay_callback(self, key: int, tail: int) -> None:
         self.gateway.ask("POST", shapes.DoneShape, "messages", ids.to_hex(key, tail), "replay-callback")
+
+
+class RemoteGuard(RemoteUseCases):
+    """The methods of `ManageGuard`."""
+
+    async def holds(self) -> list[HoldView]:
+        return [
+            HoldView(
+                each.account, each.prefix, parse_utc(each.since), each.why, each.messages, parse_credits(each.price)
+            )
+            for each in self.gateway.get(guard_shapes.HoldsShape, "guard").holds
+        ]
+
+    async def release(self, account: str, prefix: str) -> int:
+        return self._change("release", account, prefix)
+
+    async def refund(self, account: str, prefix: str) -> int:
+        return self._change("refund", account, prefix)
+
+    def _change(self, how: str, account: str, prefix: str) -> int:
+        body = {"account": account, "prefix": prefix}
+        return self.gateway.ask("POST", guard_shapes.HeldNumber, "guard", how, body=body).messages
+
+
+class RemoteSenders(RemoteUseCases):
+    """The methods of `ManageSenders`."""
+
+    async def senders(self, account: str | None = None, state: str | None = None) -> list[SenderView]:
+        found = self.gateway.get(sender_shapes.SendersShape, "senders", account=account, state=state).senders
+        return [
+            SenderView(each.account, each.sender, SenderState(each.state), parse_utc(each.since), each.note)
+            for each in found
+        ]
+
+    async def put(self, account: str, senders: Sequence[str], state: str, note: str = "") -> int:
+        body = {"senders": list(senders), "state": state, "note": note}
+        return self.gateway.ask("PUT", sender_shapes.PutSenders, "accounts", account, "senders", body=body).new
+
+    async def remove(self, account: str, sender: str) -> None:
+        self.gateway.ask("DELETE", shapes.DoneShape, "accounts", account, "senders", sender)
 
 
 def needs_the_machine(context: str) -> Failure:

@@ -1,14 +1,18 @@
 """`heliograph report`: what was sent, delivered, failed, spent and how long it took."""
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 import click
 
-from heliograph.app.admin.report_tables import BY, csv_of, delay, delivery_share, table
-from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES, ReportQuery, SeriesReport
+from heliograph.app.admin.csv_lines import csv_line
+from heliograph.app.admin.report_tables import BY, COLUMNS
+from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES, ReportQuery
 from heliograph.cli.command import Command, Failure, Invocation, as_json, examples, print_table, tell
 from heliograph.domain.display import duration
-from heliograph.domain.money import format_credits
-from heliograph.domain.series import Cell
-from heliograph.domain.sketch import Sketch
+
+if TYPE_CHECKING:
+    from heliograph.admin_api.report_shapes import CountsShape, DelayShape, ReportShape
 
 _SHOWN = ("accepted", "delivered", "failed", "delivery_share", "inbound", "refused", "spend")
 """Columns of the tables for people; JSON and CSV have all."""
@@ -52,15 +56,22 @@ def report(
     hour or day, whichever the range is made of."""
     if as_csv and invocation.as_json:
         raise Failure("--csv and --json exclude each other")
-    found = invocation.reports(lambda view: view.report(ReportQuery(span, account, connector, country)))
-    if as_csv:
-        click.echo(csv_of(found, by), nl=False)
-        return
+    from heliograph.admin_api.report_shapes import ReportShape
     from heliograph.admin_api.reports import report as answer_of
+
+    asked = {"account": account or None, "connector": connector or None, "country": country or None}
+    over = invocation.asked(lambda gateway: gateway.get(ReportShape, "reports", range=span, **asked))
+    if over is None:
+        query = ReportQuery(span, account, connector, country)
+        over = answer_of(invocation.reports(lambda view: view.report(query)))
+    found = over
+    columns, rows = _table(found, by)
+    if as_csv:
+        click.echo(b"".join(csv_line(*row) for row in [columns, *rows]).decode(), nl=False)
+        return
 
     def people() -> None:
         _tell_total(found, compare=compare)
-        columns, rows = table(found, by)
         shown = [
             number for number, name in enumerate(columns) if number == 0 or name in _SHOWN or by in ("code", "reason")
         ]
@@ -72,37 +83,57 @@ def report(
             right=[columns[number].replace("_", " ").upper() for number in shown[1:]],
         )
 
-    invocation.show(as_json(answer_of(found)), people)
+    invocation.show(as_json(found), people)
 
 
-def _tell_total(found: SeriesReport, *, compare: bool) -> None:
+def _table(found: "ReportShape", by: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Returns the columns and the rows that `report_tables.table` has of the same report."""
+    if by in ("code", "reason"):
+        codes = found.failures if by == "code" else found.refusals
+        return (by, "failed" if by == "code" else "refused"), [(each.code, str(each.count)) for each in codes]
+    if by == "time":
+        delays = {each.time: (each.to_operator, each.to_receipt) for each in found.delays}
+        return (by, *COLUMNS), [(each.time, *_row(each, delays.get(each.time, ()))) for each in found.points]
+    parts = {"account": found.accounts, "connector": found.connectors, "country": found.countries}[by]
+    return (by, *COLUMNS), [(each.name, *_row(each, (each.to_operator, each.to_receipt))) for each in parts]
+
+
+def _row(counts: "CountsShape", delays: "Sequence[DelayShape]") -> Iterator[str]:
+    yield from (str(getattr(counts, name)) for name in COLUMNS[: COLUMNS.index("delivery_share")])
+    yield "" if counts.delivery_share is None else f"{counts.delivery_share:.4f}"
+    yield str(counts.inbound)
+    yield str(counts.refused)
+    yield counts.spend
+    known = [each for delay in delays for each in (delay.p50, delay.p95)] or [None] * 4
+    yield from ("" if each is None else str(each) for each in known)
+
+
+def _tell_total(found: "ReportShape", *, compare: bool) -> None:
     total, before = found.total, found.before
 
     def line(name: str, now: str, then: str) -> str:
         return f"{name:22}{now}" + (f"  ({then} before)" if compare else "")
 
-    tell(f"{found.range.title}.\n")
+    tell(f"{RANGES[found.range].title}.\n")
     for name, field in (
         ("Accepted", "accepted"), ("Delivered", "delivered"), ("Failed", "failed"), ("Cancelled", "cancelled"),
         ("From phones", "inbound"), ("Refused requests", "refused"),
     ):  # fmt: skip
         tell(line(name, f"{getattr(total, field):,}", f"{getattr(before, field):,}"))
     tell(line("Delivery share", _share(total), _share(before)))
-    tell(line("Spend", format_credits(total.spend), format_credits(before.spend)))
-    for name, sketch in (("Delay to the operator", total.to_operator), ("Delay to the receipt", total.to_receipt)):
-        tell(f"{name:22}{_delays(sketch)}")
+    tell(line("Spend", total.spend, before.spend))
+    for name, delay in (("Delay to the operator", found.to_operator), ("Delay to the receipt", found.to_receipt)):
+        tell(f"{name:22}{_delays(delay)}")
 
 
-def _share(cell: Cell) -> str:
-    share = delivery_share(cell)
-    return "-" if share is None else f"{share:.1%}"
+def _share(counts: "CountsShape") -> str:
+    return "-" if counts.delivery_share is None else f"{counts.delivery_share:.1%}"
 
 
-def _delays(sketch: Sketch) -> str:
-    half, most = delay(sketch, 0.5), delay(sketch, 0.95)
-    if half is None or most is None:
+def _delays(delay: "DelayShape") -> str:
+    if delay.p50 is None or delay.p95 is None:
         return "-"
-    return f"half within {_short(half)}, 95 % within {_short(most)}"
+    return f"half within {_short(delay.p50)}, 95 % within {_short(delay.p95)}"
 
 
 def _short(ms: int) -> str:
