@@ -2,7 +2,8 @@
 
     python -m bench.watching
 
-A message has five facts of note here: accepted, answered, final, called back, and the commit itself.
+A message has five facts of note here: accepted, answered, final, called back, and the commit itself. Run it with the
+interpreter in `.native/bin` for the compiled modules.
 """
 
 import time
@@ -18,11 +19,15 @@ from heliograph.app.facts import (
     Final,
     Message,
     Submission,
+    Trail,
     Verdict,
 )
 from heliograph.app.observing.catalogue import METRICS, MetricKind
 from heliograph.app.observing.counters import Histogram, MessageCounters
 from heliograph.app.observing.events import EventFeed
+from heliograph.app.observing.series_counter import SeriesCounter
+from heliograph.app.observing.trail import trail_of
+from heliograph.domain.ids import IdSequence
 from heliograph.domain.receipt import Delivery
 
 MESSAGES = 200
@@ -33,12 +38,20 @@ BEST_OF = 5
 
 
 def facts() -> Facts:
-    message = Message(1, "4917012345678", "Acme", 0, "x", 1, 1_000_000, 0, 0, 1, 1)
+    keys = IdSequence(0)
+    messages = [
+        Message(1, f"4917{n:09}", "Acme", 0, "x", 1, 1_000_000, n % 3, 0, 1, 1, key=keys.next(1))
+        for n in range(MESSAGES)
+    ]
+    each = list(enumerate(messages))
     return Facts(
-        accepts=[Accept(1, [message], 1_000_000, 1_000 - n % 30, verdict=Verdict.ACCEPTED) for n in range(MESSAGES)],
-        submissions=[Submission(1, n, 0, 1, "x", 0, 0, n % 50, n % 20) for n in range(MESSAGES)],
-        finals=[Final(1, n, Delivery.DELIVRD, "000", 0, owed=True, waited=n * 3) for n in range(MESSAGES)],
-        callbacks=[CallbackDone(1, n, CallbackEnd.DELIVERED, 200, 1, 0, n % 40) for n in range(MESSAGES)],
+        accepts=[Accept(1, [message], 1_000_000, 1_000 - n % 30, verdict=Verdict.ACCEPTED) for n, message in each],
+        submissions=[Submission(1, message.key, 0, 1, "x", 0, 4, n % 50, n % 20, message) for n, message in each],
+        finals=[
+            Final(1, message.key, Delivery.DELIVRD, "000", 9, owed=True, waited=n % 3, message=message, connector=1)
+            for n, message in each
+        ],
+        callbacks=[CallbackDone(1, message.key, CallbackEnd.DELIVERED, 200, 1, 0, n % 40) for n, message in each],
     )
 
 
@@ -57,6 +70,10 @@ def main() -> None:
     given, counters, feed = facts(), MessageCounters(), EventFeed()
     counted = best(lambda: counters.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
     told = best(lambda: feed.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
+    given.trail = [Trail(1, trail_of(given))]
+    series = SeriesCounter()
+    trailed = best(lambda: trail_of(given), ROUNDS) / MESSAGES
+    kept = best(lambda: series.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
     samples = [
         Sample(
             metric.name,
@@ -68,6 +85,8 @@ def main() -> None:
     scrape = best(lambda: render(samples), 20)
     print(f"tally         {counted * 1e6:6.2f} us a message")
     print(f"narrator      {told * 1e6:6.2f} us a message, while nobody listens")
+    print(f"trail         {trailed * 1e6:6.2f} us a message")
+    print(f"series        {kept * 1e6:6.2f} us a message")
     print(f"text          {scrape * 1e3:6.2f} ms a scrape of {len(samples)} samples")
 
 

@@ -42,23 +42,42 @@ def _read(text: str) -> dict[str, str]:
 PREFIXES: Final = _read(_CODES)
 """Countries by prefix; the longest one counts."""
 
-_known: Final[dict[str, str]] = {}
-"""Countries by the first digits of the numbers that were asked for."""
+_UNDECIDED: Final = {prefix[:length] for prefix in PREFIXES for length in range(1, len(prefix))}
+"""Beginnings of numbers of which a further digit may tell another country."""
+
+_known: Final[dict[str, tuple[str, str]]] = {}
+"""Countries and their areas, by the first digits of the numbers that were asked for."""
 
 
 def country_of(number: str) -> str:
     """Returns the country of a number, given as digits with country code; UNKNOWN where there is none."""
+    return country_and_area_of(number)[0]
+
+
+def country_and_area_of(number: str) -> tuple[str, str]:
+    """Returns the country of a number as well, and its area: a beginning that no number of another
+    country has, such as 49 or 1684. The area is empty where the number is too short to tell."""
     digits = number[:_LONGEST]
-    country = _known.get(digits)
-    if country is None:
-        country = UNKNOWN
-        for length in range(len(digits), 0, -1):
-            if digits[:length] in PREFIXES:
-                country = PREFIXES[digits[:length]]
-                break
+    known = _known.get(digits)
+    if known is None:
+        known = _country(digits), _area(digits)
         if len(_known) < _CACHED:
-            _known[digits] = country
-    return country
+            _known[digits] = known
+    return known
+
+
+def _country(digits: str) -> str:
+    for length in range(len(digits), 0, -1):
+        if digits[:length] in PREFIXES:
+            return PREFIXES[digits[:length]]
+    return UNKNOWN
+
+
+def _area(digits: str) -> str:
+    for length in range(1, len(digits) + 1):
+        if digits[:length] not in _UNDECIDED:
+            return digits[:length]
+    return ""
 
 
 HEAD: Final = _LONGEST

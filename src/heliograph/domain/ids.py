@@ -21,6 +21,9 @@ TAIL_BITS: Final = 62
 _WORKER_BITS: Final = 5
 _COUNTER_BITS: Final = 7
 _LOW_BITS: Final = _WORKER_BITS + _COUNTER_BITS
+KEY_STEP: Final = 1 << _WORKER_BITS
+"""The distance of two keys that one worker gives one after the other in a millisecond."""
+
 _LOW_MASK: Final = (1 << _LOW_BITS) - 1
 _VERSION: Final = 7 << 12
 _VARIANT: Final = 0b10 << TAIL_BITS

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.country import PREFIXES, UNKNOWN, country_of
+from heliograph.domain.country import PREFIXES, UNKNOWN, country_and_area_of, country_of
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,10 @@ def test_no_code_is_the_beginning_of_another_but_of_those_that_are_shared() -> N
         shorter = {prefix[:length] for length in range(1, len(prefix))} & PREFIXES.keys()
         assert shorter <= shared, prefix
     assert all(len(country) == 2 and country.isupper() for country in PREFIXES.values())
+
+
+@pytest.mark.parametrize(
+    ("number", "area"), [("4917012345678", "49"), ("12025550123", "1202"), ("79161234567", "79"), ("1", "")]
+)
+def test_an_area_is_as_short_as_it_may_be(number: str, area: str) -> None:
+    assert country_and_area_of(number)[1] == area

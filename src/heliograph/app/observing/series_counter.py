@@ -3,13 +3,11 @@
 from dataclasses import dataclass, field
 
 from heliograph.app.facts import Accept, Facts, Final, Submission, Verdict
-from heliograph.app.observing.tally import CODE_DIGITS, Tally, failure_of
-from heliograph.domain.ids import first_key_at, time_of
+from heliograph.app.observing.tally import Tally, failure_of
+from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.receipt import NO_CODE, Delivery
-from heliograph.domain.series import WIDTH_MS, Grain
 
-_MINUTE = WIDTH_MS[Grain.MINUTE]
 _REJECTED = failure_of(Delivery.REJECTD, NO_CODE)
 
 
@@ -68,67 +66,43 @@ class SeriesCounter:
 
 
 def _count_accepted(tally: Tally, accepts: list[Accept]) -> None:
-    accepted, failed = Verdict.ACCEPTED, State.FAILED
-    near, begin, end = tally.near(0), 0, 0  # keys of one minute: nearly all are
+    accepted = Verdict.ACCEPTED
     for accept in accepts:
         if accept.verdict is not accepted:
             continue
         for message in accept.messages:
-            key = message.key
-            if not begin <= key < end:
-                at = time_of(key)
-                near, begin, end = (
-                    tally.near(at),
-                    first_key_at(at - at % _MINUTE),
-                    first_key_at(at - at % _MINUTE + _MINUTE),
-                )
-            cell = near.get((message.account, message.connector, message.destination[:CODE_DIGITS]))
-            if cell is None:
-                cell = tally.cell(time_of(key), message.account, message.connector, message.destination)
+            cell = tally.cell(time_of(message.key), message.account, message.connector, message.destination)
             cell.accepted += 1
             cell.segments += message.segments
             cell.spend += message.price
-            if message.state == failed:  # its recipient opted out
-                tally.cell(accept.at, message.account, message.connector, message.destination).fail(_REJECTED)
-                near = tally.near(time_of(key))
+        if accept.batch:
+            for message in accept.messages:
+                if message.state == State.FAILED:  # its recipient opted out
+                    tally.cell(accept.at, message.account, message.connector, message.destination).fail(_REJECTED)
 
 
 def _count_sent(tally: Tally, submissions: list[Submission]) -> None:
-    near, begin, end = tally.near(0), 0, 0
     for answer in submissions:
-        if answer.status != 0 or answer.segment != 0:
-            continue
-        message = answer.message
-        assert message is not None, "a part that an operator took names its message"
-        at = answer.at
-        if not begin <= at < end:
-            near, begin = tally.near(at), at - at % _MINUTE
-            end = begin + _MINUTE
-        cell = near.get((answer.account, answer.connector, message.destination[:CODE_DIGITS]))
-        if cell is None:
+        if answer.status == 0 == answer.segment:
+            message = answer.message
+            assert message is not None, "a part that an operator took names its message"
+            at = answer.at
             cell = tally.cell(at, answer.account, answer.connector, message.destination)
-        cell.submitted += 1
-        cell.operator_ms.append(at - message.time)
+            cell.submitted += 1
+            cell.operator_delays.add(at - message.time)
 
 
 def _count_ended(tally: Tally, finals: list[Final]) -> None:
     delivered = Delivery.DELIVRD
-    near, begin, end = tally.near(0), 0, 0
     for final in finals:
         message = final.message
         assert message is not None, "an end names its message"
-        at = final.at
-        if not begin <= at < end:
-            near, begin = tally.near(at), at - at % _MINUTE
-            end = begin + _MINUTE
-        cell = near.get((final.account, final.connector, message.destination[:CODE_DIGITS]))
-        if cell is None:
-            cell = tally.cell(at, final.account, final.connector, message.destination)
-        if final.failed:
-            cell.spend -= final.refund
+        cell = tally.cell(final.at, final.account, final.connector, message.destination)
         if final.state is delivered:
             cell.delivered += 1
             if final.waited >= 0:
-                cell.receipt_ms.append(final.waited)
+                cell.receipt_delays.add(final.waited)
         else:
             cell.fail(failure_of(final.state, final.err))
+        if final.failed:
+            cell.spend -= final.refund

@@ -1,8 +1,6 @@
 """Tallies: cells of minutes that are being counted, from facts or from rows."""
 
-from collections import Counter
-
-from heliograph.domain.country import UNKNOWN, country_of
+from heliograph.domain.country import UNKNOWN, country_and_area_of
 from heliograph.domain.ids import time_of
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
@@ -13,37 +11,50 @@ MOST_CELLS = 5_000
 
 _MINUTE = WIDTH_MS[Grain.MINUTE]
 
-CODE_DIGITS = 4
-"""The first digits of a number, by which a cell is found again; they tell the country."""
-
-Near = tuple[int, int, str]
-"""Account, connector and the first digits of a number."""
-
 Slot = tuple[int, int, int, str]
 """Key of a cell: the beginning of its minute, account, connector, country."""
 
 
-class TallyCell(Cell):
-    """A cell that is being counted. Delays are put into its sketches when all are there: equal ones cost once."""
+class Delays:
+    """A sketch that is being made. Delays that come one after the other and are equal cost once: so are most
+    of a commit."""
 
-    __slots__ = ("operator_ms", "receipt_ms")
+    __slots__ = ("_latest", "_times", "sketch")
+
+    def __init__(self, sketch: Sketch) -> None:
+        self.sketch = sketch
+        self._latest = 0
+        self._times = 0
+
+    def add(self, delay: int) -> None:
+        """Takes in a delay."""
+        if delay != self._latest:
+            self.settle()
+            self._latest = delay
+        self._times += 1
+
+    def settle(self) -> None:
+        """Must be called before the sketch is read."""
+        if self._times:
+            bucket = bucket_of(self._latest)
+            self.sketch[bucket] = self.sketch.get(bucket, 0) + self._times
+            self._times = 0
+
+
+class TallyCell(Cell):
+    """A cell that is being counted."""
+
+    __slots__ = ("operator_delays", "receipt_delays")
 
     def __init__(self) -> None:
         super().__init__()
-        self.operator_ms: list[int] = []
-        self.receipt_ms: list[int] = []
+        self.operator_delays = Delays(self.to_operator)
+        self.receipt_delays = Delays(self.to_receipt)
 
     def settle(self) -> None:
-        """Puts the delays into the sketches."""
-        _put(self.operator_ms, self.to_operator)
-        _put(self.receipt_ms, self.to_receipt)
-        self.operator_ms, self.receipt_ms = [], []
-
-
-def _put(delays: list[int], sketch: Sketch) -> None:
-    for value, number in Counter(delays).items():
-        bucket = bucket_of(value)
-        sketch[bucket] = sketch.get(bucket, 0) + number
+        """Must be called before the sketches are read."""
+        self.operator_delays.settle()
+        self.receipt_delays.settle()
 
 
 def failure_of(state: Delivery, code: str) -> str:
@@ -56,29 +67,31 @@ class Tally:
 
     def __init__(self) -> None:
         self._cells: dict[Slot, TallyCell] = {}
-        self._minute = 0
-        self._near: dict[Near, TallyCell] = {}
-        """Cells of one minute by account, connector and first digits: nearly all that is counted is of one minute."""
+        self._last = TallyCell()
+        """The cell that was asked for last, and what it is of: facts of a commit are mostly of one cell."""
+        self._begin = self._end = 0
+        self._account = self._connector = -1
+        self._area = ""
 
     def __bool__(self) -> bool:
         return bool(self._cells)
 
     def cell(self, at: int, account: int, connector: int, number: str) -> TallyCell:
         """Returns the cell of a time, an account, a connector and the country of a number."""
-        near = self.near(at)
-        place = (account, connector, number[:CODE_DIGITS])
-        cell = near.get(place)
-        if cell is None:
-            cell = near[place] = self._found(at - at % _MINUTE, account, connector, country_of(number))
-        return cell
-
-    def near(self, at: int) -> dict[Near, TallyCell]:
-        """Returns the cells of the minute of a time that were found before, by account, connector and first digits."""
+        if (
+            self._begin <= at < self._end
+            and connector == self._connector
+            and account == self._account
+            and number.startswith(self._area)
+        ):
+            return self._last
         minute = at - at % _MINUTE
-        if minute != self._minute:
-            self._minute = minute
-            self._near = {}
-        return self._near
+        country, self._area = country_and_area_of(number)
+        self._begin = minute
+        self._end = minute + _MINUTE if self._area else 0
+        self._account, self._connector = account, connector
+        self._last = self._found(minute, account, connector, country)
+        return self._last
 
     def _found(self, minute: int, account: int, connector: int, country: str) -> TallyCell:
         cells = self._cells
@@ -101,7 +114,7 @@ class Tally:
         """Counts a message whose first part an operator took; `due` is when it was to be sent."""
         cell = self.cell(at, account, connector, number)
         cell.submitted += 1
-        cell.operator_ms.append(at - due)
+        cell.operator_delays.add(at - due)
 
     def ended(
         self, at: int, account: int, connector: int, number: str, state: Delivery, code: str, refund: int, waited: int
@@ -115,7 +128,7 @@ class Tally:
             return
         cell.delivered += 1
         if waited >= 0:
-            cell.receipt_ms.append(waited)
+            cell.receipt_delays.add(waited)
 
     def cancelled(self, at: int, account: int, connector: int, number: str, refund: int) -> None:
         """Counts a message that was cancelled."""

@@ -86,7 +86,7 @@ BEGIN
     INSERT INTO series_trail (node, seq, keys)
     SELECT 0, 0,
         int4send(0) || int4send(0) || int4send(cardinality(p_key)) || int4send(0)
-            || string_agg(int8send(key) || int8send(p_at), ''::bytea)
+            || string_agg(int8send(key) || int8send(1) || int8send(p_at), ''::bytea)
     FROM unnest(p_key) AS key;
 END $$;
 

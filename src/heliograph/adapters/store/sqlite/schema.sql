@@ -236,7 +236,7 @@ CREATE TABLE series (
 
 -- Keys of what commits made true and series have not counted yet: app.observing.trail.
 CREATE TABLE series_trail (
-    id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    id   INTEGER PRIMARY KEY,
     node INTEGER NOT NULL,                     -- who counts it; 0: whoever comes first, from the rows
     seq  INTEGER NOT NULL,
     keys BLOB NOT NULL
