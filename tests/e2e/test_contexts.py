@@ -158,6 +158,7 @@ def test_messages_and_callbacks(desk: Desk, tmp_path: Path) -> None:
         message = str(eventually(send, "the route is there"))
     for search in ((), (message,), ("4917",), ("a-1",), ("--account", "acme", "--status", "scheduled")):
         assert [each["id"] for each in desk.same("message", "find", *search)["messages"]] == [message]
+        assert desk.same("message", "find", "--held", *search)["messages"] == []
     assert desk.same("message", "show", message)["content"] == "Hi"
     moved = desk.elsewhere("message", "reschedule", message, _in_a_day("12:00:00"))
     assert moved["time"].endswith("T12:00:00.000Z")

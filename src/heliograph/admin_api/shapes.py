@@ -142,6 +142,7 @@ class MessageInFull(MessageShape):
     """One message with its text and everything that happened to it."""
 
     explanation: Annotated[str, Meta(description="Why it is where it is, in a sentence or two.")]
+    held: Annotated[bool, Meta(description="Whether the pumping guard holds it.")]
     content: str
     callback_url: str
     extras: Annotated[str, Meta(description="Fields of the submit_sm that the request set, in words; else empty.")]

@@ -36,7 +36,8 @@ async def search(request: AdminRequest) -> Struct:
         raise invalid("number", "The number is the digits of a destination, or its beginning.")
     views = request.views
     if query.get("reference"):
-        found = SearchPage(await views.referenced(query["reference"], wanted.account, wanted.limit))
+        hits = await views.referenced(query["reference"], wanted.account, wanted.limit, held=wanted.held)
+        found = SearchPage(hits)
     else:
         wanted.number = number
         found = await views.search(wanted)

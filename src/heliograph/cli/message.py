@@ -168,13 +168,17 @@ def _find_over(
     text = text.strip()
     if ids.parse(text) is not None:
         full = as_json(gateway.get(shapes.MessageInFull, "messages", text))
-        return [{name: full[name] for name in shapes.MessageShape.__struct_fields__}], None
+        fits = full["held"] or not held
+        return [{name: full[name] for name in shapes.MessageShape.__struct_fields__}] if fits else [], None
     number = text.removeprefix("+")
     number = number if number.isascii() and number.isdigit() and len(number) <= 15 else ""
     hits: dict[str, dict[str, Any]] = {}
     reached, cursor = None, None
     if text:
-        page = gateway.get(shapes.MessagesShape, "messages", reference=text, account=account, limit=min(limit, 100))
+        page = gateway.get(
+            shapes.MessagesShape, "messages", reference=text, account=account, held="true" if held else None,
+            limit=min(limit, 100),
+        )  # fmt: skip
         hits = {each.id: as_json(each) for each in page.messages}
     while (number or not text) and len(hits) < limit:
         page = gateway.get(

@@ -71,6 +71,9 @@ HELD_UNTIL: Final = 1 << 50
 """The time (ms) until which the pumping guard holds: for ever. Rows of the queue that are due then are held by it; the
 number of their range is added, which says by which hold, also where the store's numbers are sealed."""
 
+SUSPENDED_MS: Final = 300_000
+"""Milliseconds for which a message of a suspended account is held, before it is judged anew."""
+
 MOST_SHOWN: Final = 20
 """Numbers that one sentence names."""
 
@@ -132,6 +135,8 @@ def compile_policy(
     limits: tuple[Rule, ...] = (within_rate(rate),) if rate > 0 else ()
     if held:
         limits, at_claim = (*limits, hold_ranges(held)), (*at_claim, hold_ranges(held))
+    if suspended:
+        at_claim = (*at_claim, hold_suspended)
     return Policy(
         suspended, networks, senders, registry, rate, request_rate, request_burst, prefixes, capped, limits, at_claim
     )
@@ -205,6 +210,11 @@ def hold_ranges(held: tuple[str, ...]) -> Rule:
         return holds.get(range_of(message.destination), PASS)
 
     return rule
+
+
+def hold_suspended(_: Judged, __: Counters, now: int) -> Judgement:
+    """Is the rule of a suspended account: what waits in the queue is held, and looked at again after a while."""
+    return Hold(now + SUSPENDED_MS, "account suspended")
 
 
 SUPPRESSED: Final = Refuse(

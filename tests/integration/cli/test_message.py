@@ -52,6 +52,7 @@ def test_messages_are_found(run: Run, messages: list[Message]) -> None:
     assert found(sent) == [sent]
     assert found("--account", "acme", "--status", "scheduled") == [waits]
     assert found("--account", "other") == []
+    assert [found("--held", *text) for text in ((), ("order-1",), (sent,))] == [[], [], []]
     assert "there is no account nobody" in run("message", "find", "--account", "nobody").stderr
     assert "Nothing was found." in run("message", "find", "order-2").stdout
     assert "431234567" in run("message", "find").stdout

@@ -2,7 +2,9 @@
 
 from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import Facts, Queueing
+from heliograph.app.records import Search
 from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.ids import to_hex
 from tests.integration.console.test_console import text_of
 from tests.support.admin import AdminHouse, Browser
 from tests.support.gateway import START
@@ -58,3 +60,23 @@ async def test_what_is_held_is_found_among_messages(house: AdminHouse, ada: Brow
     assert [each["to"] for each in found] == ["447700900123"]
     assert len((await house.ask(token, "GET", "/messages", query="held=false")).json["messages"]) == 2
     assert (await house.ask(token, "GET", "/messages", query="held=maybe")).json["Field"] == "held"
+
+
+async def test_what_is_held_is_found_among_messages_of_an_id_and_of_a_reference(house: AdminHouse) -> None:
+    await hold(house)
+    held = house.gateway.intake.accepted[-1].messages[0]
+    fields = {"to": "447700900999", "from": "Helio", "content": "Hello", "reference": "r1"}
+    sent = (await house.gateway.send(fields)).json["Id"]
+
+    async def found(text: str, *, held: bool) -> list[str]:
+        page = await house.admin.views.find(text, Search(limit=9, held=held))
+        return [to_hex(hit.message.key, hit.message.tail) for hit in page.hits]
+
+    waits = to_hex(held.key, held.tail)
+    assert await found(waits, held=True) == await found(waits, held=False) == [waits]
+    for text in (sent, "r1"):
+        assert await found(text, held=False) == [sent]
+        assert await found(text, held=True) == []
+    token = await house.token("messages:read")
+    for asked, number in (("reference=r1", 1), ("reference=r1&held=true", 0)):
+        assert len((await house.ask(token, "GET", "/messages", query=asked)).json["messages"]) == number

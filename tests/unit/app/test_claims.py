@@ -8,7 +8,17 @@ from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.facts import Outstanding, Queued
 from heliograph.app.ports import Accepted
 from heliograph.domain.error import FORBIDDEN
-from heliograph.domain.gate import PASS, Counters, Hold, Judged, Judgement, Policy, Refuse
+from heliograph.domain.gate import (
+    PASS,
+    SUSPENDED_MS,
+    Counters,
+    Hold,
+    Judged,
+    Judgement,
+    Policy,
+    Refuse,
+    compile_policy,
+)
 from heliograph.domain.receipt import Delivery
 from tests.support.store import HOUR
 from tests.support.use_case_fakes import LONG
@@ -62,6 +72,20 @@ async def test_what_is_held_goes_back_with_the_time_at_which_it_is_judged_anew(d
     assert (queueing.attempted, queueing.held) == (False, False)
     assert (facts.dequeued, facts.finals, desk.carrier.take()) == ([], [], [])
     assert desk.is_clean()
+
+
+async def test_what_is_due_of_a_suspended_account_waits_until_it_is_resumed(desk: Desk) -> None:
+    one, policy = desk.message(), compile_policy(suspended=True)
+    dispatcher = desk.dispatcher
+    claims = QueueClaims(dispatcher.outcomes, desk.clock, dispatcher.lane, lambda _: None, lambda _: policy)
+    await claims.refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
+    (queueing,) = desk.commit().queueings
+    assert (queueing.key, queueing.due, queueing.expires) == (one.key, desk.clock.now() + SUSPENDED_MS, one.expires)
+    assert desk.carrier.take() == []
+    policy = None
+    await claims.refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
+    desk.commit()
+    assert [part.message.key for part in desk.carrier.take()] == [one.key]
 
 
 async def test_others_of_the_account_pass_what_is_held(desk: Desk) -> None:

@@ -171,3 +171,14 @@ def test_a_customer_who_does_not_know_of_the_end_is_told_of(fields: dict[str, An
 @pytest.mark.parametrize("state", [state for state in Delivery if state not in (Delivery.ENROUTE, Delivery.ACCEPTD)])
 def test_every_final_state_is_explained(state: Delivery) -> None:
     assert explain(trace(submissions=[taken()], final=(state, "007", 1)), NAMES, hex).startswith("The operator ")
+
+
+def test_a_message_of_a_suspended_account_says_so_unless_it_has_left() -> None:
+    for given, says in (
+        (trace(State.SCHEDULED), True),
+        (trace(queued=(2, 5, False)), True),
+        (trace(submissions=[taken()]), False),
+        (trace(State.CANCELLED), False),
+    ):
+        told = explain(given, NAMES, lambda status: f"ESME_{status}", suspended=True)
+        assert ("Its account is suspended" in told) is says, told

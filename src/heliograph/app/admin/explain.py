@@ -21,6 +21,10 @@ _SAYS = {
 }
 
 _REFUNDED = " It was refunded."
+_SUSPENDED = (
+    " Its account is suspended: it is not sent before that is over (`heliograph account resume`), and is refunded "
+    "where its validity ends first."
+)
 
 
 def explain(
@@ -28,13 +32,15 @@ def explain(
     connectors: Mapping[int, str],
     status_name: Callable[[int], str],
     obstacle: Callable[[int], str] = lambda _: "",
+    *,
+    suspended: bool = False,
 ) -> str:
     """`connectors` are names by id; `status_name` names a command status; `obstacle` says what keeps everything from
-    leaving by a connector, empty where nothing does."""
+    leaving by a connector, empty where nothing does. `suspended`: its account is."""
     message = trace.message
     match state := State(message.state):
         case State.SCHEDULED:
-            return "It waits for its time."
+            return "It waits for its time." + (_SUSPENDED if suspended else "")
         case State.CANCELLED:
             return "It was cancelled before its time." + _REFUNDED
         case State.FAILED:
@@ -42,9 +48,15 @@ def explain(
         case State.SENT:
             if trace.final is not None and trace.final[0] is not None:
                 return _ended(trace.final[0], trace.final[1]) + _untold(trace.callback)
-            return _open(trace, connectors, status_name, obstacle)
+            waits = suspended and trace.queued is not None
+            return _open(trace, connectors, status_name, obstacle) + (_SUSPENDED if waits else "")
         case _:
             assert_never(state)
+
+
+def is_held(trace: MessageRecord) -> bool:
+    """Says whether the pumping guard holds the message."""
+    return trace.queued is not None and trace.queued[1] >= HELD_UNTIL
 
 
 def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
@@ -108,7 +120,7 @@ def _open(
             "It was submitted: the operator took it. Nobody asked for its receipt, so no more will be known, and it "
             "stays submitted."
         )
-    if trace.queued is not None and trace.queued[1] >= HELD_UNTIL:
+    if is_held(trace):
         return (
             "It is held: the pumping guard found its account's messages to such numbers suspicious, and waits for "
             "somebody to release or refund them (`heliograph guard list`)."

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.explain import explain
+from heliograph.app.admin.explain import explain, is_held
 from heliograph.app.admin.history import Event, history
 from heliograph.app.admin.message_filter import fits
 from heliograph.app.admin.obstacles import Obstacles
@@ -130,18 +130,23 @@ class Views(Audited):
         text = text.strip()
         parsed = ids.parse(text)
         if parsed is not None:
-            identified = await self._store.messages.identified(*parsed, HITS)
-            return SearchPage([hit for hit in identified if fits(search, hit)])
+            identified = [hit for hit in await self._store.messages.identified(*parsed, HITS) if fits(search, hit)]
+            return SearchPage(await self._held_among(identified) if search.held else identified)
         number = _digits(text)
         hits: list[Hit] = []
         if text and search.before is None:
-            referenced = await self._store.messages.referenced(text, search.account, HITS)
+            referenced = await self.referenced(text, search.account, HITS, held=search.held)
             hits = [hit for hit in referenced if fits(search, hit)]
         if text and not number:
             return SearchPage(hits)
         found = await self._store.messages.search(replace(search, number=number))
         known = {hit.message.key for hit in hits}
         return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
+
+    async def _held_among(self, hits: list[Hit]) -> list[Hit]:
+        """Returns those that the pumping guard holds."""
+        traces = [await self._store.messages.trace(hit.message.key) for hit in hits]
+        return [hit for hit, trace in zip(hits, traces, strict=True) if trace is not None and is_held(trace)]
 
     async def look(self, key: int, tail: int) -> MessageView:
         trace = await self._store.messages.trace(key)
@@ -155,15 +160,17 @@ class Views(Audited):
         connectors = await self.connector_names()
         decision = await self.decide(message.destination, account.name)
         obstacles = Obstacles(await self._store.network.tables(), await self._store.network.link_states(), self.now)
-        explanation = explain(trace, connectors, self._status_name, obstacles.of)
+        explanation = explain(trace, connectors, self._status_name, obstacles.of, suspended=account.suspended)
         return MessageView(trace, account, events, decision, connectors, explanation)
 
     async def search(self, search: Search) -> SearchPage:
         return await self._store.messages.search(search)
 
-    async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
-        """Returns the messages of requests with this reference, of one account or of all."""
-        return await self._store.messages.referenced(reference, account, limit)
+    async def referenced(self, reference: str, account: int | None, limit: int, *, held: bool = False) -> list[Hit]:
+        """Returns the messages of requests with this reference, of one account or of all; with `held` those alone that
+        the pumping guard holds."""
+        hits = await self._store.messages.referenced(reference, account, limit)
+        return await self._held_among(hits) if held else hits
 
     async def of_references(self, account: str, references: Sequence[str]) -> list[Hit]:
         """Returns the account's messages of requests for one destination with one of these references, by key."""
