@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.slow]
 
 PAGES = (
     "/", "/find", "/find?q=4917", "/find?q=de", "/messages",
-    "/messages?q=4917&account=demo", "/messages?live=yes&sender=heliograph",
+    "/messages?q=4917&account=demo", "/messages?live=yes&sender=heliograph", "/messages?direction=both",
     "/send", "/accounts", "/accounts-new", "/accounts/demo", "/accounts/demo/ledger",
 
     "/connectors", "/connectors-new", "/connectors/op-berlin", "/connectors/simulator",

@@ -1,6 +1,7 @@
 """Statements of an account: what is asked for of its ledger, page by page, with the balance that it led to."""
 
 from heliograph.app.configuration import Account, LedgerQuery
+from heliograph.app.facts import Facts, InboundMessage
 from heliograph.app.ports import Store
 from heliograph.domain.money import EntryKind
 from tests.support.store import CREDIT, HOUR, START, Given
@@ -63,3 +64,25 @@ async def test_nobody_sees_the_ledger_of_another(store: Store, given: Given, acc
     await lived_in(store, given, account)
     page = await store.accounts.statement(other.id, LedgerQuery())
     assert ([entry.amount for entry in page.entries], page.balance) == ([7], 7)
+
+
+async def test_entries_of_one_key_are_on_one_page(store: Store, given: Given, account: Account) -> None:
+    """The charge of a message may have the key that is the position of a message from a phone."""
+    low, both = given.key(), given.key()
+    for key in (both - 1, low):
+        came = InboundMessage(
+            account.id, 1, "491701234567", "3388", "Hi", b"Hi", 0, given.now, price=7, key=key, tail=1
+        )
+        await store.commits.record(Facts(inbound=[came]))
+    await given.sent(account.id, key=both, price=5)
+    every = (await store.accounts.statement(account.id, LedgerQuery())).entries
+    assert [(entry.key, entry.amount) for entry in every[:3]] == [(both, -7), (both, -5), (both - 1, -7)]
+    seen: list[tuple[int, int]] = []
+    query = LedgerQuery(limit=1)
+    while True:
+        page = await store.accounts.statement(account.id, query)
+        seen += [(entry.key, entry.kind) for entry in page.entries]
+        if page.more is None:
+            break
+        query.before = page.more
+    assert seen == [(entry.key, entry.kind) for entry in every]

@@ -121,8 +121,11 @@ class MemoryAccounts(MemoryPart):
         ]
         looked = asked if query.kind is None else asked[: query.effort]
         hits = [replace(entry) for entry in looked if query.kind in (None, entry.kind)]
-        found = LedgerPage(hits[: query.limit])
-        if len(hits) > query.limit:
+        end = query.limit
+        while end < len(hits) and hits[end].key == hits[end - 1].key:
+            end += 1
+        found = LedgerPage(hits[:end])
+        if len(hits) > end:
             found.more = found.entries[-1].key
         elif query.kind is not None and len(looked) == query.effort:
             found.more, found.reached = looked[-1].key, time_of(looked[-1].key)

@@ -106,7 +106,8 @@ class LedgerEntry:
 
 @dataclass(slots=True)
 class LedgerQuery:
-    """A page of an account's ledger, newest first: entries with keys below `before`, from `start` to `end` (ms, both
+    """A page of an account's ledger, newest first: up to `limit` entries, and those of the last one's key, with keys
+    below `before`, from `start` to `end` (ms, both
     inclusive), of one `kind` or of all."""
 
     limit: int = 50

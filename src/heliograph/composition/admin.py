@@ -165,6 +165,7 @@ class AdminApps:
         parts, engine = self._parts, self._parts.engine
         self._console = Console(
             ConsoleServices(
+                most_exports=self._parts.settings.console.exports,
                 admin=self._services,
                 users=ManageUsers(parts.store, parts.secrets, parts.clock, hash_password=parts.hash_password),
                 factors=ManageFactors(parts.store, parts.secrets, parts.clock, parts.tickets, WebauthnPasskeys()),

@@ -388,6 +388,13 @@ class ConsoleSettings:
     second_factor: Literal["optional", "required"] = _setting(
         "optional", "required: who signs in without a second factor can do nothing but set one up."
     )
+    exports: int = _setting(
+        4,
+        "How many files of CSV (messages, messages from phones, statements) are written at once; one more gets 503.",
+        unit="files",
+        least=1,
+        most=100,
+    )
 
 
 @dataclass(frozen=True, slots=True)

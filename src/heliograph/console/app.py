@@ -12,6 +12,7 @@ from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.sign_in import Actor, SecondStep, same
 from heliograph.app.ports import Unavailable
 from heliograph.console import PATH
+from heliograph.console.exports import RETRY_AFTER_S, Exports, TooManyExports
 from heliograph.console.pages import PAGES
 from heliograph.console.render import ASSETS, Renderer
 from heliograph.console.request import (
@@ -31,6 +32,7 @@ from heliograph.console.request import (
 )
 from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import error
+from heliograph.domain.display import counted
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Receive, Scope, Send, respond, respond_in_pieces
 from heliograph.http.body import BodyTooLarge, ClientGone, read_body
@@ -136,6 +138,7 @@ class Console:
         self._services = services
         self._sessions = services.admin.sign_in
         self._renderer = Renderer()
+        self._exports = Exports(services.most_exports)
         self._jobs = ListRuns(services.directory, services.sending, services.clock)
         self._pages = [(_pattern(page.path), page) for page in PAGES]
 
@@ -155,6 +158,13 @@ class Console:
             return
         except Exception as problem:  # noqa: BLE001 - whatever it is, the visitor gets an answer
             response = self._failed(problem, raw)
+        try:
+            await self._respond(scope, receive, send, response)
+        finally:
+            if response.counted:
+                self._exports.release()
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send, response: PageResponse) -> None:
         headers = [(b"content-type", response.kind.encode()), *response.headers, *_SECURITY]
         if not any(name == b"cache-control" for name, _ in headers):
             headers.append((b"cache-control", b"no-store"))
@@ -205,9 +215,20 @@ class Console:
         if actor.must_enrol and not page.path.startswith(WITHOUT_SECOND):
             return self._enrol_first(raw)
         request = self._visit(raw, actor, values, form)
-        response = await page.run(request)
+        response = await self._exported(page, request) if page.exports else await page.run(request)
         if page.path == "/password" and response.status == 303:
             response.cookie(SESSION_COOKIE, "", secure=raw.secure, seconds=0)
+        return response
+
+    async def _exported(self, page: PageRoute, request: PageRequest) -> PageResponse:
+        """Raises TooManyExports."""
+        self._exports.take()
+        try:
+            response = await page.run(request)
+        except BaseException:
+            self._exports.release()
+            raise
+        response.counted = True
         return response
 
     def _enrol_first(self, raw: RawRequest) -> PageResponse:
@@ -326,6 +347,16 @@ class Console:
             return self._plain(404, "Not found", problem_of(problem).text, raw)
         if isinstance(problem, Mistake):
             return self._plain(400, "That did not work", problem_of(problem).text, raw)
+        if isinstance(problem, TooManyExports):
+            response = self._plain(
+                503,
+                "Too many exports",
+                f"{counted(self._exports.most, 'file')} of CSV may be written at once (setting console.exports), and "
+                "so many are. Try again in a moment.",
+                raw,
+            )
+            response.headers.append((b"retry-after", b"%d" % RETRY_AFTER_S))
+            return response
         if isinstance(problem, Unavailable):
             return self._plain(503, "The store cannot be used", "Nothing was changed. Try again in a moment.", raw)
         self._services.admin.journal.say(

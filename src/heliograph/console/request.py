@@ -97,6 +97,8 @@ class ConsoleServices:
     waiting: Callable[[], dict[int, tuple[int, int | None]]]
     healthy: Callable[[], bool]
     status_name: Callable[[int], str]
+    most_exports: int = 4
+    """Files that are written at once."""
     simulated: SimulatorControl | None = None
 
 
@@ -108,6 +110,8 @@ class PageResponse:
     kind: str = "text/html; charset=utf-8"
     pieces: AsyncGenerator[bytes] | None = None
     """The body piece by piece, instead of `body`."""
+    counted: bool = False
+    """Whether it is counted among the exports that run, until it was sent."""
 
     def cookie(self, name: str, value: str, *, secure: bool, seconds: int | None = None, script: bool = False) -> None:
         """Sets a cookie; 0 seconds takes it away. `script`: ours may read it."""
@@ -255,6 +259,8 @@ class PageRoute:
     path: str
     scope: Scope
     run: Callable[[PageRequest], Awaitable[PageResponse]]
+    exports: bool = False
+    """Whether it writes a file while that is sent; see `Exports`."""
 
 
 def link(path: str, **query: object) -> str:

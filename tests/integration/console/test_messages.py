@@ -1,8 +1,10 @@
 """The page of messages: narrowed, live, as a file, and several cancelled at once."""
 
+import asyncio
 import csv
 import io
 import re
+from collections.abc import AsyncGenerator
 from html import unescape
 from typing import Any
 
@@ -13,8 +15,11 @@ from heliograph.app.facts import Facts, Final
 from heliograph.app.records import Search, SearchPage
 from heliograph.app.search_terms import Unsearchable
 from heliograph.console.message_file import COLUMNS, message_file
+from heliograph.console.pages import messages
+from heliograph.domain.calendar import format_utc
 from heliograph.domain.receipt import Delivery
 from tests.integration.console.test_console import sent, text_of
+from tests.integration.console.test_inbound import PHONE, written
 from tests.support.admin import AdminHouse, Answered, Browser, call_asgi
 
 
@@ -162,3 +167,72 @@ async def test_a_live_page_fetches_its_first_rows_anew(house: AdminHouse, ada: B
 async def test_messages_from_phones_are_on_their_own_page(house: AdminHouse, ada: Browser) -> None:
     answered = await ada.get("/messages", "direction=inbound&q=4917&account=acme")
     assert answered.header("location") == "/console/inbound?q=4917&account=acme"
+
+
+def lines_of(page: Answered) -> list[tuple[str, str]]:
+    """Where each line of the list leads to: `messages` or `inbound`, and the id."""
+    return re.findall(r'<th scope="row"[^>]*><a href="/console/(messages|inbound)/(\w+)"', page.text)
+
+
+async def test_both_directions_are_one_list(house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "PAGE", 3)
+    expected: list[tuple[str, str]] = []
+    for number in range(8):
+        house.gateway.clock.forward(1)
+        if number % 3 == 1:
+            expected.append(("inbound", await written(house, "Hello")))
+        else:
+            expected.append(("messages", await sent(house, to=PHONE, reference=f"r-{number}")))
+    expected.reverse()
+    seen: list[tuple[str, str]] = []
+    query = "direction=both"
+    while query:
+        page = await ada.get("/messages", query)
+        seen += lines_of(page)
+        match = re.search(r'href="/console/messages\?([^"]*before=[^"]*)"', page.text)
+        query = "" if match is None else unescape(match[1])
+    assert seen == expected
+    assert lines_of(await ada.get("/messages-live", "direction=both&live=yes")) == expected[:3]
+    assert "data-refresh" in (await ada.get("/messages", "direction=both&live=yes")).text
+    one = next(line for line in expected if line[0] == "inbound")
+    assert lines_of(await ada.get("/messages", f"direction=both&q={one[1]}")) == [one]
+    assert lines_of(await ada.get("/messages", f"direction=both&q=%2B{PHONE}")) == expected[:3]
+    assert lines_of(await ada.get("/messages", "direction=both&q=r-6")) == expected[1:2]
+    assert lines_of(await ada.get("/messages", "direction=both&account=acme")) == expected[:3]
+    narrowed = await ada.get("/messages", "direction=both&status=pending")
+    assert {kind for kind, _ in lines_of(narrowed)} == {"messages"}
+    assert "Messages from phones are left out" in narrowed.text
+    assert "there is no account nobody" in (await ada.get("/messages", "direction=both&account=nobody")).text.lower()
+
+
+async def test_both_directions_keep_to_the_times_that_are_asked_for(house: AdminHouse, ada: Browser) -> None:
+    clock = house.gateway.clock
+    expected = []
+    for _ in range(3):
+        clock.forward(60)
+        expected.append((format_utc(clock.now())[:16], await written(house, "Hello"), await sent(house, to=PHONE)))
+    at, came, went = expected[1]
+    page = await ada.get("/messages", f"direction=both&start={at}&end={at}")
+    assert lines_of(page) == [("messages", went), ("inbound", came)]
+
+
+async def test_few_files_are_written_at_once(house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = asyncio.Event()
+
+    async def slow_file(*_: Any) -> AsyncGenerator[bytes]:
+        yield b"head\r\n"
+        await go_on.wait()
+
+    monkeypatch.setattr(messages, "message_file", slow_file)
+    running = [asyncio.create_task(ada.get("/messages.csv")) for _ in range(4)]
+    await asyncio.sleep(0.2)
+    for path in ("/messages.csv", "/inbound.csv", "/accounts/acme/ledger.csv"):
+        refused = await ada.get(path)
+        assert (refused.status, refused.header("retry-after")) == (503, "10")
+        assert "4 files of CSV may be written at once" in text_of(refused)
+    assert (await ada.get("/messages.csv", "account=nobody")).status == 503
+    go_on.set()
+    assert [(await each).status for each in running] == [200] * 4
+    assert (await ada.get("/messages.csv", "account=nobody")).status == 404
+    for _ in range(9):
+        assert (await ada.get("/inbound.csv")).status == 200

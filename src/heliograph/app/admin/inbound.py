@@ -79,8 +79,12 @@ class ManageInbound(Audited):
             query.account = await account_id(self._store, account)
         return await self._store.inbound.find(query)
 
+    async def find_one(self, key: int, tail: int) -> InboundRecord | None:
+        """Returns the message of an id, if there is one."""
+        return await self._store.inbound.show(key, tail)
+
     async def show(self, key: int, tail: int) -> InboundRecord:
-        found = await self._store.inbound.show(key, tail)
+        found = await self.find_one(key, tail)
         if found is None:
             raise NoSuch("inbound message", to_hex(key, tail))
         return found

@@ -130,7 +130,7 @@ async def replay(request: PageRequest) -> PageResponse:
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_MESSAGES, search),
     PageRoute("GET", f"{PATH}-live", Scope.READ_MESSAGES, live),
-    PageRoute("GET", f"{PATH}.csv", Scope.READ_MESSAGES, download),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_MESSAGES, download, exports=True),
     PageRoute("GET", f"{PATH}/{{id}}", Scope.READ_MESSAGES, show_page),
     PageRoute("POST", f"{PATH}/{{id}}/route", Scope.WRITE_MESSAGES, route),
     PageRoute("POST", f"{PATH}/{{id}}/replay", Scope.WRITE_CALLBACKS, replay),

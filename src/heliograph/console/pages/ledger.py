@@ -118,5 +118,5 @@ def _query(request: PageRequest) -> LedgerQuery:
 
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_ACCOUNTS, show),
-    PageRoute("GET", f"{PATH}.csv", Scope.READ_ACCOUNTS, download),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_ACCOUNTS, download, exports=True),
 )

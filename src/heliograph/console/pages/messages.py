@@ -3,7 +3,8 @@
 from collections import Counter
 from typing import Any
 
-from heliograph.admin_api.request import cursor, parse_cursor
+from heliograph.admin_api.request import cursor, parse_cursor, parse_key
+from heliograph.app.admin.both_ways import both_ways
 from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
@@ -36,17 +37,61 @@ ASKED = ("q", "account", "status", "held", "start", "end", *NARROWING, "live")
 """Fields of the form of a search; `NARROWING` stands behind *More filters*."""
 
 FROM_PHONES = "inbound"
+BOTH_WAYS = "both"
+OF_SENT = ("status", "held", "connector", "error", "sender", "country")
+"""Fields that ask for what messages from phones do not have."""
 
 
 async def search(request: PageRequest) -> PageResponse:
     if request.query.get("direction") == FROM_PHONES:
         return request.go("/inbound", q=request.query.get("q", ""), account=request.query.get("account", ""))
-    return request.page("messages.html", **await _found(request))
+    return request.page("messages.html", **await _listed(request))
 
 
 async def live(request: PageRequest) -> PageResponse:
     """The messages found, for a page that fetches them anew."""
-    return request.page("messages_live.html", **await _found(request))
+    values = await _listed(request)
+    return request.page(values["list"], **values)
+
+
+async def _listed(request: PageRequest) -> dict[str, Any]:
+    return await (_both(request) if request.query.get("direction") == BOTH_WAYS else _found(request))
+
+
+async def _both(request: PageRequest) -> dict[str, Any]:
+    """Finds messages of both directions."""
+    problem: FormProblem | None = None
+    page = None
+    only_sent = any(request.query.get(name) for name in OF_SENT)
+    try:
+        before = parse_key(request.query.get("before", ""))
+        wanted = await _search(request)
+        page = await both_ways(
+            request.views, request.inbound, request.query.get("q", ""), wanted, before, received=not only_sent
+        )
+    except Mistake as mistake:
+        problem = problem_of(mistake)
+    return await _form(request) | {
+        "list": "messages_both_live.html",
+        "found": page,
+        "only_sent": only_sent,
+        "going_on": bool(request.query.get("before")),
+        "problem": problem,
+    }
+
+
+async def _form(request: PageRequest) -> dict[str, Any]:
+    """Returns what the form and any list need."""
+    asked = {name: request.query[name] for name in ASKED if request.query.get(name)}
+    return {
+        "query": request.query,
+        "asked": asked,
+        "narrowed": any(name in asked for name in NARROWING),
+        "accounts": await request.views.account_names(),
+        "connectors": await request.views.connector_names(),
+        "statuses": list(MessageStatus),
+        "most": MOST_ROWS,
+    }
 
 
 async def _found(request: PageRequest) -> dict[str, Any]:
@@ -58,21 +103,15 @@ async def _found(request: PageRequest) -> dict[str, Any]:
     except Mistake as mistake:
         problem = problem_of(mistake)
     cancellable = before(Trigger.CANCEL) if request.may(Scope.WRITE_MESSAGES) else ()
-    asked = {name: request.query[name] for name in ASKED if request.query.get(name)}
-    return {
-        "query": request.query,
-        "asked": asked,
-        "narrowed": any(name in asked for name in NARROWING),
+    return await _form(request) | {
+        "list": "messages_live.html",
+        "going_on": bool(request.query.get("more")),
         "found": found,
         "more": None if found is None else cursor(found.more),
         "cancellable": set() if found is None else {
             hit.message.key for hit in found.hits if hit.message.state in cancellable
         },
         "problem": problem,
-        "accounts": await request.views.account_names(),
-        "connectors": await request.views.connector_names(),
-        "statuses": list(MessageStatus),
-        "most": MOST_ROWS,
     }  # fmt: skip
 
 
@@ -223,7 +262,7 @@ async def show_page(request: PageRequest) -> PageResponse:
 PAGES = (
     PageRoute("GET", "/messages", Scope.READ_MESSAGES, search),
     PageRoute("GET", "/messages-live", Scope.READ_MESSAGES, live),
-    PageRoute("GET", "/messages.csv", Scope.READ_MESSAGES, download),
+    PageRoute("GET", "/messages.csv", Scope.READ_MESSAGES, download, exports=True),
     PageRoute("POST", "/messages/cancel", Scope.WRITE_MESSAGES, cancel_several),
     PageRoute("GET", "/messages/{id}", Scope.READ_MESSAGES, show_page),
     PageRoute("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, cancel),

@@ -91,13 +91,24 @@ class StoredAccounts(Operations):
         start = first_key_at(query.start)
         before = latest if query.before is None else min(latest, query.before)
         kind = query.kind
-        effort = query.limit + 1 if kind is None else query.effort
+        # a page ends behind all entries of its last key, since the next one begins below that
+        beyond = 1 if kind is not None else len(EntryKind)
+        effort = query.limit + beyond if kind is None else query.effort
         least, most = (min(EntryKind), max(EntryKind)) if kind is None else (kind, kind)
         rows = yield Q.statement(
-            account=account, start=start, before=before, effort=effort, least=least, most=most, limit=query.limit + 1
+            account=account,
+            start=start,
+            before=before,
+            effort=effort,
+            least=least,
+            most=most,
+            limit=query.limit + beyond,
         )
-        found = LedgerPage([LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:]) for row in rows[: query.limit]])
-        if len(rows) > query.limit:
+        end_of_page = query.limit
+        while end_of_page < len(rows) and rows[end_of_page][0] == rows[end_of_page - 1][0]:
+            end_of_page += 1
+        found = LedgerPage([LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:]) for row in rows[:end_of_page]])
+        if len(rows) > end_of_page:
             found.more = found.entries[-1].key
         elif kind is not None:
             end = yield from first(Q.reached_entry(account=account, start=start, before=before, effort=effort))
