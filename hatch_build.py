@@ -10,31 +10,16 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-COMPILE = """
-import json
-import os
-import sys
-from mypyc.build import mypycify
-from setuptools import setup
-
-libraries = json.loads(sys.argv.pop())
-modules = ["--ignore-missing-imports", *(name for names in libraries.values() for name in names)]
-level = os.environ.get("MYPYC_OPT_LEVEL", "2")
-apart = [(names, library) for library, names in libraries.items()]
-extensions = mypycify(modules, opt_level=level, debug_level="0", separate=apart)
-for extension in extensions:
-    # thousands of functions that nobody else calls would be looked up by name, each time through a table
-    extension.extra_compile_args.append("-fvisibility=hidden")
-setup(name="native", packages=[], ext_modules=extensions)
-"""
-
 DATACLASS = "@dataclass(slots=True"
+SAID_AT_MOST = 8_000
+"""Characters of the compiler's output that a failed build tells."""
 
 
 class CompileHotModules(BuildHookInterface[Any]):
@@ -54,11 +39,11 @@ class CompileHotModules(BuildHookInterface[Any]):
         for module in (copy / name for names in libraries.values() for name in names):
             module.write_text(with_initialisers(module.read_text(encoding="utf-8")), encoding="utf-8")
         built = subprocess.run(
-            [sys.executable, "-c", COMPILE, "build_ext", "--inplace", json.dumps(libraries)],
+            [sys.executable, __file__, json.dumps(libraries)],
             check=False, cwd=copy, env=os.environ | {"MYPYPATH": str(copy)}, capture_output=True, text=True,
         )  # fmt: skip
         if built.returncode:
-            raise RuntimeError(f"the hot modules cannot be compiled:\n{built.stdout[-4000:]}\n{built.stderr[-4000:]}")
+            raise RuntimeError(f"the hot modules cannot be compiled:\n{told(built.stdout, built.stderr)}")
         compiled = [path for path in copy.rglob("*.so") if path.relative_to(copy).parts[0] != "build"]
         build_data["force_include"] |= {str(path): str(path.relative_to(copy)) for path in compiled}
         build_data["pure_python"] = False
@@ -67,6 +52,11 @@ class CompileHotModules(BuildHookInterface[Any]):
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         if hasattr(self, "_folder"):
             self._folder.cleanup()
+
+
+def told(output: str, errors: str) -> str:
+    """The first complaints of compiler and linker, which the names of hundreds of files follow, and the last output."""
+    return f"{errors[:SAID_AT_MOST]}\n{output[-SAID_AT_MOST:]}"
 
 
 def with_initialisers(source: str) -> str:
@@ -108,3 +98,53 @@ def _initialiser(node: ast.ClassDef, lines: list[str]) -> str | None:
     return (
         f"{indent}def __init__(self, {', '.join(parameters)}) -> None: {'; '.join(assignments)}" if parameters else None
     )
+
+
+def compile_libraries(libraries: dict[str, list[str]], level: str) -> None:
+    """Compiles the files named by each library, in place: run in the folder that has them, in a process of its own."""
+    from mypyc.build import mypycify
+    from setuptools import setup
+
+    files = [name for names in libraries.values() for name in names]
+    apart: list[tuple[list[str], str | None]] = [(names, library) for library, names in libraries.items()]
+    # A file of C for each module: one for all of them takes the compiler twice the time, and keeps one core busy.
+    extensions = mypycify(
+        ["--ignore-missing-imports", *files], opt_level=level, debug_level="0", separate=apart, multi_file=True
+    )
+    for extension in extensions:
+        # Hidden: thousands of functions that nobody else calls would be looked up by name, each time through a table.
+        # Common: the header of a library that takes functions from another one defines their table, and every file
+        # of the library includes it. One table is meant; what linkers make of it without this is an error.
+        extension.extra_compile_args += ["-fvisibility=hidden", "-fcommon"]
+    setup(
+        name="native", packages=[], ext_modules=extensions, cmdclass={"build_ext": _on_every_core()},
+        script_args=["build_ext", "--inplace"],
+    )  # fmt: skip
+
+
+def _on_every_core() -> type[Any]:
+    """The command of setuptools that compiles one file after the other, made to compile as many as there are cores."""
+    from setuptools.command.build_ext import build_ext
+
+    cores = os.cpu_count() or 1
+
+    class CompileOnEveryCore(build_ext):  # type: ignore[misc] # setuptools has no types
+        def build_extensions(self) -> None:
+            compile_in_turn = self.compiler.compile
+
+            def compile_at_once(sources: list[str], **options: Any) -> list[str]:
+                # the largest first, or one of them would be all that is left at the end
+                by_size = sorted(sources, key=lambda source: Path(source).stat().st_size, reverse=True)
+                with ThreadPoolExecutor(cores) as pool:
+                    made = pool.map(lambda source: compile_in_turn([source], **options), by_size)
+                    return [name for names in made for name in names]
+
+            self.compiler.compile = compile_at_once
+            self.parallel = cores  # each extension's library is linked beside the others
+            super().build_extensions()
+
+    return CompileOnEveryCore
+
+
+if __name__ == "__main__":
+    compile_libraries(json.loads(sys.argv[1]), os.environ.get("MYPYC_OPT_LEVEL", "2"))

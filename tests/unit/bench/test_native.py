@@ -5,7 +5,7 @@ from pathlib import Path
 
 import hatchling.build
 import pytest
-from hatch_build import with_initialisers
+from hatch_build import told, with_initialisers
 
 ROOT = Path(__file__).parents[3]
 
@@ -58,3 +58,10 @@ def test_whoever_builds_the_wheel_is_told_what_compiling_takes(
     monkeypatch.chdir(ROOT)
     requirements = hatchling.build.get_requires_for_build_wheel()
     assert {re.split("[^a-z]", each)[0] for each in requirements} == asked
+
+
+def test_a_failed_build_tells_the_first_complaints_and_the_last_output() -> None:
+    text = told("command\n" * 5_000 + "the end", "ld: twice defined\n" + "traceback\n" * 5_000)
+    assert text.startswith("ld: twice defined")
+    assert text.endswith("the end")
+    assert len(text) < 20_000
