@@ -105,10 +105,20 @@ def test_the_console_s_cookies_are_secure_by_https(data: Path, https: Https) -> 
         form = {"name": "ada", "password": password}
         signed_in = client.post("/console/sign-in", data=form)
         assert signed_in.status_code == 303, signed_in.text
-        assert "; Secure" in signed_in.headers["set-cookie"]
+        given = signed_in.headers["set-cookie"]
+        # what the prefix takes, or browsers throw the cookie away
+        assert given.startswith("__Host-heliograph_session=")
+        assert {"Secure", "Path=/"} <= {part.strip() for part in given.split(";")}
+        assert "Domain" not in given
         assert client.get("/console/").status_code == 200
         plain = httpx.post(f"{gateway.url}/console/sign-in", data=form, timeout=PATIENCE_S)
-        assert "Secure" not in plain.headers["set-cookie"], "a browser would not send it back"
+        given = plain.headers["set-cookie"]
+        assert given.startswith("heliograph_session=")
+        assert "Secure" not in given, "a browser would not send it back"
+        planted = {"Cookie": given.partition(";")[0]}
+        assert httpx.get(f"{gateway.url}/console/", headers=planted, timeout=PATIENCE_S).status_code == 200
+        client.cookies.clear()
+        assert client.get("/console/", headers=planted).status_code == 303, "anybody on the way could have set it"
 
 
 def test_the_admin_api_by_certificates_alone(data: Path, https: Https) -> None:

@@ -18,7 +18,6 @@ from heliograph.console.render import ASSETS, Renderer
 from heliograph.console.request import (
     COOKIES,
     NOTICE_COOKIE,
-    SESSION_COOKIE,
     THEME_COOKIE,
     THEMES,
     ConsoleServices,
@@ -29,6 +28,7 @@ from heliograph.console.request import (
     link,
     passkey_answer,
     problem_of,
+    session_cookie,
 )
 from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import error
@@ -191,7 +191,7 @@ class Console:
     async def _reply_to_user(self, raw: RawRequest) -> PageResponse:
         """Answers who is signed in, and sends others to the page for that."""
         path = raw.path
-        token = raw.cookies.get(SESSION_COOKIE, "")
+        token = raw.cookies.get(session_cookie(secure=raw.secure), "")
         # what a page fetches anew by itself shows nobody's presence
         by_itself = raw.is_piece and raw.method == "GET"
         actor = await self._sessions.session(token, raw.address, uses=not by_itself)
@@ -208,7 +208,7 @@ class Console:
         if path == "/sign-out" and raw.method == "POST":
             await self._sessions.sign_out(token, actor)
             response = PageResponse(303, headers=[(b"location", link("/sign-in").encode())])
-            response.cookie(SESSION_COOKIE, "", secure=raw.secure, seconds=0)
+            response.session("", secure=raw.secure, seconds=0)
             return response
         page, values = self._find(raw)
         actor.need(page.scope)
@@ -217,7 +217,7 @@ class Console:
         request = self._visit(raw, actor, values, form)
         response = await self._exported(page, request) if page.exports else await page.run(request)
         if page.path == "/password" and response.status == 303:
-            response.cookie(SESSION_COOKIE, "", secure=raw.secure, seconds=0)
+            response.session("", secure=raw.secure, seconds=0)
         return response
 
     async def _exported(self, page: PageRoute, request: PageRequest) -> PageResponse:
@@ -382,7 +382,7 @@ def _wanted(raw: RawRequest) -> str:
 
 def _signed_in(raw: RawRequest, wanted: str, token: str) -> PageResponse:
     response = PageResponse(303, headers=[(b"location", link(wanted or "/").encode())])
-    response.cookie(SESSION_COOKIE, token, secure=raw.secure, seconds=SESSION_S)
+    response.session(token, secure=raw.secure, seconds=SESSION_S)
     return response
 
 

@@ -32,7 +32,10 @@ from heliograph.runtime.recent_activity import RecentActivity
 SESSION_COOKIE = "heliograph_session"
 NOTICE_COOKIE = "heliograph_notice"
 THEME_COOKIE = "heliograph_theme"
-COOKIES = (SESSION_COOKIE, NOTICE_COOKIE, THEME_COOKIE)
+SECURE_SESSION_COOKIE = f"__Host-{SESSION_COOKIE}"
+"""Name of a session's cookie over TLS. Browsers take one of such a name over TLS alone, and from no other host of the
+domain: nobody can put a session of his own under somebody's hands."""
+COOKIES = (SESSION_COOKIE, SECURE_SESSION_COOKIE, NOTICE_COOKIE, THEME_COOKIE)
 THEMES = ("light", "dark")
 
 
@@ -102,6 +105,11 @@ class ConsoleServices:
     simulated: SimulatorControl | None = None
 
 
+def session_cookie(*, secure: bool) -> str:
+    """Returns the name of a session's cookie, `secure` where pages come over TLS."""
+    return SECURE_SESSION_COOKIE if secure else SESSION_COOKIE
+
+
 @dataclass(slots=True)
 class PageResponse:
     status: int
@@ -113,12 +121,17 @@ class PageResponse:
     counted: bool = False
     """Whether it is counted among the exports that run, until it was sent."""
 
+    def session(self, token: str, *, secure: bool, seconds: int) -> None:
+        """Sets the session's cookie; 0 seconds takes it away."""
+        self.cookie(session_cookie(secure=secure), token, secure=secure, seconds=seconds)
+
     def cookie(self, name: str, value: str, *, secure: bool, seconds: int | None = None, script: bool = False) -> None:
         """Sets a cookie; 0 seconds takes it away. `script`: ours may read it."""
         jar: SimpleCookie = SimpleCookie()
         jar[name] = value
         morsel = jar[name]
-        morsel["path"] = PATH
+        # browsers want / with that prefix
+        morsel["path"] = "/" if name.startswith("__Host-") else PATH
         morsel["samesite"] = "Strict"
         if seconds is not None:
             morsel["max-age"] = str(seconds)

@@ -13,6 +13,8 @@ from heliograph.console.app import _cookies
         ('heliograph_theme= heliograph_session="evil"', {"heliograph_theme": ""}),
         ('heliograph_theme=x heliograph_session="evil"', {"heliograph_theme": "x"}),
         ("heliograph_session", {}),
+        ("__Host-heliograph_session=abc", {"__Host-heliograph_session": "abc"}),
+        ("__host-heliograph_session=abc", {}),
     ],
 )
 def test_each_cookie_is_read_from_its_own_part_alone(header: str, found: dict[str, str]) -> None:
