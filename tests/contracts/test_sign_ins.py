@@ -5,6 +5,7 @@ from dataclasses import replace
 from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.ports import Store
 from heliograph.app.records import AdminToken, AdminUser, KeyUse, SignInFailure, SignInPlace, UserRole
+from heliograph.app.sending.failure_register import DAILY
 from tests.support.store import SECOND, START
 
 HERE, THERE = 7, 2**47
@@ -24,10 +25,10 @@ async def test_each_node_reads_what_others_wrote_the_newest_first(store: Store) 
     mine, theirs = failure(b"m" * 16), failure(b"\0" * 16, START + SECOND, THERE, 3)
     older = SignInFailure("customers", b"t" * 16, THERE, START, 2)
     await store.sign_ins.add([mine, theirs, older], [])
-    assert await store.sign_ins.failures(START, HERE, 10) == [theirs, older]
-    assert await store.sign_ins.failures(START + 1, HERE, 10) == [theirs]
-    assert await store.sign_ins.failures(START, HERE, 1) == [theirs]
-    assert await store.sign_ins.failures(START, THERE, 10) == [mine]
+    assert await store.sign_ins.failures(START, START, HERE, 10) == [theirs, older]
+    assert await store.sign_ins.failures(START + 1, START, HERE, 10) == [theirs]
+    assert await store.sign_ins.failures(START, START, HERE, 1) == [theirs]
+    assert await store.sign_ins.failures(START, START, THERE, 10) == [mine]
 
 
 async def test_a_place_is_known_from_its_last_time_on(store: Store) -> None:
@@ -44,11 +45,21 @@ async def test_what_is_old_is_forgotten_so_many_at_once(store: Store) -> None:
     failures = [failure(bytes([n]) * 16, START + n) for n in range(5)]
     places = [SignInPlace("console", bytes([n]) * 16, START + n) for n in range(3)]
     await store.sign_ins.add(failures, places)
-    assert await store.sign_ins.forget(START + 4, START + 1, 3) == 3
-    assert await store.sign_ins.failures(0, 0, 10) == [failures[4], failures[3]]
+    assert await store.sign_ins.forget(START + 4, START, START + 1, 3) == 3
+    assert await store.sign_ins.failures(0, 0, 0, 10) == [failures[4], failures[3]]
     assert await store.sign_ins.places(10) == [places[2], places[1]]
-    assert await store.sign_ins.forget(START + 4, START + 1, 3) == 1
-    assert await store.sign_ins.forget(START + 4, START + 1, 3) == 0
+    assert await store.sign_ins.forget(START + 4, START, START + 1, 3) == 1
+    assert await store.sign_ins.forget(START + 4, START, START + 1, 3) == 0
+
+
+async def test_what_counts_by_the_day_is_kept_longer_and_read_first(store: Store) -> None:
+    wrong = [SignInFailure(DAILY, bytes([n]) * 16, HERE, START + n, 1) for n in range(3)]
+    short = failure(b"m" * 16, START + 2)
+    await store.sign_ins.add([*wrong, short], [])
+    assert await store.sign_ins.failures(START + 2, START + 1, THERE, 10) == [wrong[2], wrong[1], short]
+    assert await store.sign_ins.failures(START, START, THERE, 1) == [wrong[2]]
+    assert await store.sign_ins.forget(START + 9, START + 1, 0, 10) == 2
+    assert await store.sign_ins.failures(0, 0, 0, 10) == [wrong[2], wrong[1]]
 
 
 async def test_a_hash_is_replaced_unless_it_has_changed(store: Store, account: Account) -> None:

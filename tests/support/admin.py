@@ -34,6 +34,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.app.records import AuditEntry, AuditQuery
+from heliograph.app.sending.failure_register import DAY_S
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.console import PATH
 from heliograph.console.app import Console
@@ -282,6 +283,7 @@ async def open_house() -> AdminHouse:
             clock,
             verify,
             failure_register(clock, WINDOW_S),
+            failure_register(clock, DAY_S),
             no_pause,
             rehash(secrets, store),
             tickets,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.app.records import KeyUse, SignInFailure, SignInPlace
+from heliograph.app.sending.failure_register import DAILY
 from tests.support.memory_rows import MemoryPart
 
 
@@ -29,9 +30,14 @@ class MemorySignIns(MemoryPart):
                 if (0, token.id) == (use.account, use.key):
                     token.used = max(token.used or 0, use.at)
 
-    async def failures(self, since: int, but: int, limit: int) -> list[SignInFailure]:
-        found = [each for each in self._open().sign_in_failures if each.at >= since and each.node != but]
-        return sorted(found, key=lambda each: (-each.at, each.node, each.door, each.name))[:limit]
+    async def failures(self, since: int, daily_since: int, but: int, limit: int) -> list[SignInFailure]:
+        found = [
+            each
+            for each in self._open().sign_in_failures
+            if each.at >= (daily_since if each.door == DAILY else since) and each.node != but
+        ]
+        found.sort(key=lambda each: (each.door != DAILY, -each.at, each.node, each.door, each.name))
+        return found[:limit]
 
     async def places(self, limit: int) -> list[SignInPlace]:
         known = self._open().sign_in_places.values()
@@ -48,9 +54,14 @@ class MemorySignIns(MemoryPart):
         if found is not None and found.password_hash == was:
             found.password_hash = hashed
 
-    async def forget(self, failures_before: int, places_before: int, limit: int) -> int:
+    async def forget(self, failures_before: int, daily_before: int, places_before: int, limit: int) -> int:
         rows = self._open()
-        old = sorted((each for each in rows.sign_in_failures if each.at < failures_before), key=lambda each: each.at)
+        old = [
+            each
+            for each in rows.sign_in_failures
+            if each.at < (min(failures_before, daily_before) if each.door == DAILY else failures_before)
+        ]
+        old.sort(key=lambda each: each.at)
         unseen = [where for where, each in rows.sign_in_places.items() if each.at < places_before]
         unseen.sort(key=lambda where: rows.sign_in_places[where].at)
         for each in old[:limit]:

@@ -65,6 +65,7 @@ class AdminParts:
     journal: Journal
     verify: Verify
     register: FailureRegister
+    wrong_codes: FailureRegister
     tickets: Tickets
     hash_password: Hash
     directory: Directory
@@ -90,6 +91,7 @@ class AdminApps:
                 clock,
                 parts.verify,
                 parts.register,
+                parts.wrong_codes,
                 asyncio.sleep,
                 Rehash(parts.secrets, parts.hash_password, store.sign_ins),
                 parts.tickets,

@@ -16,7 +16,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.ports import Carrier, CarrierEvents, WebhookSender
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
-from heliograph.app.sending.failure_register import FailureRegister
+from heliograph.app.sending.failure_register import DAILY, DAY_S, FailureRegister
 from heliograph.app.sending.rehash import Rehash
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
@@ -268,8 +268,9 @@ class Gateway:
         self._tickets = Tickets(key, clock.now)
         self._customer_failures = FailureRegister("customers", LOGIN_WINDOW_S, key, clock.now)
         self._console_failures = FailureRegister("console", WINDOW_S, key, clock.now)
+        self._wrong_codes = FailureRegister(DAILY, DAY_S, key, clock.now)
         self._failure_writer = FailureWriter(
-            [self._customer_failures, self._console_failures],
+            [self._customer_failures, self._console_failures, self._wrong_codes],
             store.sign_ins,
             clock,
             self._node,
@@ -370,6 +371,7 @@ class Gateway:
                 journal=self._journal,
                 verify=self._verifier,
                 register=self._console_failures,
+                wrong_codes=self._wrong_codes,
                 tickets=self._tickets,
                 hash_password=self._verifier.hash,
                 directory=self._directory,

@@ -5,7 +5,7 @@ from typing import Final
 
 from heliograph.app.ports import Clock, SignIns, Unavailable
 from heliograph.app.records import KeyUse, SignInFailure, SignInPlace
-from heliograph.app.sending.failure_register import PLACES, UNWRITTEN, FailureRegister
+from heliograph.app.sending.failure_register import DAILY, PLACES, UNWRITTEN, FailureRegister
 from heliograph.domain.calendar import DAY_MS
 from heliograph.runtime.background import Background, every
 
@@ -40,7 +40,7 @@ class FailureWriter:
         self._clock = clock
         self._node = node
         self._shared = shared
-        self._window_ms = int(max(each.counts.window for each in registers) * 1000)
+        self._window_ms = int(max(each.counts.window for each in registers if each.kind != DAILY) * 1000)
         self._task = Background("sign-in failures", every(WRITE_S, self._round))
         self._rounds = 0
         self._since = 0
@@ -91,8 +91,9 @@ class FailureWriter:
     async def read(self) -> None:
         """Counts what others wrote since the last time. Raises Unavailable."""
         now = self._clock.now()
-        since = max(self._since - LATE_MS, now - self._window_ms)
-        found = await self._store.failures(since, self._node, READ)
+        fresh_from = self._since - LATE_MS
+        since, daily_since = max(fresh_from, now - self._window_ms), max(fresh_from, now - DAY_MS)
+        found = await self._store.failures(since, daily_since, self._node, READ)
         fresh = [each for each in found if (each.at, each.node, each.name) not in self._seen]
         for kind, register in self._registers.items():
             register.merge_failures((each for each in fresh if each.door == kind), self._clock.monotonic())
@@ -103,4 +104,5 @@ class FailureWriter:
         """Deletes what counts no more. Raises Unavailable."""
         now = self._clock.now()
         limit = UNWRITTEN * FORGET_ROUNDS
-        await self._store.forget(now - 2 * self._window_ms, now - PLACE_DAYS * DAY_MS, limit)
+        places_before = now - PLACE_DAYS * DAY_MS
+        await self._store.forget(now - 2 * self._window_ms, now - DAY_MS - LATE_MS, places_before, limit)

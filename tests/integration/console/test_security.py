@@ -69,6 +69,25 @@ async def test_signing_in_takes_a_code_once_an_app_is_set_up(house: AdminHouse) 
     assert (await Browser(house.console).post("/sign-in/code", {"code": phone.shows()}, bare=True)).status == 401
 
 
+async def test_every_change_takes_the_second_factor_besides(house: AdminHouse) -> None:
+    ada = await house.visitor()
+    phone, codes = await set_up(house, ada)
+    assert "or a recovery code" in (await ada.get("/security")).text
+    (factor,) = await house.gateway.store.factors.of("ada")
+    form = {"old": PASSWORD, "factor": factor.id}
+    for path in ("/security/app", "/security/passkey", "/security/remove", "/security/codes"):
+        for wrong in ({}, {"second": "000000"}, {"second": codes[0][:-1]}):
+            refused = await ada.post(path, form | wrong)
+            assert refused.status == 400
+            assert "The code is wrong, or was used already." in refused.text
+            house.gateway.clock.forward(300)
+    assert len(await house.gateway.store.factors.of("ada")) == 1
+    shown = phone.shows()
+    assert (await ada.post("/security/app", form | {"second": shown})).status == 200
+    assert (await ada.post("/security/remove", form | {"second": shown})).status == 400, "a code is good once"
+    assert (await ada.post("/security/remove", form | {"second": codes[0]})).status == 303
+
+
 async def test_every_change_takes_the_password(house: AdminHouse) -> None:
     ada = await house.visitor()
     await set_up(house, ada)
@@ -92,11 +111,13 @@ async def test_a_slip_in_the_first_code_shows_the_same_secret_again(house: Admin
 
 async def test_codes_are_made_anew_and_the_app_removed(house: AdminHouse) -> None:
     ada = await house.visitor()
-    _, codes = await set_up(house, ada)
-    anew = await ada.post("/security/codes", {"old": PASSWORD})
+    phone, codes = await set_up(house, ada)
+    anew = await ada.post("/security/codes", {"old": PASSWORD, "second": codes[0]})
     assert not set(codes) & set(re.findall(r"\b[a-z2-7]{4}(?:-[a-z2-7]{4}){3}\b", anew.text))
     (factor,) = await house.gateway.store.factors.of("ada")
-    assert (await ada.post("/security/remove", {"old": PASSWORD, "factor": factor.id})).status == 303
+    assert (
+        await ada.post("/security/remove", {"old": PASSWORD, "factor": factor.id, "second": phone.shows()})
+    ).status == 303
     assert (await Browser(house.console).sign_in("ada", PASSWORD)).status == 303
     actions = [deed.action for deed in await house.entries()]
     assert [each for each in actions if each.startswith(("factor", "recovery"))] == [

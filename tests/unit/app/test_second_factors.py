@@ -17,6 +17,7 @@ from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.one_time_code import STEP_MS, code
 from tests.support.passkeys import SoftPasskey
+from tests.support.store import HOUR
 from tests.unit.app.test_sign_in import House
 
 
@@ -109,6 +110,37 @@ async def test_guessing_codes_is_slowed_down_also_from_many_addresses(house: Hou
     for number in range(sign_in.FAILURES_AN_ADDRESS - sign_in.FAILURES):
         assert (await refused(house, step, "000000", f"198.51.100.{number}")).entry is UNAUTHENTICATED
     assert (await refused(house, step, app.shows(), "203.0.113.1")).entry is TOO_EARLY
+
+
+async def guess_for_a_day(house: House, address: str = "") -> int:
+    """Guesses codes of an app for 23 hours, as fast as that is not slowed down, from an address or from always another
+    one; returns how many were checked."""
+    checked, end = 0, house.clock.now() + 23 * HOUR
+    while house.clock.now() < end:
+        step = await ticket(house, f"203.0.113.{checked % 250}")
+        for number in range(sign_in.FAILURES_AN_ADDRESS + 1):
+            fault = await refused(house, step, "000000", address or f"198.51.{checked % 250}.{number}")
+            checked += fault.entry is UNAUTHENTICATED
+        house.clock.forward(sign_in.WINDOW_S + 1)
+    return checked
+
+
+async def test_codes_are_guessed_fifty_times_a_day_and_the_owner_signs_in_meanwhile(house: House) -> None:
+    app, codes = await enrol(house)
+    assert await house.access.second_step(await ticket(house), app.shows(), "192.0.2.1")
+    assert await guess_for_a_day(house) == sign_in.CODES_A_DAY
+    step = await ticket(house)
+    locked = await refused(house, step, app.shows(), "198.51.100.1")
+    assert locked.entry is TOO_EARLY
+    assert "a recovery code" in locked.message
+    assert await house.access.second_step(step, app.shows(), "192.0.2.1"), "from where the owner signed in before"
+    assert await house.access.second_step(step, codes[0], "198.51.100.2"), "and from anywhere by a recovery code"
+
+
+async def test_codes_are_guessed_fifty_times_a_day_from_a_known_address_too(house: House) -> None:
+    app, _ = await enrol(house)
+    assert await house.access.second_step(await ticket(house), app.shows(), "192.0.2.1")
+    assert await guess_for_a_day(house, "192.0.2.1") == sign_in.CODES_A_DAY
 
 
 async def test_codes_tried_at_once_are_no_more_than_those_tried_in_turn(

@@ -12,7 +12,7 @@ from heliograph.app.admin.sign_in import Actor, SignIn
 from heliograph.app.admin.tickets import Tickets
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.records import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Scope, UserRole
-from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
+from heliograph.app.sending.failure_register import DAY_S, SignInDoor, SignInProblem
 from heliograph.app.sending.password_queue import A_LINE
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
 from tests.support.gateway import HandClock, failure_register
@@ -27,6 +27,7 @@ class House:
         self.go.set()
         self.pauses: list[float] = []
         self.register = failure_register(self.clock, sign_in.WINDOW_S)
+        self.wrong_codes = failure_register(self.clock, DAY_S)
         self.tickets = Tickets(bytes(32), self.clock.now)
         self.access = self.open()
         self.staff = ManageUsers(self.store, self.secrets, self.clock, "cli:root")
@@ -38,6 +39,7 @@ class House:
             self.clock,
             self.verify,
             self.register,
+            self.wrong_codes,
             self.pause,
             rehash(self.secrets, self.store),
             self.tickets,

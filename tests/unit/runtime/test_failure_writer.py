@@ -1,6 +1,6 @@
 """Failures outlive the process, and other nodes learn of them."""
 
-from heliograph.app.sending.failure_register import REFRESHED_MS, UNWRITTEN, FailureRegister
+from heliograph.app.sending.failure_register import DAILY, DAY_S, REFRESHED_MS, UNWRITTEN, FailureRegister
 from heliograph.runtime.failure_writer import LATE_MS, PLACE_DAYS, FailureWriter
 from tests.support.gateway import HandClock
 from tests.support.memory_store import MemoryStore
@@ -13,7 +13,10 @@ class OneNode:
         self.clock = clock
         self.customers = FailureRegister("customers", 60, b"k" * 32, clock.now)
         self.console = FailureRegister("console", 300, b"k" * 32, clock.now)
-        self.writer = FailureWriter([self.customers, self.console], store.sign_ins, clock, node, shared=True)
+        self.codes = FailureRegister(DAILY, DAY_S, b"k" * 32, clock.now)
+        self.writer = FailureWriter(
+            [self.customers, self.console, self.codes], store.sign_ins, clock, node, shared=True
+        )
 
     def fail(self, register: FailureRegister, name: str, times: int = 1) -> None:
         for _ in range(times):
@@ -42,6 +45,23 @@ async def test_a_restart_forgets_nothing() -> None:
     clock.forward(240)
     assert after.count(after.console, "ada") == 0
     await after.writer.stop()
+
+
+async def test_wrong_codes_are_counted_for_a_day_over_restarts() -> None:
+    store, clock = MemoryStore(), HandClock()
+    before = OneNode(store, clock, 1)
+    before.fail(before.codes, "ada", 3)
+    before.fail(before.console, "ada", 3)
+    await before.writer.stop()
+    clock.forward(DAY_S - 1)
+    await before.writer.forget()
+    after = OneNode(store, clock, 2)
+    await after.writer.start()
+    assert (after.count(after.codes, "ada"), after.count(after.console, "ada")) == (3, 0)
+    await after.writer.stop()
+    clock.forward(7)
+    await after.writer.forget()
+    assert await store.sign_ins.failures(0, 0, 0, 10) == []
 
 
 async def test_nodes_learn_of_each_others_failures_once() -> None:
@@ -85,7 +105,7 @@ async def test_a_second_writes_so_many_names_at_most() -> None:
     for number in range(UNWRITTEN + 10):
         one.fail(one.customers, f"nobody {number}")
     await one.writer.write()
-    assert len(await store.sign_ins.failures(0, 0, 10_000)) == UNWRITTEN
+    assert len(await store.sign_ins.failures(0, 0, 0, 10_000)) == UNWRITTEN
     assert one.count(one.customers, f"nobody {UNWRITTEN + 5}") == 1
 
 
@@ -112,7 +132,7 @@ async def test_what_counts_no_more_is_deleted() -> None:
     await one.writer.write()
     clock.forward(601)
     await one.writer.forget()
-    assert await store.sign_ins.failures(0, 0, 10) == []
+    assert await store.sign_ins.failures(0, 0, 0, 10) == []
     assert len(await store.sign_ins.places(10)) == 1
     clock.forward(PLACE_DAYS * 86_400)
     await one.writer.forget()

@@ -20,6 +20,11 @@ def plain(code: str) -> str:
     return "".join(code.lower().replace("-", "").split())
 
 
+def can_be_guessed(code: str) -> bool:
+    """Says whether it is as long as a code of an app; a recovery code has eighty random bits."""
+    return len(plain(code)) == one_time_code.DIGITS
+
+
 async def proves(factors: Factors, user: str, code: str, now: int) -> str:
     """Uses up a code of the user's apps, or a recovery code. Returns which it was, `app` or `recovery`, else an empty
     text."""

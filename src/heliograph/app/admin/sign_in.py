@@ -10,7 +10,14 @@ from typing import Any
 
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import MAX_NAME_CHARS
-from heliograph.app.admin.second_step import PasskeyAnswer, challenge_of, passkeys_of, proves, proves_passkey
+from heliograph.app.admin.second_step import (
+    PasskeyAnswer,
+    can_be_guessed,
+    challenge_of,
+    passkeys_of,
+    proves,
+    proves_passkey,
+)
 from heliograph.app.admin.tickets import Tickets
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store, Unavailable
 from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
@@ -38,6 +45,10 @@ FAILURES_AN_ADDRESS = 20
 FAILURES_A_USER = 50
 """The same for one user from all addresses, from which on each more makes a try from elsewhere wait a little longer
 than the one before. Nobody is refused for what others do at other addresses."""
+
+CODES_A_DAY = 50
+"""Wrong codes of an app for one user within a day, from which on no more of them are checked. Each finds one of three
+codes that are good at a time, of a million."""
 
 PAUSE_S = 0.1
 """Seconds of that wait for each failure."""
@@ -114,6 +125,7 @@ class SignIn:
         clock: Clock,
         verify: Verify,
         register: FailureRegister,
+        wrong_codes: FailureRegister,
         pause: Pause,
         rehash: Rehash,
         tickets: Tickets,
@@ -122,13 +134,15 @@ class SignIn:
         *,
         second_required: bool = False,
     ) -> None:
-        """`register` remembers failures, and who signed in from where. Sessions that nobody uses for `idle_ms` end.
+        """`register` remembers failures, and who signed in from where; `wrong_codes` counts codes by the day.
+        Sessions that nobody uses for `idle_ms` end.
         `second_required`: who has no second factor may do nothing but set one up."""
         self._store = store
         self._secrets = secrets
         self._clock = clock
         self._passwords = PasswordQueue(verify)
         self._register = register
+        self._wrong_codes = wrong_codes
         self._pause = pause
         self._rehash = rehash
         self._tickets = tickets
@@ -173,21 +187,47 @@ class SignIn:
         if found is None or user is None or found[2:] != [_mark(user)]:
             raise Fault(UNAUTHENTICATED, "That took too long; sign in again.", "ticket")
         # the password was right: whoever guesses here has it, so this locks out nobody who has not
-        pair, guessed = register.pair(user.name, address), register.guessed(user.name)
-        self._slow_down(pair, FAILURES)
-        self._slow_down(guessed, FAILURES_AN_ADDRESS)
-        factors, now = self._store.factors, self._clock.now()
-        with register.trying((pair, guessed)):
+        pair = register.pair(user.name, address)
+        names = self._slow_down_codes(user.name, pair)
+        with register.trying(names):
             if isinstance(given, str):
-                proof = await proves(factors, user.name, given, now)
+                proof = await self._proves(user.name, given, pair)
             else:
+                factors, now = self._store.factors, self._clock.now()
                 proof = await proves_passkey(factors, self._passkeys, user.name, given, ticket, int(found[1]), now)
             if not proof:
-                self._note_wrong((pair, guessed), SignInProblem.SECOND_FACTOR)
+                self._note_wrong(names, SignInProblem.SECOND_FACTOR)
                 await self._as(f"user:{user.name}", address).note("session.refuse", user.name, {"step": "second"})
                 raise Fault(UNAUTHENTICATED, "The code is wrong, or was used already.", "code")
         register.note_success(pair)
         return await self._open(user, address, {"second": proof})
+
+    def _slow_down_codes(self, user: str, pair: bytes) -> tuple[bytes, ...]:
+        """Returns what a wrong code is counted for: the pair, and unless that is known the user, over all addresses.
+        Raises Fault (429)."""
+        guessed = () if self._register.knows(pair) else (self._register.guessed(user),)
+        self._slow_down(pair, FAILURES)
+        for name in guessed:
+            self._slow_down(name, FAILURES_AN_ADDRESS)
+        return (pair, *guessed)
+
+    async def _proves(self, user: str, code: str, pair: bytes) -> str:
+        """Uses up a code, as `proves`. Of an app's, which can be guessed, CODES_A_DAY may be wrong: of a pair that is
+        known, and of all others together. Raises Fault (429)."""
+        codes, now = self._wrong_codes, self._clock.monotonic()
+        if not can_be_guessed(code):
+            return await proves(self._store.factors, user, code, self._clock.now())
+        name = pair if self._register.knows(pair) else codes.guessed(user)
+        wait = codes.wait_for_tries(name, CODES_A_DAY, now)
+        if wait:
+            self._register.problems[SignInDoor.CONSOLE, SignInProblem.LOCKED] += 1
+            problem = "Too many codes were wrong today; take a passkey, a recovery code, or an address used before."
+            raise Fault(TOO_EARLY, problem, "code", ceil(wait))
+        with codes.trying((name,)):
+            proof = await proves(self._store.factors, user, code, self._clock.now())
+            if not proof:
+                codes.note_failure((name,), self._clock.monotonic())
+        return proof
 
     async def passkey_options(self, ticket: str, host: str) -> dict[str, Any] | None:
         """Returns the options for a browser to answer a second step by a passkey; None where the user has none."""
@@ -196,6 +236,21 @@ class SignIn:
         if not known:
             return None
         return self._passkeys.request_options(host, [each.secret for each in known], challenge_of(ticket))
+
+    async def confirm_fully(self, actor: Actor, password: str, code: str) -> None:
+        """Checks the password of a signed-in user once more, and a code of an app or a recovery code where there is a
+        second factor, which it uses up: who found an open session, or stole its cookie, knows neither. Raises
+        Fault (401, 429, 503)."""
+        await self.confirm(actor, password)
+        if not await self._store.factors.of(actor.plain_name):
+            return
+        user, register = actor.plain_name, self._register
+        pair = register.pair(user, actor.address)
+        names = self._slow_down_codes(user, pair)
+        with register.trying(names):
+            if not await self._proves(user, code, pair):
+                self._note_wrong(names, SignInProblem.SECOND_FACTOR)
+                raise Fault(UNAUTHENTICATED, "The code is wrong, or was used already.", "second")
 
     async def confirm(self, actor: Actor, password: str) -> None:
         """Checks the password of a signed-in user once more. Raises Fault (401, 429, 503)."""

@@ -18,8 +18,9 @@ class SignIns(Protocol):
         """Adds failures, makes places known from their time on, and notes uses of keys, of which nobody need learn. No
         two of the failures have door, name, node and time alike."""
 
-    async def failures(self, since: int, but: int, limit: int) -> list[SignInFailure]:
-        """Returns failures that nodes other than `but` wrote with a time from `since` on, the newest first."""
+    async def failures(self, since: int, daily_since: int, but: int, limit: int) -> list[SignInFailure]:
+        """Returns failures that nodes other than `but` wrote with a time from `since` on, the newest first; before them
+        those of the door DAILY, from `daily_since` on."""
 
     async def places(self, limit: int) -> list[SignInPlace]:
         """Returns the places that were known last, the newest first."""
@@ -30,5 +31,6 @@ class SignIns(Protocol):
     async def rehash_user(self, name: str, was: str, hashed: str) -> None:
         """Replaces the hash of a user's password likewise; the sessions stay."""
 
-    async def forget(self, failures_before: int, places_before: int, limit: int) -> int:
-        """Deletes up to `limit` of each; returns the larger number of both."""
+    async def forget(self, failures_before: int, daily_before: int, places_before: int, limit: int) -> int:
+        """Deletes up to `limit` failures, of the door DAILY those before `daily_before`, and up to `limit` places;
+        returns the larger number of both."""

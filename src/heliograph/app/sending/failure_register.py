@@ -27,6 +27,11 @@ REFRESHED_MS: Final = 24 * 3_600_000
 USED_MS: Final = 3_600_000
 """Milliseconds for which a key's last use is not written again."""
 
+DAILY: Final = "codes"
+"""Kind of the register that counts wrong codes of second factors by the day; what it writes is kept as long."""
+
+DAY_S: Final = 86_400.0
+
 UNWRITTEN: Final = 2_000
 """Names whose failures wait to be written, at most; those of more are counted in this process alone."""
 

@@ -29,8 +29,9 @@ async def show_page(request: PageRequest) -> PageResponse:
 
 
 async def _confirm(request: PageRequest) -> None:
-    """Raises Fault unless the form has the user's password."""
-    await request.services.admin.sign_in.confirm(request.actor, request.form.get("old", ""))
+    """Raises Fault unless the form has the user's password, and a code where there is a second factor."""
+    form = request.form
+    await request.services.admin.sign_in.confirm_fully(request.actor, form.get("old", ""), form.get("second", ""))
 
 
 async def begin(request: PageRequest) -> PageResponse:

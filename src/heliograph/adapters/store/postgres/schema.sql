@@ -640,7 +640,7 @@ CREATE TABLE admin_token (
 );
 
 -- Failures to sign in, so many of a name at a node within about a second. `name` is a keyed hash of who failed or of
--- where (app.sending.failure_register); rows stay for some minutes.
+-- where (app.sending.failure_register); rows stay for some minutes, of wrong codes a day.
 CREATE TABLE sign_in_failure (
     at       bigint NOT NULL,
     node     bigint NOT NULL,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, listing, lookup, write
 from heliograph.app.records import KeyUse, SignInFailure, SignInPlace
+from heliograph.app.sending.failure_register import DAILY
 
 
 class StoredSignIns(Operations):
@@ -31,8 +32,9 @@ class StoredSignIns(Operations):
                 yield Q.use_token(key=use.key, at=use.at)
 
     @lookup
-    def failures(self, since: int, but: int, limit: int) -> Steps[list[SignInFailure]]:
-        rows = yield Q.sign_in_failures(since=since, but=but, limit=limit)
+    def failures(self, since: int, daily_since: int, but: int, limit: int) -> Steps[list[SignInFailure]]:
+        rows = yield Q.daily_failures(since=daily_since, daily=DAILY, but=but, limit=limit)
+        rows = [*rows, *(yield Q.sign_in_failures(since=since, daily=DAILY, but=but, limit=limit))][:limit]
         return [SignInFailure(door, bytes(name), *rest) for door, name, *rest in rows]
 
     @listing
@@ -49,7 +51,9 @@ class StoredSignIns(Operations):
         yield Q.rehash_user(name=name, was=was, hashed=hashed)
 
     @write
-    def forget(self, failures_before: int, places_before: int, limit: int) -> Steps[int]:
-        failures = yield Q.forget_sign_in_failures(before=failures_before, limit=limit)
+    def forget(self, failures_before: int, daily_before: int, places_before: int, limit: int) -> Steps[int]:
+        failures = yield Q.forget_sign_in_failures(
+            before=failures_before, daily=DAILY, daily_before=daily_before, limit=limit
+        )
         places = yield Q.forget_sign_in_places(before=places_before, limit=limit)
         return max(len(failures), len(places))

@@ -11,16 +11,21 @@ INSERT INTO sign_in_failure (at, node, door, name, failures) VALUES (:at, :node,
 INSERT INTO sign_in_place (door, name, at) VALUES (:door, :name, :at)
 ON CONFLICT (door, name) DO UPDATE SET at = excluded.at;
 
--- sign_in_failures: Failures from a time on, but those of one node, the newest first.
+-- sign_in_failures: Failures from a time on, but those of one node and those that count by the day, the newest first.
 SELECT door, name, node, at, failures FROM sign_in_failure
-WHERE at >= :since AND node <> :but ORDER BY at DESC, node, door, name LIMIT :limit;
+WHERE at >= :since AND node <> :but AND door <> :daily ORDER BY at DESC, node, door, name LIMIT :limit;
+
+-- daily_failures: Failures that count by the day, likewise.
+SELECT door, name, node, at, failures FROM sign_in_failure
+WHERE at >= :since AND node <> :but AND door = :daily ORDER BY at DESC, node, door, name LIMIT :limit;
 
 -- sign_in_places: Places that are known, the newest first.
 SELECT door, name, at FROM sign_in_place ORDER BY at DESC, door, name LIMIT :limit;
 
 -- forget_sign_in_failures: Deletes failures before a time.
 DELETE FROM sign_in_failure WHERE (at, node, door, name) IN (
-    SELECT at, node, door, name FROM sign_in_failure WHERE at < :before ORDER BY at LIMIT :limit
+    SELECT at, node, door, name FROM sign_in_failure
+    WHERE at < :before AND (door <> :daily OR at < :daily_before) ORDER BY at LIMIT :limit
 ) RETURNING 1;
 
 -- forget_sign_in_places: Deletes places that were known last before a time.
