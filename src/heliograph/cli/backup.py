@@ -45,7 +45,7 @@ def backup(invocation: Invocation, file: Path) -> None:
 @click.command(cls=Command, epilog=examples("heliograph compact"))
 @click.pass_obj
 def compact(invocation: Invocation) -> None:
-    """Writes the embedded store anew, without what was deleted.
+    """Writes the embedded store anew, without deleted rows.
 
     The gateway must not run. The file becomes smaller, and no octet of a deleted or erased row is left in it. There
     must be room for two copies of it in the data directory meanwhile. For PostgreSQL it is VACUUM FULL.

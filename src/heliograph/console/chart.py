@@ -40,7 +40,7 @@ def bars(values: Sequence[tuple[str, float, str]], label: str) -> str:
             f'width="{room * 0.76:.1f}" height="{height:.1f}" rx="2"><title>{escape(words)}</title></rect>'
         )
         if number % every == 0:
-            place = min(max(left + room / 2, 18), width - 18)
+            place = min(max(left + room / 2, 30), width - 30)
             parts.append(f'<text class="tick" x="{place:.1f}" y="{HEIGHT * 2 - 3}">{escape(name)}</text>')
     return (
         f'<svg class="bars" viewBox="0 0 {width} {HEIGHT * 2}" role="img" aria-label="{escape(label)}">'

@@ -1,5 +1,9 @@
 """The console's page of senders: registering, approving, refusing, removing."""
 
+import re
+
+import pytest
+
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Browser
 
@@ -22,3 +26,18 @@ async def test_senders_are_registered_approved_and_removed(house: AdminHouse, ad
     assert "There are none" in text_of(await ada.get("/senders"))
     actions = [(entry.action, entry.details.get("state")) for entry in await house.entries()][-3:]
     assert actions == [("sender.set", "pending"), ("sender.set", "approved"), ("sender.remove", None)]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/senders", "Senders"),
+        ("/send", "Send"),
+        ("/accounts-new", "Accounts"),
+        ("/accounts/acme", "Accounts"),
+        ("/", "Overview"),
+    ],
+)
+async def test_the_menu_marks_one_page(house: AdminHouse, ada: Browser, path: str, name: str) -> None:
+    page = await ada.get(path)
+    assert re.findall(r'aria-current="page">([^<]+)<', page.text) == [name]

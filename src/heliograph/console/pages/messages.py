@@ -32,8 +32,8 @@ PAGE = 50
 MOST_CANCELLED = 1_000
 """Messages that are cancelled at once."""
 
-NARROWING = ("connector", "error", "sender", "country", "direction")
-ASKED = ("q", "account", "status", "held", "start", "end", *NARROWING, "live")
+NARROWING = ("connector", "error", "sender", "country", "held", "direction")
+ASKED = ("q", "account", "status", "start", "end", *NARROWING, "live")
 """Fields of the form of a search; `NARROWING` stands behind *More filters*."""
 
 FROM_PHONES = "inbound"
