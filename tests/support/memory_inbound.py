@@ -102,7 +102,7 @@ class MemoryInbound(MemoryReading):
 
     async def ready(self, before: int, limit: int, node: int) -> list[list[InboundPart]]:
         rows = self._open()
-        waiting = {of: self._waiting(rows, of) for of, _ in rows.inbound_parts}
+        waiting = self._all_waiting(rows)
         since = {of: min(row.part.at for row in parts) for of, parts in waiting.items() if parts}
         ready = [
             of for of in sorted(since, key=since.__getitem__) if len(waiting[of]) >= of.total or since[of] < before
@@ -163,8 +163,20 @@ class MemoryInbound(MemoryReading):
         return record
 
     def _waiting(self, rows: Rows, of: PartSet) -> list[PartRow]:
+        """Parts of the set that are neither joined nor claimed, by number."""
         parts = [row for (name, _), row in rows.inbound_parts.items() if name == of and not row.joined]
         return sorted((row for row in parts if row.node is None), key=lambda row: row.part.number)
+
+    def _all_waiting(self, rows: Rows) -> dict[PartSet, list[PartRow]]:
+        """The same of every set, in one pass: worlds with a short memory keep thousands of parts, and ask often."""
+        found: dict[PartSet, list[PartRow]] = {}
+        for (of, _), row in rows.inbound_parts.items():
+            parts = found.setdefault(of, [])
+            if not row.joined and row.node is None:
+                parts.append(row)
+        for parts in found.values():
+            parts.sort(key=lambda row: row.part.number)
+        return found
 
     def _claim(self, rows: Rows, sets: Sequence[PartSet], node: int) -> list[list[InboundPart]]:
         claimed = []
