@@ -110,7 +110,7 @@ def test_a_pace_that_is_free_hears_of_a_limit() -> None:
 
 def test_a_limit_that_is_taken_away_is_forgotten() -> None:
     link = PacedLink(Moving((0, SlidingLimiter(20, 1)), (30, Free())), 0.01, window=2_000)
-    link.run(75)
+    link.run(54)
     assert link.pace.rate == inf
 
 
