@@ -156,9 +156,21 @@ def test_messages_and_callbacks(desk: Desk, tmp_path: Path) -> None:
         body = {"to": "491701234567", "from": "ACME", "content": "Hi", "reference": "a-1"}
         send = lambda: customer.form("/api/v1/messages", body | {"time": _in_a_day()}).json.get("Id")  # noqa: E731
         message = str(eventually(send, "the route is there"))
-    for search in ((), (message,), ("4917",), ("a-1",), ("--account", "acme", "--status", "scheduled")):
+    for search in (
+        (),
+        (message,),
+        ("4917",),
+        ("a-1",),
+        ("--account", "acme", "--status", "scheduled"),
+        ("--connector", "op1", "--sender", "acme"),
+        ("--country", "DE"),
+        (message, "--country", "DE"),
+    ):
         assert [each["id"] for each in desk.same("message", "find", *search)["messages"]] == [message]
         assert desk.same("message", "find", "--held", *search)["messages"] == []
+    for search in (("--error", "011"), ("--country", "GB"), (message, "--error", "UNDELIV"), ("a-1", "--sender", "x")):
+        assert desk.same("message", "find", *search)["messages"] == []
+    assert "There is no connector op9" in typed("--context", "prod", "message", "find", "--connector", "op9").stderr
     assert desk.same("message", "show", message)["content"] == "Hi"
     moved = desk.elsewhere("message", "reschedule", message, _in_a_day("12:00:00"))
     assert moved["time"].endswith("T12:00:00.000Z")

@@ -253,6 +253,11 @@ _LAST: tuple[AdminOperation, ...] = (
          QueryParameter("reference", "What a request gave as its reference."),
          QueryParameter("account", "The account's name."),
          _STATUS,
+         QueryParameter("connector", "Name of the connector that they went to, or are to go to."),
+         QueryParameter("error", "State and code of the final state of what was not delivered, or one of them: "
+                                 "`UNDELIV 011`."),
+         QueryParameter("sender", "The sender, whole; in any case."),
+         QueryParameter("country", "Country of the destination, as in ISO 3166-1 with two letters."),
          QueryParameter("held", "`true`: only those that the pumping guard holds.", _TRUTH),
          QueryParameter("start", "From this time on, ISO 8601 with Z or an offset.", _MOMENT),
          QueryParameter("end", "Up to this time.", _MOMENT),

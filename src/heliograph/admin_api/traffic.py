@@ -5,6 +5,7 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment
+from heliograph.app.admin.message_filter import fits
 from heliograph.app.records import CallbackView, Search, SearchPage
 from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
@@ -31,13 +32,16 @@ async def search(request: AdminRequest) -> Struct:
     if query.get("held", "false") not in ("true", "false"):
         raise invalid("held", "The parameter held is true or false.")
     wanted.held = query.get("held") == "true"
+    if query.get("connector"):
+        wanted.connector = await request.views.connector_id(query["connector"])
+    wanted.error, wanted.sender, wanted.country = (query.get(name, "") for name in ("error", "sender", "country"))
     number = query.get("number", "").removeprefix("+")
     if number and not (number.isascii() and number.isdigit() and len(number) <= 15):
         raise invalid("number", "The number is the digits of a destination, or its beginning.")
     views = request.views
     if query.get("reference"):
         hits = await views.referenced(query["reference"], wanted.account, wanted.limit, held=wanted.held)
-        found = SearchPage(hits)
+        found = SearchPage([hit for hit in hits if fits(wanted, hit)])
     else:
         wanted.number = number
         found = await views.search(wanted)

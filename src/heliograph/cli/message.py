@@ -15,6 +15,7 @@ from heliograph.cli.command import (
     print_table,
     tell,
 )
+from heliograph.domain.country import country_of
 from heliograph.domain.status import MessageStatus
 
 if TYPE_CHECKING:
@@ -38,16 +39,31 @@ def message() -> None:
         "heliograph message find 4917                          # a number, or its beginning",
         "heliograph message find order-1042                    # a reference",
         "heliograph message find --account acme --status undelivered --limit 20",
+        "heliograph message find --connector op1 --error 'UNDELIV 011'",
+        "heliograph message find --sender ACME --country DE",
         "heliograph message find --held                        # what the pumping guard holds",
     ),
 )
 @click.argument("text", default="")
 @click.option("--account", "name", metavar="NAME", help="Only this account's.")
 @click.option("--status", type=click.Choice([each.value for each in MessageStatus]), help="Only those that are so far.")
+@click.option("--connector", metavar="NAME", default="", help="Only those that went, or are to go, to this connector.")
+@click.option("--error", metavar="TEXT", default="", help="Only undelivered ones with this state, code, or both.")
+@click.option("--sender", metavar="ID", default="", help="Only those from this sender.")
+@click.option("--country", metavar="CODE", default="", help="Only those to this country, such as DE.")
 @click.option("--held", is_flag=True, help="Only those that the pumping guard holds.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="Messages at most.")
 @click.pass_obj
-def find(invocation: Invocation, text: str, name: str | None, status: str | None, held: bool, limit: int) -> None:
+def find(
+    invocation: Invocation,
+    /,
+    text: str,
+    name: str | None,
+    status: str | None,
+    held: bool,
+    limit: int,
+    **narrowing: str,
+) -> None:
     """Messages by id, number or reference, the newest first.
 
     A search for pending or submitted messages looks at 100,000 at most, and so does one for the first few digits of
@@ -64,11 +80,14 @@ def find(invocation: Invocation, text: str, name: str | None, status: str | None
             if number is None:
                 raise Failure(f"there is no account {name}", command=invocation.typed("account list"))
             search.account = number
+        if narrowing["connector"]:
+            search.connector = await views.connector_id(narrowing["connector"])
+        search.error, search.sender, search.country = (narrowing[each] for each in ("error", "sender", "country"))
         return await views.find(text, search), accounts, await views.connector_names()
 
     from heliograph.admin_api import serialize
 
-    over = invocation.asked(lambda gateway: _find_over(gateway, text, name, status, limit, held=held))
+    over = invocation.asked(lambda gateway: _find_over(gateway, text, name, status, limit, narrowing, held=held))
     if over is None:
         found, accounts, connectors = invocation.views(work)
         rows = [as_json(serialize.message(hit, accounts, connectors)) for hit in found.hits]
@@ -159,16 +178,24 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
 
 
 def _find_over(
-    gateway: "RemoteGateway", text: str, account: str | None, status: str | None, limit: int, *, held: bool
+    gateway: "RemoteGateway",
+    text: str,
+    account: str | None,
+    status: str | None,
+    limit: int,
+    narrowing: dict[str, str],
+    *,
+    held: bool,
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The messages that a gateway elsewhere finds, as `Views.find` does here, and how far it looked back."""
     from heliograph.admin_api import shapes
     from heliograph.domain import ids
 
     text = text.strip()
+    asked = {name: value or None for name, value in narrowing.items()}
     if ids.parse(text) is not None:
         full = as_json(gateway.get(shapes.MessageInFull, "messages", text))
-        fits = full["held"] or not held
+        fits = (full["held"] or not held) and _has(full, narrowing)
         return [{name: full[name] for name in shapes.MessageShape.__struct_fields__}] if fits else [], None
     number = text.removeprefix("+")
     number = number if number.isascii() and number.isdigit() and len(number) <= 15 else ""
@@ -177,19 +204,31 @@ def _find_over(
     if text:
         page = gateway.get(
             shapes.MessagesShape, "messages", reference=text, account=account, held="true" if held else None,
-            limit=min(limit, 100),
+            limit=min(limit, 100), **asked,
         )  # fmt: skip
         hits = {each.id: as_json(each) for each in page.messages}
     while (number or not text) and len(hits) < limit:
         page = gateway.get(
             shapes.MessagesShape, "messages", number=number or None, account=account, status=status,
-            held="true" if held else None, limit=min(limit, 100), cursor=cursor,
+            held="true" if held else None, limit=min(limit, 100), cursor=cursor, **asked,
         )  # fmt: skip
         hits |= {each.id: as_json(each) for each in page.messages if each.id not in hits}
         reached, cursor = page.reached, page.cursor
         if cursor is None:
             break
     return list(hits.values())[:limit], reached
+
+
+def _has(row: dict[str, Any], narrowing: dict[str, str]) -> bool:
+    """Whether a message has the connector, error, sender and country that are asked for, as `message_filter.fits` has
+    it."""
+    ended = row["delivery"] not in (None, "DELIVRD")
+    return (
+        narrowing["connector"] in ("", row["connector"])
+        and narrowing["sender"].lower() in ("", row["sender"].lower())
+        and narrowing["country"].upper() in ("", country_of(row["to"]))
+        and all(ended and word in (row["delivery"], row["err"]) for word in narrowing["error"].upper().split())
+    )
 
 
 def _status(row: dict[str, Any]) -> str:

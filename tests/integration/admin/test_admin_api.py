@@ -404,6 +404,15 @@ async def test_messages_are_found_and_told_in_full(house: AdminHouse, token: str
     for query in ("number=4917", "reference=order-1", "account=acme&number=49", "status=pending&number=49"):
         found = (await house.ask(token, "GET", "/messages", query=query)).json
         assert [each["id"] for each in found["messages"]] == [message], query
+    for query, known in (
+        ("country=at", [other]),
+        ("country=DE&sender=test&connector=operator", [message]),
+        ("error=UNDELIV", []),
+        ("reference=order-1&country=AT", []),
+    ):
+        found = (await house.ask(token, "GET", "/messages", query=query)).json
+        assert [each["id"] for each in found["messages"]] == known, query
+    assert fault(await house.ask(token, "GET", "/messages", query="connector=op9"))[0] == 404
     page = (await house.ask(token, "GET", "/messages", query="limit=1")).json
     rest = (await house.ask(token, "GET", "/messages", query=f"limit=1&cursor={page['cursor']}")).json
     assert [each["id"] for each in rest["messages"]] == [message]

@@ -53,6 +53,11 @@ def test_messages_are_found(run: Run, messages: list[Message]) -> None:
     assert found("--account", "acme", "--status", "scheduled") == [waits]
     assert found("--account", "other") == []
     assert [found("--held", *text) for text in ((), ("order-1",), (sent,))] == [[], [], []]
+    assert found("--country", "at", "--sender", "heliograph") == [waits]
+    assert found("--country", "DE") == [sent]
+    assert found("--error", "011") == []
+    assert [found(text, "--country", "AT") for text in (sent, waits)] == [[], [waits]]
+    assert "no connector op1" in run("message", "find", "--connector", "op1").stderr
     assert "there is no account nobody" in run("message", "find", "--account", "nobody").stderr
     assert "Nothing was found." in run("message", "find", "order-2").stdout
     assert "431234567" in run("message", "find").stdout

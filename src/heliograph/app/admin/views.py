@@ -1,12 +1,14 @@
 """Use cases of administration on messages and callbacks: find, explain, cancel, replay; and the route of a number."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from urllib.parse import urlsplit
 
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.explain import explain, is_held
 from heliograph.app.admin.history import Event, history
+from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.message_filter import fits
 from heliograph.app.admin.obstacles import Obstacles
 from heliograph.app.configuration import Account
@@ -102,17 +104,18 @@ class Views(Audited):
     async def find(self, text: str, search: Search) -> SearchPage:
         """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`. An encrypted
         store cannot be asked for senders and countries: there its rows are judged one by one, the next SIFTED."""
-        try:
-            return await self._find(text, search)
-        except Unsearchable:
-            return await self._sift(text, search)
+        return await self._sifted(partial(self._find, text), search)
 
-    async def _sift(self, text: str, search: Search) -> SearchPage:
+    async def _sifted(self, find: Callable[[Search], Awaitable[SearchPage]], search: Search) -> SearchPage:
+        try:
+            return await find(search)
+        except Unsearchable:
+            pass
         hits: list[Hit] = []
         looked = 0
         step = replace(search, limit=SIFTED_AT_ONCE, sender="", country="")
         while True:
-            page = await self._find(text, step)
+            page = await find(step)
             for hit in (each for each in page.hits if fits(search, each)):
                 if len(hits) == search.limit:
                     last = hits[-1].message
@@ -164,7 +167,16 @@ class Views(Audited):
         return MessageView(trace, account, events, decision, connectors, explanation)
 
     async def search(self, search: Search) -> SearchPage:
-        return await self._store.messages.search(search)
+        """Finds messages by `search` alone, as `find` does."""
+        return await self._sifted(self._store.messages.search, search)
+
+    async def connector_id(self, name: str) -> int:
+        """Returns the id of a connector. Raises NoSuch."""
+        names = await self.connector_names()
+        found = next((number for number, known in names.items() if known == name), None)
+        if found is None:
+            raise NoSuch("connector", name)
+        return found
 
     async def referenced(self, reference: str, account: int | None, limit: int, *, held: bool = False) -> list[Hit]:
         """Returns the messages of requests with this reference, of one account or of all; with `held` those alone that

@@ -5,7 +5,6 @@ from typing import Any
 
 from heliograph.admin_api.request import cursor, parse_cursor, parse_key
 from heliograph.app.admin.both_ways import both_ways
-from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
 from heliograph.console.message_file import MOST_ROWS, message_file
@@ -147,12 +146,7 @@ async def _search(request: PageRequest) -> Search:
 async def _connector(request: PageRequest) -> int | None:
     """Raises NoSuch."""
     name = request.query.get("connector", "")
-    if not name:
-        return None
-    found = [number for number, each in (await request.views.connector_names()).items() if each == name]
-    if not found:
-        raise NoSuch("connector", name)
-    return found[0]
+    return await request.views.connector_id(name) if name else None
 
 
 async def cancel_several(request: PageRequest) -> PageResponse:
