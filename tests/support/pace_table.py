@@ -31,7 +31,6 @@ class Case:
     since: int = 10
     seconds: int = 120
     at_random: float = 0.0
-    full: float = 0.0
     offered: float = inf
 
 
@@ -54,8 +53,8 @@ def cases() -> dict[str, Case]:
         found[f"any second, 200, {share:.0%} at random"] = Case(
             lambda: SlidingLimiter(200, 1), 200, 0.9, 1.3 * share + 0.03, 10**6, 20, at_random=share
         )
-        found[f"bucket, 400, {share:.0%} full"] = Case(
-            lambda: BucketLimiter(400, 400), 200, 0.9, inf, 10**6, 20, full=share, offered=200
+        found[f"bucket, 400, {share:.0%} at random"] = Case(
+            lambda: BucketLimiter(400, 400), 200, 0.9, inf, 10**6, 20, at_random=share, offered=200
         )
     return found
 
@@ -73,7 +72,7 @@ def measure(name: str, latency_s: float, seed: int) -> Measured:
     case = cases()[name]
     begins = 0.0 if name.startswith("moves") or not seed else Random(seed).random()
     link = PacedLink(
-        case.limit(), latency_s, seed=seed, now=begins, at_random=case.at_random, queues_full=case.full,
+        case.limit(), latency_s, seed=seed, now=begins, at_random=case.at_random,
         offered=case.offered, window=100 + int(800 * latency_s) if case.offered < inf else 0,
     )  # fmt: skip
     link.run(case.seconds + 1)

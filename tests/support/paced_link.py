@@ -54,8 +54,8 @@ class Shared:
 
 @dataclass
 class PacedLink:
-    """`queues_full`: the share of the parts that is answered ESME_RMSGQFUL whatever the pace; `at_random`: the same
-    with ESME_RTHROTTLED. `offered`: parts a second, all without a number."""
+    """`at_random`: the share of the parts that is throttled whatever the pace. `offered`: parts a second, all without a
+    number."""
 
     limit: Limit
     latency_s: float = 0.05
@@ -63,7 +63,6 @@ class PacedLink:
     """0: what latency and 400 parts a second need."""
     jitter_s: float = JITTER_S
     offered: float = inf
-    queues_full: float = 0.0
     at_random: float = 0.0
     seed: int = 0
     configured: float = 0.0
@@ -75,7 +74,7 @@ class PacedLink:
         self.pace = Pace(self.configured)
         self.window = self.window or 20 + int(400 * self.latency_s)
         self._random = Random(self.seed)
-        self._answers: list[tuple[float, int, float, bool, bool]] = []
+        self._answers: list[tuple[float, int, float, bool]] = []
         self._waiting = 0.0
 
     def run(self, seconds: float, each: Callable[[], object] = lambda: None) -> None:
@@ -99,14 +98,14 @@ class PacedLink:
 
     def _hear(self) -> None:
         while self._answers and self._answers[0][0] <= self.now:
-            _, _, written, taken, full = heappop(self._answers)
+            _, _, written, taken = heappop(self._answers)
             if taken and self.pace.is_free:
                 self.pace.took_freely(self.now, 1)
             elif taken:
                 self.pace.taken(written, self.now)
             else:
                 self._waiting += 1
-                self.pace.throttled(written, self.now, full=full)
+                self.pace.throttled(written, self.now)
 
     def _send(self) -> None:
         room = self.window - len(self._answers)
@@ -115,12 +114,10 @@ class PacedLink:
         granted = self.pace.take(self.now, room) if room > 0 else 0
         self._waiting -= granted
         for _ in range(granted):
-            full = self._random.random() < self.queues_full
-            at_random = self.at_random > 0 and self._random.random() < self.at_random
-            taken = not full and not at_random and self.limit.take(self.now + self.latency_s / 2)
+            taken = self._random.random() >= self.at_random and self.limit.take(self.now + self.latency_s / 2)
             self.sent.append((self.now, taken))
             late = self._random.random() * self.jitter_s / 2
-            heappush(self._answers, (self.now + self.latency_s + late + 1e-4, len(self.sent), self.now, taken, full))
+            heappush(self._answers, (self.now + self.latency_s + late + 1e-4, len(self.sent), self.now, taken))
 
     def _sleep(self) -> None:
         wake = [self._answers[0][0]] if self._answers else []

@@ -16,7 +16,7 @@ class Goodput:
     """Counts the answers to parts that were written from a moment on. Times are seconds of one clock, and are when a
     part was written, not when its answer came."""
 
-    __slots__ = ("_before_s", "_before_took", "_began", "_last", "_span_began", "_span_took", "full", "refused", "took")
+    __slots__ = ("_before_s", "_before_took", "_began", "_last", "_span_began", "_span_took", "refused", "took")
 
     def __init__(self, now: float = 0.0) -> None:
         self.begin(now)
@@ -24,7 +24,7 @@ class Goodput:
     def begin(self, now: float) -> None:
         """Forgets what was counted. Answers to parts written before must not be counted any more."""
         self._began = self._span_began = self._last = now
-        self.took = self.refused = self.full = 0
+        self.took = self.refused = 0
         self._span_took = 0
         self._before_s = 0.0
         self._before_took = 0
@@ -39,11 +39,10 @@ class Goodput:
             self._span_began, self._span_took = written, 0
         self._span_took += n
 
-    def refuse(self, written: float, *, full: bool) -> None:
-        """Counts a part that the operator throttled; `full`: for it a queue was full."""
+    def refuse(self, written: float) -> None:
+        """Counts a part that the operator throttled."""
         self._last = max(self._last, written)
         self.refused += 1
-        self.full += full
 
     def leave_out(self, seconds: float) -> None:
         """Leaves out a time in which nothing was written but a probe whose answer was waited for."""

@@ -1,7 +1,16 @@
 """Tells throttle answers that are about the pace from those that are not.
 
-A cut of the pace is a trial. An operator's limit throttles next to nothing after one or two of them, as the pace is
-then what it took; a recipient's full queue refuses the same share at any pace.
+An operator that took fifty a second, and still throttles the same share at forty-five, does not mean the pace: the
+queues of single recipients are full, or it throttles at random. It shows in two ways.
+
+- **Suspicion.** A pace stood, and was throttled all the same. A raise from there is not taken back for one throttle
+  answer: it may cost as many as a try can afford at this pace.
+- **Trials.** Each cut is one. Until enough parts were answered the pace neither falls nor rises, as either would be by
+  luck. A limit throttles next to nothing after a cut or two, since the pace is then what it took. Where cuts in a row
+  leave the share of throttle answers as it was, they were in vain: this share is noise from then on, the pace is taken
+  back to where it was before them, and no more than the noise is news.
+
+Noise is forgotten when parts enough are taken without any.
 """
 
 from math import sqrt
@@ -9,112 +18,164 @@ from typing import Final
 
 from heliograph.domain.goodput import Goodput
 
-LEAST: Final = 0.015
-"""The smallest share of throttle answers that is noise, and the greatest."""
+FLOOR: Final = 0.005
+"""Share of throttle answers that a pace is not cut for which has stood."""
 
 MOST: Final = 0.5
+"""The greatest share of them that is noise: an operator that takes less means the pace."""
+
+SPARE_S: Final = 0.04
+"""Seconds of the pace: so many parts may be throttled before a suspected raise is taken back. Of 50 a second it is two,
+of 5 none, so that a try costs less than a hundredth of what is sent between two."""
+
+CLEAN: Final = 100
+"""Parts taken without a throttle answer after which nothing is suspected."""
+
+DEVIATIONS: Final = 2.0
+"""Standard deviations (of counts: square roots) beyond what is expected that are no luck."""
+
+FEWEST: Final = 10
+"""Answers of a trial, at least: fewer decide nothing."""
 
 ANSWERS: Final = 20
-"""Answers of a trial, at least."""
+"""Answers of a trial, at least, unless it has `REFUSALS`."""
 
-REFUSALS: Final = 4
-"""Throttle answers that a trial is expected to have, at least, if the cut before it was in vain."""
+MOST_ANSWERS: Final = 150
+"""Answers of a trial, at most: for a small share more would take too long."""
 
-TRIALS: Final = (4, 2)
-"""Trials in a row that have the same share: of answers that mean the pace, as far as their status says, and of
-ESME_RMSGQFUL, which may mean a queue of the operator's or of one recipient's."""
+REFUSALS: Final = 6
+"""Throttle answers that decide a trial, and that one would have if the cut were in vain."""
 
-SAME: Final = 1.7
-"""Factor by which a trial's share is off the mean of them, at most."""
+NONE: Final = 5
+"""Throttle answers that a trial without one would have, at least, if the cut were in vain: few have none."""
 
-DEPTH: Final = (0.3, 0.05)
-"""Share of the pace by which they took it down, at least, likewise."""
+ALIKE: Final = 2.5
+"""Factor by which the throttle answers after a cut in vain differ from those expected, at most."""
 
-WORSE: Final = 0.03
-"""Share by which noise may be more than half as much again as was found; beyond that the pace is refused."""
+ALIKE_PARTS: Final = 3
+"""Parts by which they may be more besides."""
 
-STOOD: Final = 50
-"""Parts taken without a throttle answer after which there is no noise."""
+DEEP: Final = 0.99
+"""Share of the pace that a cut leaves which is a trial, at most."""
+
+TRIALS: Final = 3
+"""Cuts in a row that must have been in vain: a burst may deceive one, and others who share a limit two."""
+
+MUCH: Final = 0.15
+"""Share of throttle answers from which on one less is enough, as each cut costs so much of the pace."""
+
+GONE: Final = 4
+"""Throttle answers that noise would have had, after which without any there is none."""
+
+WEIGHT: Final = 200
+"""Answers that change the share of the noise by half of what they differ."""
+
+CREEP: Final = 1.3
+"""Factor by which noise may become more than it was found to be: what is beyond is for the pace."""
 
 
-class Trial:
-    """Answers at one pace."""
-
-    __slots__ = ("answers", "full", "rate", "refused")
-
-    def __init__(self, rate: float, goodput: Goodput) -> None:
-        self.rate = rate
-        self.refused = goodput.refused
-        self.full = goodput.full
-        self.answers = goodput.answers
-
-    @property
-    def share(self) -> float:
-        return self.refused / max(1, self.answers)
+def is_beyond(refused: int, expected: float, spare: float = 0.0) -> bool:
+    """Whether more parts were throttled than are expected, by more than luck and `spare`."""
+    return refused > expected + DEVIATIONS * sqrt(expected) + spare
 
 
 class Noise:
-    """Remembers the trials of a pace since it last stood, and the noise that they showed."""
+    """Remembers the cuts of a pace since it last stood, and the noise that they showed."""
 
-    __slots__ = ("_found", "_trials", "share")
+    __slots__ = (
+        "_answers",
+        "_before",
+        "_found",
+        "_in_vain",
+        "_last",
+        "_rate",
+        "_refused",
+        "cuts",
+        "share",
+        "suspected",
+    )
 
     def __init__(self) -> None:
         self.share = 0.0
         """Share of the parts that are put off whatever the pace."""
         self._found = 0.0
-        self._trials: list[Trial] = []
+        """The share when it was found."""
+        self.suspected = False
+        """Whether a pace that stood was throttled all the same."""
+        self.cuts = 0
+        """Cuts since the pace last stood."""
+        self._in_vain = 0
+        """Number of the last ones that were in vain, one after the other."""
+        self._refused = self._answers = 0
+        """Throttle answers, and answers, before those in vain and since."""
+        self._before = 0.0
+        """Share of the throttle answers among these."""
+        self._rate = self._last = 0.0
+        """The pace before the first cut in vain, and before the last cut."""
 
     def forget(self) -> None:
+        """Forgets noise, suspicion and cuts."""
         self.share = 0.0
-        self._trials = []
+        self.suspected = False
+        self.cuts = 0
 
-    def explains(self, goodput: Goodput) -> bool:
-        """Whether a throttle answer may be noise."""
-        if not self.share:
-            return False
-        chance = 2 * sqrt(self.share / max(1, goodput.answers))
-        return goodput.answers < ANSWERS or goodput.share_refused <= 1.5 * self.share + WORSE + chance
+    def spare(self, rate: float, step: float) -> float:
+        """Throttle answers for which a pace of `rate` that was raised by `step`, a share, is not taken back. A limit in
+        so wide a step would throttle more, even where nothing is suspected."""
+        return SPARE_S * rate * (1.0 if self.suspected else step)
 
-    def stood(self, goodput: Goodput) -> None:
-        """Notes what a pace was answered that is about to be raised."""
-        if goodput.refused == 0 and goodput.took >= STOOD:
-            self.forget()
-        elif self.share and goodput.answers >= ANSWERS:
-            self.share = min(self._found * SAME, (3 * self.share + goodput.share_refused) / 4)
+    def is_exceeded(self, goodput: Goodput, spare: float) -> bool:
+        """Whether more was throttled than noise and `spare` explain; without either each throttle answer is more."""
+        least = 1.5 if self.share else 0.0
+        return is_beyond(goodput.refused, self.share * goodput.answers, max(spare, least))
+
+    def shows(self, step: float) -> float:
+        """Answers at a pace after which a limit would have shown that its last step, a share, passed: what it throttles
+        is more than chance makes of the noise."""
+        return (1 + DEVIATIONS**2 * self.share / step) / step if self.share else 0.0
+
+    def stood(self, goodput: Goodput, *, raised: bool) -> None:
+        """Notes what a pace was answered that is about to be raised. `raised`: it was so before, and what is throttled
+        may be for that."""
+        self.cuts = 0
+        if goodput.refused:
+            self.suspected = True
+        elif goodput.took >= CLEAN:
+            self.suspected = False
+        if goodput.refused == 0 and goodput.took * max(FLOOR, self.share) >= GONE:
+            self.share = 0.0
+        elif self.share and not raised:
+            change = (goodput.share_refused - self.share) * goodput.answers / (goodput.answers + WEIGHT)
+            self.share = min(CREEP * self._found, self.share + change)
 
     def is_trying(self, goodput: Goodput) -> bool:
-        """Whether the trial under way needs more answers, and the pace is to be left as it is until then."""
-        if not self._trials:
-            return False
-        share = self._trials[-1].share
-        return goodput.answers < _enough(share) and goodput.share_refused <= 2 * share + WORSE
+        """Whether the last cut needs more answers, and the pace is to be left as it is until then."""
+        if not self.cuts or goodput.answers < FEWEST:
+            return self.cuts > 0
+        share = max(FLOOR, self._before)
+        needed = max(ANSWERS, REFUSALS / share) if goodput.refused else NONE / share
+        return goodput.answers < min(MOST_ANSWERS, needed) and goodput.refused < REFUSALS
 
-    def cut(self, rate: float, goodput: Goodput) -> int:
-        """Notes that a pace is to be cut; returns how many cuts there were in a row."""
-        self._trials.append(Trial(rate, goodput))
-        return len(self._trials)
+    def is_in_vain(self, goodput: Goodput) -> bool:
+        """Whether about as much is throttled as before the last cut."""
+        expected = self._before * goodput.answers
+        return self.cuts > 0 and max(2.0, expected / ALIKE) <= goodput.refused <= expected * ALIKE + ALIKE_PARTS
 
-    def found(self) -> float | None:
-        """Returns the pace before the last cuts, if they were in vain; from then on their share is noise."""
-        full = 2 * sum(each.full for each in self._trials) > sum(each.refused for each in self._trials)
-        trials, depth = TRIALS[full], DEPTH[full]
-        last = self._trials[-trials:]
-        refused, answers = sum(each.refused for each in last), sum(each.answers for each in last)
-        share = refused / max(1, answers)
-        if (
-            len(last) < trials
-            or share > SAME * (self._found or 1)
-            or not LEAST <= share <= MOST
-            or answers < trials * _enough(share)
-            or last[-1].rate > (1 - depth) * last[0].rate
-            or not all(share / SAME <= each.share <= share * SAME for each in last)
-        ):
+    def cut(self, rate: float, goodput: Goodput) -> float | None:
+        """Notes that a pace of `rate` is to be cut. Returns the pace before the last cuts instead, if they were in
+        vain; from then on what they had throttled is noise."""
+        if self.is_in_vain(goodput) and rate < DEEP * self._last:
+            self._in_vain += 1
+        else:
+            self._in_vain = self._refused = self._answers = 0
+            self._rate = rate
+        self.cuts += 1
+        self._last = rate
+        self._refused += goodput.refused
+        self._answers += goodput.answers
+        self._before = self._refused / self._answers
+        if self._in_vain < TRIALS - (self._before >= MUCH) or self._before > MOST:
             return None
-        rate = max(each.rate for each in self._trials)
-        self.share = self._found = share
-        self._trials = []
-        return rate
-
-
-def _enough(share: float) -> float:
-    return max(ANSWERS, REFUSALS / max(share, LEAST))
+        self.share = self._found = self._before
+        self.cuts = self._in_vain = 0
+        return self._rate

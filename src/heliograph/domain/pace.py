@@ -13,7 +13,8 @@ others share. What holds of all of them is used:
   longer the more parts the last try cost.
 - **Pauses** double while nothing is taken, and end with a single part that asks.
 - **Noise.** Where cuts do not help, and the same share is throttled at any pace, it is not the pace that is refused:
-  single recipients' queues are full. It is taken back to where it was, and the share is borne.
+  single recipients' queues are full, or the operator throttles at random. The pace is taken back to where it was, and
+  the share is borne (`heliograph.domain.noise`).
 
 Parts are spaced evenly, since some operators mean it. Times are seconds of a clock that does not go back.
 """
@@ -23,7 +24,7 @@ from typing import Final
 
 from heliograph.domain.congestion import NEARING, Congestion
 from heliograph.domain.goodput import SPAN_S, Goodput
-from heliograph.domain.noise import Noise
+from heliograph.domain.noise import FLOOR, MOST, Noise, is_beyond
 from heliograph.domain.pause import Pauses
 from heliograph.domain.throttle import SHARE_OF_BURST, TokenBucket
 
@@ -59,19 +60,26 @@ UNDER: Final = 0.98
 CUTS: Final = (0.98, 0.95, 0.9, 0.8)
 """Shares of the pace that are left at most by a cut, and by others that follow it."""
 
-TOLERATED: Final = 0.01
-"""Share of throttle answers that a pace is not cut for which has stood."""
+LEFT: Final = 0.5
+"""Share of what a pace had taken of its parts that a cut leaves at least: pauses make it look like less."""
 
 SURE_STEP: Final = 0.03
 """Share by which a pace is raised that has stood; each next raise adds twice as much, up to a doubling."""
 
 UNSURE_STEP: Final = 0.08
 
+TRY_STEP: Final = 0.5
+"""Share by which a pace is raised that was cut in vain: nothing is known against a higher one."""
+
 NEAR: Final = 1.25
 """A raised pace up to so many times the one it was raised from was throttled by the same limit."""
 
 STANDS_S: Final = 1.0
 """Seconds for which a pace must stand before it is raised, and two round trips."""
+
+STANDS_LONGEST_S: Final = 8.0
+"""Seconds after which a pace has stood however few parts were answered; four times as many where a cut seems to have
+been in vain."""
 
 QUIET_S: Final = 5.0
 """Seconds for which a pace that has stood is left alone, at least."""
@@ -82,7 +90,7 @@ UNUSED_S: Final = 10.0
 QUIET_PARTS: Final = 120
 """Parts to be sent for each that the last try to raise it cost."""
 
-LONGEST_QUIET_S: Final = 40.0
+LONGEST_QUIET_S: Final = 120.0
 
 PAUSE_S: Final = 0.02
 """Seconds of a pause, at least, where the pace is sure."""
@@ -109,31 +117,9 @@ class Pace:
     """Number of parts that may be written now. `limit` is what is configured, in parts a second; 0 is none."""
 
     __slots__ = (
-        "_asked",
-        "_bucket",
-        "_changed",
-        "_climbing",
-        "_congestion",
-        "_cost",
-        "_cycle_s",
-        "_episode_until",
-        "_goodput",
-        "_growing",
-        "_grown",
-        "_levels",
-        "_limit",
-        "_noise",
-        "_opened",
-        "_opened_took",
-        "_pauses",
-        "_raise_at",
-        "_round_trip",
-        "_short",
-        "_shuts",
-        "_step",
-        "_sure",
-        "learnt_at",
-        "throttles",
+        "_asked", "_bucket", "_changed", "_climbing", "_congestion", "_cost", "_cycle_s", "_episode_until", "_goodput",
+        "_growing", "_grown", "_levels", "_limit", "_noise", "_opened", "_opened_took", "_pauses", "_raise_at",
+        "_raised_by", "_round_trip", "_short", "_shuts", "_step", "_sure", "learnt_at", "throttles",
     )  # fmt: skip
 
     def __init__(self, limit: float = 0.0) -> None:
@@ -150,6 +136,8 @@ class Pace:
         self._levels: list[float] = []
         """The paces that it was raised from, which have stood for a moment."""
         self._step = SURE_STEP
+        self._raised_by = 0.0
+        """Share by which it was raised last."""
         self._cost = 0
         """Parts throttled since the last climb began."""
         self._episode_until = -inf
@@ -221,7 +209,7 @@ class Pace:
 
     def take(self, now: float, n: int) -> int:
         """Uses up and returns as many of `n` parts as may be written now."""
-        if now - self._asked > SPAN_S and not self._pauses.run:
+        if now - self._asked > SPAN_S and not self._pauses.run and now - self.ready_at(self._asked) > SPAN_S:
             # nobody knows what it would have taken meanwhile
             self._begin_anew(now)
         self._asked = now
@@ -271,18 +259,17 @@ class Pace:
         self._goodput.take(now, n)
         self._look_anew(now)
 
-    def throttled(self, written: float, now: float, *, full: bool = False) -> None:
-        """Notes a throttle answer to a part that was written then, and changes the pace if it is news. `full`: it said
-        that a queue is full."""
+    def throttled(self, written: float, now: float) -> None:
+        """Notes a throttle answer to a part that was written then, and changes the pace if it is news."""
         self.throttles += 1
         self._answered(written, now)
         if written < self._changed:
             self._cost += not self._noise.share
             return
-        self._goodput.refuse(written, full=full)
-        if self._noise.explains(self._goodput):
+        self._goodput.refuse(written)
+        self._cost += not self._noise.share
+        if not (self._growing or self._noise.is_exceeded(self._goodput, self._spare())):
             return
-        self._cost += 1
         if not self._pauses.is_news(written):
             return
         self._pause(now, written)
@@ -294,7 +281,8 @@ class Pace:
         self._round_trip += (took - self._round_trip) / (16 if self._round_trip else 1)
 
     def _pause(self, now: float, written: float) -> None:
-        least = PAUSE_S if self._sure else UNSURE_PAUSE_S
+        may_be_noise = self._noise.cuts > 0 and self.rate < GROWN
+        least = PAUSE_S if self._sure or may_be_noise else UNSURE_PAUSE_S
         if self._growing:
             least = max(least, 2 * self._round_trip)
         self._pauses.begin(now, written, least, 1 / self.rate, probe=self._growing)
@@ -308,10 +296,16 @@ class Pace:
             self._step_back(now, sure=(self._sure and near) or len(self._levels) == 1)
         elif now < self._episode_until or not self._goodput.took:
             pass  # that is known, or the operator is shut
-        elif self._levels:
-            self._step_back(now, sure=True)
-        elif not self._sure or (self._goodput.refused > 1 and self._goodput.share_refused >= TOLERATED):
+        elif self._levels or not self._sure or self._is_refused():
             self._cut(now)
+
+    def _is_refused(self) -> bool:
+        """Whether a pace that has stood is throttled too often."""
+        return self._goodput.refused > 1 and is_beyond(self._goodput.refused, FLOOR * self._goodput.answers)
+
+    def _spare(self) -> float:
+        """Throttle answers for which the pace is not taken back to the one that it was raised from, if it was."""
+        return self._noise.spare(self.rate, self._raised_by) if self._levels else 0.0
 
     # --- up
 
@@ -319,7 +313,7 @@ class Pace:
         """Returns the bucket, after a raise if it is time for one."""
         if self._growing:
             self._grow(now)
-        elif now >= self._raise_at and (self._climbing or not self._sure or now >= self._changed + self._quiet_s()):
+        elif now >= self._raise_at and self._has_stood(now):
             self._raise(now)
         return self._bucket
 
@@ -336,24 +330,36 @@ class Pace:
         if not goodput.is_used(0.8 * (1 - self._noise.share) * rate):
             self._look_anew(now)
             return
-        self._noise.stood(goodput)
+        self._noise.stood(goodput, raised=self._climbing)
         if not self._climbing:
             self._climbing = True
             self._levels = []
             self._cost = 0
         self._levels.append(rate)
         step, self._step = self._step, min(1.0, 2 * self._step)
+        self._raised_by = step
         self._change(now, rate * (1 + step))
 
     def _look_anew(self, now: float) -> None:
         """Counts from now on, where the pace does not change since not all of it is used."""
         if now - self._changed > UNUSED_S:
-            self._noise.stood(self._goodput)
+            self._noise.stood(self._goodput, raised=False)
             self._changed = now
             self._goodput.begin(now)
 
+    def _has_stood(self, now: float) -> bool:
+        """Whether the pace may be raised: it stood for long enough, by time and by answers, or for the longest time."""
+        if not (self._climbing or not self._sure or now >= self._changed + self._quiet_s()):
+            return False
+        noise, goodput = self._noise, self._goodput
+        if now >= self._changed + STANDS_LONGEST_S * (4 if noise.cuts and goodput.refused else 1):
+            return True
+        if noise.is_trying(goodput) or noise.is_in_vain(goodput):
+            return False
+        return goodput.answers >= noise.shows(max(self._raised_by, SURE_STEP) if self._climbing else self._step)
+
     def _stands_s(self) -> float:
-        """Time for which a pace must stand before it is raised."""
+        """Time for which a pace must stand before it is raised, at least."""
         return max(STANDS_S + 2 * self._round_trip, self._cycle_s)
 
     def _quiet_s(self) -> float:
@@ -367,10 +373,11 @@ class Pace:
         measured = self._goodput.rate()
         if measured is not None:
             self._growing = False
-            self._noise.cut(self.rate, self._goodput)
+            offered = measured / (1 - self._goodput.share_refused)
+            self._noise.cut(min(self.rate, offered), self._goodput)
             self._settle(now, min(self.rate, measured * UNDER), sure=False)
             return
-        so_far = (self._opened_took + 1) / max(EARLY_S, now - self._opened)
+        so_far = max(self.rate / 2, (self._opened_took + 1) / max(EARLY_S, now - self._opened))
         if so_far < self.rate:
             self._set(now, so_far)
             self.learnt_at = now
@@ -383,17 +390,21 @@ class Pace:
         measured = self._goodput.rate()
         if measured is None or self._noise.is_trying(self._goodput):
             return
-        cuts = self._noise.cut(self.rate, self._goodput)
-        before = self._noise.found()
+        before = self._noise.cut(self.rate, self._goodput)
         if before is not None:
             self._pauses.end(now, 0.0)
+            self._levels = []
             self._settle(now, before, sure=False)
-            return
-        share = CUTS[min(cuts - 1 + (not self._sure), len(CUTS) - 1)]
-        rate = min(self.rate * share, measured * UNDER)
-        self._levels = []
-        self._cost = 1
-        self._settle(now, rate, sure=self._sure and rate >= 0.8 * self.rate)
+            self._step = TRY_STEP
+        elif self._levels:
+            self._step_back(now, sure=True)
+        else:
+            share = CUTS[min(self._noise.cuts - 1 + (not self._sure), len(CUTS) - 1)]
+            rate = min(self.rate * share, UNDER * measured / (1 - self._noise.share))
+            if self._goodput.share_refused <= MOST:
+                rate = max(rate, LEFT * self.rate * (1 - self._goodput.share_refused))
+            self._cost = 1
+            self._settle(now, rate, sure=self._sure and rate >= 0.8 * self.rate)
 
     def _open(self, now: float, written: float) -> None:
         """The operator takes parts again after it took none. Where it was shut for most of the time since it last
@@ -417,7 +428,8 @@ class Pace:
         """Ends a climb at a pace that stands, or that may."""
         self._climbing = False
         self._sure = sure
-        self._step = SURE_STEP if sure else UNSURE_STEP
+        self._step = SURE_STEP if sure and not self._noise.share else UNSURE_STEP
+        self._raised_by = 0.0
         self.learnt_at = now
         self._change(now, rate)
         # what is throttled until then was so for the same reason

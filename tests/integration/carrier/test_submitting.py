@@ -56,7 +56,7 @@ async def test_answers_find_their_parts_in_any_order() -> None:
     ("status", "outcome"),
     [
         (Status.ESME_RTHROTTLED, Deferred(0x58, 0.0, throttled=True)),
-        (Status.ESME_RMSGQFUL, Deferred(0x14, 0.0, throttled=True, full=True)),
+        (Status.ESME_RMSGQFUL, Deferred(0x14, 0.0, throttled=True)),
         (Status.ESME_RINVDSTADR, Refused(0x0B, Delivery.REJECTD, "11")),
         (0x4FF, Refused(0x4FF, Delivery.REJECTD, "1279")),
     ],

@@ -23,8 +23,7 @@ def test_every_status_has_its_outcome() -> None:
         if status is Status.ESME_ROK:
             assert outcome == Accepted("")
         elif status in PASSING:
-            full = status is Status.ESME_RMSGQFUL
-            assert outcome == Deferred(status, PAUSES[status], throttled=status in THROTTLING, full=full)
+            assert outcome == Deferred(status, PAUSES[status], throttled=status in THROTTLING)
             assert (PAUSES[status] > 0) != (status in THROTTLING), "or the pace makes the pauses"
         else:
             assert outcome == Refused(status, Delivery.REJECTD, str(status))

@@ -45,10 +45,7 @@ MAX_PAUSE_S: Final = 3600.0
 DEFER_S: Final = 1.0
 """Seconds of an override `defer` without seconds, where the table has no pause for the status."""
 
-_DEFERRED: Final = {
-    int(status): Deferred(int(status), pause, status in THROTTLING, status == CommandStatus.ESME_RMSGQFUL)
-    for status, pause in PAUSES.items()
-}
+_DEFERRED: Final = {int(status): Deferred(int(status), pause, status in THROTTLING) for status, pause in PAUSES.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,11 +297,11 @@ class Lane:
         else:
             self.pace.taken(part.written, now)
 
-    def throttled(self, part: Part, now: float, pause: float, *, full: bool) -> None:
+    def throttled(self, part: Part, now: float, pause: float) -> None:
         """Notes that the operator throttled a part. `pause` is what is configured besides the pauses of the pace."""
         self.paused_until = max(self.paused_until, now + pause)
         self._tell_pace(now)
-        self.pace.throttled(part.written, now, full=full)
+        self.pace.throttled(part.written, now)
 
     def hold(self, now: float, pause: float) -> None:
         """Notes a deferred part. Pauses the lane after `TROUBLES` in a row: then the messages are not the reason."""

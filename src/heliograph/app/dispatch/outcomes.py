@@ -60,11 +60,11 @@ class PartOutcomes:
             case Deferred() if outcome.status == NOT_SENT:
                 lane.take_back(item, part.segment)
                 lane.unready(overtaken=True)
-            case Deferred(status, pause, throttled, full):
+            case Deferred(status, pause, throttled):
                 attempt = Attempt(message.account, message.key, part.segment, lane.connector, status, now)
                 if throttled:
                     facts.throttles.append(attempt)
-                    lane.throttled(part, self._clock.monotonic(), pause, full=full)
+                    lane.throttled(part, self._clock.monotonic(), pause)
                 else:
                     facts.attempts.append(attempt)
                     lane.hold(self._clock.monotonic(), pause)

@@ -45,14 +45,12 @@ class Accepted:
 @dataclass(slots=True)
 class Deferred:
     """The operator did not take the part this time; it is due again in `pause` seconds. `throttled` says that the
-    operator objects to the rate, not to this message, and `full` that it may be about this one, as a queue is. With
-    the status NOT_SENT the part was never written, since its connection was lost, and goes again as soon as the window
-    has room."""
+    operator objects to the rate, not to this message, as far as its status says. With the status NOT_SENT the part was
+    never written, since its connection was lost, and goes again as soon as the window has room."""
 
     status: int
     pause: float
     throttled: bool = False
-    full: bool = False
 
 
 @dataclass(slots=True)
