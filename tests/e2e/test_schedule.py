@@ -110,3 +110,20 @@ def test_what_fell_due_while_the_gateway_was_down_goes_at_once(
         assert sorted(simulator.destinations()) == ["491700000001", "491700000002"]
     assert admin.balance() == "8"
     admin.assert_books_right()
+
+
+def test_what_is_due_of_a_suspended_account_waits(tmp_path: Path, admin: Admin, data: Path) -> None:
+    account, other = admin.account("acme", "10"), admin.account("other", "10")
+    with SimulatorProcess(tmp_path) as simulator:
+        admin.operator(simulator.port)
+        with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["api_key"]) as customer:
+            due = time.time() + 9
+            held = customer.send(to="491700000001", content="Held", time=f"{due:.3f}")
+            admin("account", "suspend", "acme")
+            with Customer(gateway.url, "other", other["api_key"]) as neighbour:
+                neighbour.send(to="491700000002", content="Goes", time=f"{due + 0.5:.3f}")
+            submitted_at(simulator, "491700000002")
+            time.sleep(1)
+            assert simulator.destinations() == ["491700000002"]
+            assert "Its account is suspended" in admin("message", "show", held["Id"])["explanation"]
+            assert admin.balance("acme") == "9"

@@ -197,6 +197,7 @@ class MemoryNetwork(MemoryPart):
             [replace(template) for _, template in sorted(rows.templates.items())],
             [replace(sender) for _, sender in sorted(rows.senders.items())],
             [hold for _, (hold, ended) in sorted(rows.holds.items()) if ended is None],
+            sorted(number for number, account in rows.accounts.items() if account.suspended),
         )
 
     async def add_connector(self, connector: Connector) -> Connector:

@@ -242,6 +242,8 @@ class Tables:
     """The registries of all accounts, by account and sender."""
     holds: list[TrafficHold] = field(default_factory=list)
     """The pumping guard's holds, by account and prefix."""
+    suspended: list[int] = field(default_factory=list)
+    """The ids of suspended accounts."""
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

@@ -249,3 +249,18 @@ async def test_prices_hold_from_their_dates_on() -> None:
         charged, inbound = view.tariff.price("447700900123"), directory.inbound_price(account.id, "447700900123")
         found.append((changed, charged, directory.price("default", "447700900123"), inbound))
     assert found == [(True, 5, 5, 1), (True, 6, 6, 2), (False, 6, 6, 2), (True, 7, 7, 3), (False, 7, 7, 3)]
+
+
+async def test_what_waits_of_suspended_accounts_is_judged_until_they_are_resumed() -> None:
+    store = MemoryStore()
+    account, other = await add_account(store, "acme"), await add_account(store, "other")
+    directory = Directory(store.network, store.accounts)
+    await store.accounts.update(account.id, {"suspended": True})
+    await directory.refresh()
+    policy = directory.claim_policy(account.id)
+    assert policy is not None
+    assert len(policy.at_claim) == 1
+    assert directory.claim_policy(other.id) is None
+    await store.accounts.update(account.id, {"suspended": False})
+    await directory.refresh()
+    assert directory.claim_policy(account.id) is None

@@ -115,7 +115,11 @@ class Directory:
         for hold in tables.holds:
             held[hold.account] = (*held.get(hold.account, ()), hold.prefix)
         self._held = held
-        self._claim_policies = {account: compile_policy(held=prefixes) for account, prefixes in held.items()}
+        suspended = frozenset(tables.suspended)
+        self._claim_policies = {
+            account: compile_policy(held=held.get(account, ()), suspended=account in suspended)
+            for account in {*held, *suspended}
+        }
         self._accounts.clear()
         self._revision = tables.revision
         self.generation += 1

@@ -37,6 +37,7 @@ class StoredNetwork(Operations):
         templates = yield Q.templates()
         senders = yield Q.senders()
         holds = yield Q.traffic_holds()
+        suspended = yield Q.suspended_accounts()
         return Tables(
             revision,
             [connector_of(row) for row in connectors],
@@ -47,6 +48,7 @@ class StoredNetwork(Operations):
             [template_of(row) for row in templates],
             [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
             [TrafficHold(*row) for row in holds],
+            [account for (account,) in suspended],
         )
 
     @write

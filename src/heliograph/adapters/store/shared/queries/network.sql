@@ -110,3 +110,6 @@ ON CONFLICT (account, sender) DO UPDATE SET state = excluded.state, since = excl
 
 -- remove_sender: Removes a sender from a registry.
 DELETE FROM sender WHERE account = :account AND sender = :sender RETURNING 1;
+
+-- suspended_accounts: The accounts that are suspended.
+SELECT id FROM account WHERE suspended ORDER BY id;
