@@ -329,8 +329,13 @@ class HeliographPostgres(Heliograph):
         self._environment["HELIOGRAPH_DATABASE_URL"] = self._server.url()
         super().prepare()
 
+    @property
+    def url(self) -> str:
+        """Where its database is."""
+        return self._server.url()
+
     async def open_store(self) -> Store:
-        return await PostgresStore.open(self._server.url())
+        return await PostgresStore.open(self.url)
 
     async def _use_wal(self) -> None:
         """A server that has been in use for a while writes into the files of its log over again. A new one makes each

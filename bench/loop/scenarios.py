@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from bench.loop import low, phones, stops
+from bench.loop import low, phones, retention, stops
 from bench.loop.figures import (
     NOTHING,
     Counts,
@@ -377,6 +377,17 @@ class Stand:
         ]
         return Report("A phone opts out", stops.HEADS, rows)
 
+    # --- while old messages are dropped
+
+    def retention(self) -> Report:
+        ours = [name for name in self._options.gateways if name in OF_US] or [OURS, HeliographPostgres.name]
+        rate = self._options.rates[0] if self._options.rates else retention.RATE
+        rows = [
+            retention.measure(self._bench, self._gateway(name), self._options.size, rate, self._options.seconds)
+            for name in ours
+        ]
+        return Report("Retention", retention.HEADS, rows)
+
     # --- with many messages to be sent
 
     def backlog(self) -> Report:
@@ -606,6 +617,7 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "phones": Stand.phones,
     "stops": Stand.stops,
     "backlog": Stand.backlog,
+    "retention": Stand.retention,
     "kill": Stand.kill,
     "parts": Stand.parts,
 }

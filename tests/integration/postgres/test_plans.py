@@ -72,6 +72,15 @@ async def test_rows_are_found_by_an_index(pristine: str, query: str, index: str)
     assert "Seq Scan" not in text
 
 
+async def test_what_is_too_old_is_read_from_the_index_no_further_than_is_asked_for(pristine: str) -> None:
+    text = await plan(pristine, STATEMENTS["messages_beyond"].text)
+    assert text.count("Limit") == 4, "each of the three parts ends by itself"
+    assert text.count("> ROW(") == 3, "and begins at its place"
+    for index in ("message_listed", "message_scheduled", "message_cancelled"):
+        assert f"Index Only Scan using {index}" in text or f"Index Scan using {index}" in text
+    assert "Seq Scan" not in text
+
+
 @pytest.mark.parametrize("account", [None, 1])
 @pytest.mark.parametrize("status", [None, *MessageStatus])
 async def test_searches_are_read_in_the_order_of_an_index(

@@ -8,17 +8,25 @@ ON CONFLICT (account, stage, inbound) DO UPDATE SET key = retention.key RETURNIN
 -- retention_reached: Notes how far that is.
 UPDATE retention SET time = :time, key = :key WHERE account = :account AND stage = :stage AND inbound = :inbound;
 
--- messages_beyond: Messages of an account behind a place and of before a time. Each part is read in the order of its index.
-SELECT time, key FROM message
-WHERE account = :account AND state IN {LISTED} AND time >= :time AND time < :before AND (time > :time OR key > :key)
+-- messages_beyond: Messages of an account behind a place and of before a time. Each part is read in the order of its index,
+-- and ends by itself: what is behind it may be millions of rows.
+SELECT time, key FROM (
+    SELECT time, key FROM message
+    WHERE account = :account AND state IN {LISTED} AND (time, key) > (:time, :key) AND time < :before
+    ORDER BY time, key LIMIT :limit
+) AS listed
 UNION ALL
-SELECT time, key FROM message
-WHERE account = :account AND state = {State.SCHEDULED} AND time >= :time AND time < :before
-  AND (time > :time OR key > :key)
+SELECT time, key FROM (
+    SELECT time, key FROM message
+    WHERE account = :account AND state = {State.SCHEDULED} AND (time, key) > (:time, :key) AND time < :before
+    ORDER BY time, key LIMIT :limit
+) AS scheduled
 UNION ALL
-SELECT time, key FROM message
-WHERE account = :account AND state = {State.CANCELLED} AND time >= :time AND time < :before
-  AND (time > :time OR key > :key)
+SELECT time, key FROM (
+    SELECT time, key FROM message
+    WHERE account = :account AND state = {State.CANCELLED} AND (time, key) > (:time, :key) AND time < :before
+    ORDER BY time, key LIMIT :limit
+) AS cancelled
 ORDER BY time, key LIMIT :limit;
 
 -- inbound_beyond: Inbound messages of an account behind a key and up to another.
