@@ -198,7 +198,7 @@ class Notifier:
                     continue
                 end = CallbackEnd.FAILED
             callbacks.append(_done(notice, end, result.code, now))
-        self._gathering.wake()
+        self._gathering.let_ride()
 
     def _on_lost(self, deliverer: Deliverer) -> None:
         now = self._clock.now()
