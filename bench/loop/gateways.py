@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -33,12 +34,14 @@ from bench.loop.processes import (
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.ports import Store
+from heliograph.app.ports.encryption import SWITCH_MS
 from heliograph.composition.commands import STORE_FILE
 
 NUMBER = "@" * 8
 """Stands for a message's number in a request."""
 
 TO = f"491{NUMBER}"
+SENDER = "Bench"
 TEXT = "Your code is 123456. Do not share it."
 WINDOW = 500
 """Unanswered submit_sm a bind."""
@@ -270,7 +273,7 @@ class Heliograph(Gateway):
         return Ask("GET", path, headers=[self._authorization(account, "api_key")], expect="Status")
 
     def _send(self, account: str = "bench", **fields: str | list[str]) -> Ask:
-        body = {"from": "Bench", "content": TEXT} | {name.replace("_", "-"): value for name, value in fields.items()}
+        body = {"from": SENDER, "content": TEXT} | {name.replace("_", "-"): value for name, value in fields.items()}
         return Ask(
             "POST",
             "/api/v2/messages",
@@ -312,6 +315,33 @@ def read_commits(metrics: str) -> int:
 
 WAL_FILES = 40
 """More than a run writes."""
+
+
+class HeliographLimited(Heliograph):
+    """Ours with an account that has every limit, each wider than the load, and is watched by the pumping guard."""
+
+    name = "heliograph-limited"
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.command(
+            "account", "set", "bench", "daily_messages=100000000", "daily_spend=100000000", "max_waiting=1000000",
+            "request_rate=1000000", "request_burst=1000000", "rate=1000000", "prefixes=49,44,1", "networks=127.0.0.0/8",
+            "guard=on",
+        )  # fmt: skip
+        self.command("sender", "add", SENDER, "--account", "bench", "--state", "approved")
+
+
+class HeliographEncrypted(Heliograph):
+    """Ours with an encrypted store."""
+
+    name = "heliograph-encrypted"
+
+    def prepare(self) -> None:
+        self._environment["HELIOGRAPH_ENCRYPTION_KEY"] = "a master key for measurements alone"
+        super().prepare()
+        self.command("encryption", "on")
+        time.sleep(SWITCH_MS / 1000)
 
 
 class HeliographPostgres(Heliograph):

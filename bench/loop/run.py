@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.loop.figures import (
+    NOTHING,
     Refused,
     Run,
     Window,
@@ -30,6 +31,12 @@ WARM_UP_FROM = 3_900_000
 WARM_UP_RATE = 200
 WARM_UP_S = 2.0
 
+SCATTER = 7_919
+"""From one number of a scattered load to the next."""
+
+SCATTERED = 400_000
+"""The numbers of a scattered load, which has no factor in common with SCATTER. A load may not have more messages."""
+
 QUIET_S = 3.0
 """When nothing has moved for so long, what is missing is missing."""
 
@@ -49,6 +56,8 @@ class Load:
     span: int = 1
     delay_ms: int = 100
     """From a submit_sm to its receipt."""
+    scattered: bool = False
+    """Whether the numbers come in an order that does not look like one."""
 
 
 class Operator:
@@ -158,7 +167,9 @@ class Bench:
         self.observer = observer
         self.operator = Operator(programs, folder, numbers)
 
-    def start(self, gateway: Gateway, delay_ms: int, *, binds: int = 1, warm: bool = True) -> float:
+    def start(
+        self, gateway: Gateway, delay_ms: int, *, binds: int = 1, warm: bool = True, scattered: bool = False
+    ) -> float:
         """Starts the operator and the gateway; returns the seconds until the gateway took requests."""
         self.operator.start(delay_ms)
         begun = time.monotonic()
@@ -166,7 +177,7 @@ class Bench:
         ready = time.monotonic() - begun
         until(lambda: self.operator.stats()["receiving"] >= binds, "the gateway has bound")
         if warm:
-            load = Load(seconds=WARM_UP_S, rate=WARM_UP_RATE, connections=8)
+            load = Load(seconds=WARM_UP_S, rate=WARM_UP_RATE, connections=8, scattered=scattered)
             self.customers(gateway, gateway.ask(Wish.RECEIPT), load, WARM_UP_FROM).begin().end()
             self.drain(int(WARM_UP_RATE * WARM_UP_S) - 1)
             self.operator.reset()
@@ -179,7 +190,8 @@ class Bench:
             self.operator.stop()
 
     def customers(self, gateway: Gateway, ask: Ask, load: Load, start: int = 0) -> Customers:
-        return Customers(self.programs, self.folder, gateway.ports(), ask, load, start)
+        customers = Customers(self.programs, self.folder, gateway.ports(), ask, load, start)
+        return customers.order(SCATTER, SCATTERED) if load.scattered else customers
 
     def drain(
         self,
@@ -209,7 +221,7 @@ class Bench:
         if not keep:
             gateway.prepare()
         try:
-            self.start(gateway, load.delay_ms)
+            self.start(gateway, load.delay_ms, scattered=load.scattered)
             run = self.load(gateway, load)
         finally:
             self.stop(gateway)
@@ -243,7 +255,11 @@ class Bench:
     ) -> Run:
         """Follows every message of the load from the records of both sides."""
         requests = read_requests(requests_data)
-        journeys = journeys_of(requests, read_journeys(self.operator.records()), load.span)
+        records = read_journeys(self.operator.records())
+        if load.scattered:
+            records += [NOTHING] * (SCATTERED - len(records))
+            records = [records[n * SCATTER % SCATTERED] for n in range(len(requests))]
+        journeys = journeys_of(requests, records, load.span)
         window = Window(summary["begun"], summary["ended"])
         numbered = load.wish is Wish.RECEIPT
         counts = count(requests, journeys, load.span, numbered=numbered)

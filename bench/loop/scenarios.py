@@ -33,6 +33,8 @@ from bench.loop.gateways import (
     KANNEL,
     Gateway,
     Heliograph,
+    HeliographEncrypted,
+    HeliographLimited,
     HeliographNodes,
     HeliographPostgres,
     Kannel,
@@ -210,6 +212,29 @@ class Stand:
         heads = ("offered/s", "accepted", "not submitted", "not called back", "submitted again", "called back again",
                  "restart to ready s", "drain s")  # fmt: skip
         return Report("SIGKILL and restart", heads, rows)
+
+    # --- what safety costs
+
+    def safety(self) -> Report:
+        """The full loop of an account without limits, of one that has all of them, and in an encrypted store."""
+        load = Load(seconds=self._options.seconds, scattered=True)
+        kinds = (Heliograph, HeliographLimited, HeliographEncrypted)
+        found: dict[str, list[Run]] = {}
+        for _ in range(self._options.runs):
+            for kind in kinds:
+                found.setdefault(kind.name, []).append(self._measured(self._ours(kind, kind.name), load))
+        rows = []
+        for name, runs in found.items():
+            against = list(zip(runs, found[OURS], strict=True))
+            rates = sorted(run.called_back / plain.called_back for run, plain in against)
+            costs = sorted(run.cpu / plain.cpu for run, plain in against)
+            run = middle(runs)
+            rows.append(
+                (name, f"{run.called_back:.0f}", f"{run.cpu:.1f}", *map(_spread, (rates, costs)), pair(run.to_submit))
+            )  # fmt: skip
+        heads = ("gateway", "callbacks/s", "CPU us/msg", "rate, ratio of pairs", "CPU, ratio of pairs",
+                 "to submit_sm ms p50/p99")  # fmt: skip
+        return Report("What safety costs: full loop, closed, 64 connections", heads, rows)
 
     # --- several nodes
 
@@ -597,6 +622,11 @@ def _verdict(name: str, found: dict[str, list[Run]]) -> str:
     return f"{name}; does not hold: {', '.join(fails)}" if fails else f"{name}; holds"
 
 
+def _spread(ratios: Sequence[float]) -> str:
+    """The median of sorted ratios, with the least and the most."""
+    return f"{ratios[len(ratios) // 2]:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+
+
 def _say(text: str) -> None:
     print(text, flush=True)
 
@@ -618,6 +648,7 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "stops": Stand.stops,
     "backlog": Stand.backlog,
     "retention": Stand.retention,
+    "safety": Stand.safety,
     "kill": Stand.kill,
     "parts": Stand.parts,
 }
