@@ -22,7 +22,6 @@ class NotedGathering:
     def __init__(self) -> None:
         self.facts = Facts()
         self.woken = 0
-        self.riding = 0
         self.stirred = 0
         self.sought = 0
 
@@ -31,9 +30,6 @@ class NotedGathering:
 
     def wake_later(self) -> None:
         self.woken += 1
-
-    def let_ride(self) -> None:
-        self.riding += 1
 
     def stir(self) -> None:
         self.stirred += 1

@@ -24,10 +24,6 @@ rest waits for a whole interval, too: commits without one would leave no turn of
 SPILL_S = 1.0
 """Seconds between two moves of the durable marks."""
 
-RIDE_S = 0.05
-"""Seconds that facts which nobody waits for wait at most for a commit to ride with. A crash forgets them, as those of a
-commit that was under way: what it costs is in docs/reliability.md."""
-
 RETRY_S = (0.05, 1.0)
 """Seconds before a failed commit is tried again: the first pause, and the longest."""
 
@@ -99,7 +95,6 @@ class GroupCommit:
         self._last_spill = 0.0
         self._woken = False
         self._later: asyncio.TimerHandle | None = None
-        self._riding: asyncio.TimerHandle | None = None
         self.healthy = True
         """Whether the last commit worked."""
         self.failures = 0
@@ -126,10 +121,6 @@ class GroupCommit:
         same commit: a commit of these alone would delay the answers and receipts about to be read."""
         if not self._woken and self._later is None:
             self._later = asyncio.get_running_loop().call_later(INTERVAL_S, self.wake)
-
-    def let_ride(self) -> None:
-        if not self._woken and self._riding is None and self._later is None:
-            self._riding = asyncio.get_running_loop().call_later(RIDE_S, self.wake)
 
     def stir(self) -> None:
         self._stir.set()
@@ -182,8 +173,6 @@ class GroupCommit:
 
     async def flushed(self) -> None:
         """Waits until nothing waits for a commit."""
-        if self._riding is not None:
-            self.wake()
         while self._woken or not self._idle.is_set():
             self._idle.clear()
             await self._idle.wait()
@@ -274,9 +263,6 @@ class GroupCommit:
         if self._later is not None:
             self._later.cancel()
             self._later = None
-        if self._riding is not None:
-            self._riding.cancel()
-            self._riding = None
         now = self._clock.now()
         facts, thens = self._facts, self._thens
         taken = self._within_limit(facts.accepts)

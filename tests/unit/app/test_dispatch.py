@@ -583,25 +583,3 @@ def test_a_text_that_takes_more_parts_than_were_charged_cannot_be_sent(desk: Des
     desk.lane.repertoire = Repertoire("latin1")
     parts = desk.sent(desk.message(content, segments=count(content, Kind.TEXT)[1]))
     assert [(part.encoding, part.octets) for part in parts] == [(UNSENDABLE, b"")] * 2
-
-
-def test_an_answer_that_nobody_waits_for_rides_with_the_next_commit(desk: Desk) -> None:
-    one = desk.message()
-    one.wants_receipt = True
-    (part,) = desk.sent(one)
-    woken = desk.gathering.woken
-    desk.answer(part, TAKEN)
-    assert (desk.gathering.woken, desk.gathering.riding) == (woken, 1)
-    desk.matcher.on_report(1, Report("a", one.destination, Delivery.DELIVRD, True, "000"), lambda kept: None)
-    assert desk.gathering.woken == woken + 1, "the operator waits for an answer to its receipt"
-    facts = desk.commit()
-    assert [each.key for each in facts.submissions] == [each.key for each in facts.finals] == [one.key]
-
-
-def test_an_answer_for_whose_place_another_message_waits_is_committed_at_once(desk: Desk) -> None:
-    desk.carrier.capacity = 1
-    desk.commit(desk.message(), desk.message())
-    (part,) = desk.carrier.take()
-    woken = desk.gathering.woken
-    desk.answer(part, TAKEN)
-    assert (desk.gathering.woken, desk.gathering.riding) == (woken + 1, 0)

@@ -156,10 +156,8 @@ def test_after_a_failed_commit_each_customer_is_told_once(desk: Desk) -> None:
 ])  # fmt: skip
 def test_an_answer_that_ends_it_ends_it_once(desk: Desk, code: int, end: CallbackEnd) -> None:
     one = desk.in_the_air()
-    woken = desk.gathering.woken
     desk.sender.end(one.key, code)
     desk.sender.end(one.key, code)
-    assert (desk.gathering.woken, desk.gathering.riding > 0) == (woken, True), "nobody waits for it"
     (done,) = desk.commit().callbacks
     assert (done.key, done.end, done.code, done.attempts) == (one.key, end, code, 1)
     assert desk.notifier.in_the_air == 0

@@ -23,7 +23,7 @@ from heliograph.app.ports import Fenced, Unavailable, Unfit
 from heliograph.domain.ids import to_hex
 from heliograph.runtime import group_commit
 from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, INTERVAL_S, PROBE_INTERVALS, REST_S
-from heliograph.runtime.group_commit import RIDE_S, GroupCommit, Hooks
+from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START
@@ -527,44 +527,6 @@ def test_what_nobody_waits_for_leaves_a_gap_for_what_comes_meanwhile() -> None:
         assert rig.log[2:] == ["prepare"]
         await asyncio.sleep(COMMIT_S)
         assert rig.attempts == [[1, 2], [3]]
-
-    scenario(story)
-
-
-def test_what_nobody_waits_for_rides_with_the_next_commit() -> None:
-    async def story(rig: Rig) -> None:
-        rig.gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0, START))
-        rig.gatherer.let_ride()
-        await asyncio.sleep(RIDE_S / 2)
-        assert rig.log == []
-        rig.attempt(2)
-        await asyncio.sleep(RIDE_S + COMMIT_S)
-        assert rig.attempts == [[1, 2]]
-        assert rig.log == ["prepare", "committed"], "the ride was taken, and no other commit made"
-
-    scenario(story)
-
-
-def test_what_finds_no_commit_to_ride_with_has_one_of_its_own() -> None:
-    async def story(rig: Rig) -> None:
-        for key in (1, 2):
-            rig.gatherer.facts.attempts.append(Attempt(1, key, 0, 1, 0, START))
-            rig.gatherer.let_ride()
-        await asyncio.sleep(RIDE_S + COMMIT_S / 2)
-        assert rig.log == ["prepare"]
-        await rig.gatherer.flushed()
-        assert rig.attempts == [[1, 2]]
-
-    scenario(story)
-
-
-def test_flushing_does_not_leave_out_what_would_ride() -> None:
-    async def story(rig: Rig) -> None:
-        rig.gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0, START))
-        rig.gatherer.let_ride()
-        await rig.gatherer.flushed()
-        assert rig.attempts == [[1]]
-        assert rig.clock.monotonic() < RIDE_S
 
     scenario(story)
 

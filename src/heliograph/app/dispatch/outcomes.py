@@ -54,10 +54,6 @@ class PartOutcomes:
                 took = int((monotonic - part.written) * 1000)
                 lane.taken(part, monotonic)
                 self.accept(lane, item, part.segment, operator_id, now, now - took - message.time, took)
-                if not facts.awaiting and _has_room(lane):
-                    # nobody waits for it: a receipt finds the part in memory
-                    self.gathering.let_ride()
-                    return
             case Refused():
                 took = self._took(part)
                 self.refuse(lane, item, part.segment, outcome, now - took - message.time, took)
@@ -293,8 +289,3 @@ def queueing(item: LaneItem, connector: int, *, held: bool) -> Queueing:
     """Returns the fact that gives a message its row of the queue."""
     message = item.message
     return Queueing(message.account, message.key, connector, message.time, message.expires, item.attempted, held)
-
-
-def _has_room(lane: Lane) -> bool:
-    """Says whether nothing waits for a place in the window."""
-    return not (len(lane) or lane.incoming or lane.marked or lane.ready or lane.more)

@@ -198,7 +198,7 @@ class Notifier:
                     continue
                 end = CallbackEnd.FAILED
             callbacks.append(_done(notice, end, result.code, now))
-        self._gathering.let_ride()
+        self._gathering.wake()
 
     def _on_lost(self, deliverer: Deliverer) -> None:
         now = self._clock.now()

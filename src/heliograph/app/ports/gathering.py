@@ -29,10 +29,6 @@ class Gathering(Protocol):
     def wake_later(self) -> None:
         """Starts a commit within an interval, since facts wait that nobody waits for."""
 
-    def let_ride(self) -> None:
-        """Lets facts that nobody waits for ride with the next commit that somebody waits for; starts one by itself if
-        there is none within some hundredths of a second."""
-
     def stir(self) -> None:
         """Starts the queue's feeder, since rows may be claimed."""
 
