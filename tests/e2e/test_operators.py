@@ -220,8 +220,8 @@ def test_an_operator_that_answers_nothing_is_seen_while_its_link_stands(
             eventually(lambda: state() == "silent", "the list of connectors says so", COMMAND_S, pause=0.2)
             (said,) = admin("connector", "show", "hung")["links"]
             assert said["state"]["bound"] == 1, "which is true, and was all that anybody was told"
-            assert "the operator has answered nothing for" in said["state"]["summary"]
-            assert "the operator has answered nothing for" in admin.run("connector", "show", "hung").stdout
+            assert "the operator has not responded for" in said["state"]["summary"]
+            assert "the operator has not responded for" in admin.run("connector", "show", "hung").stdout
             metrics = customer.get("/metrics").body.decode()
             (seconds,) = re.findall(r'heliograph_connector_silent_seconds{connector="hung"} (\S+)', metrics)
             assert float(seconds) >= 1.0

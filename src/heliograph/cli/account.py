@@ -164,7 +164,7 @@ def top_up(invocation: Invocation, name: str, amount: str, note: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def suspend(invocation: Invocation, name: str) -> None:
-    """Refuses what the account sends until it is resumed, and holds what waits."""
+    """Refuses what the account sends, and holds what waits."""
     invocation.manage(lambda manage: manage.suspend(name, True))
     invocation.show({"username": name, "suspended": True}, lambda: click.echo(f"{name} is suspended."))
 

@@ -73,7 +73,7 @@ DAMAGE = {
         INSERT INTO mark SELECT 'callback', max(key) FROM inbound;
         DELETE FROM final;
         """,
-        "owed for the inbound message",
+        "pending for the inbound message",
     ),
     "charge of an inbound message lost": ("DELETE FROM ledger WHERE kind = 3", "The inbound message"),
     "charge of no inbound message": ("UPDATE inbound SET position = position + 1", "an inbound message that does not"),
