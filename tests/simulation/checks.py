@@ -1,5 +1,8 @@
 """What must be true of the gateway, whatever happens around it."""
 
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
 from urllib.parse import parse_qs
 
 from heliograph.app.commit.pieces import NAMED, OWNED
@@ -84,19 +87,26 @@ def refusal(accept: Accept) -> list[str]:
     return [f"the request {accept.key} was refused for what others sent"]
 
 
+def possible(states: Sequence[Delivery], doubtful: Sequence[bool]) -> set[Delivery]:
+    """The states that a message may have whose parts have these, where those of the doubtful ones may be unknown."""
+    choices = [(state, Delivery.UNKNOWN) if doubt else (state,) for state, doubt in zip(states, doubtful, strict=True)]
+    return {worst(list(choice)) for choice in product(*choices)}
+
+
 def messages(
     rows: Rows, told: set[int], operators: list[Operator], lifetime: int, *, ids_again: bool = False
 ) -> list[str]:
     """Every message that a customer was told is accepted has left, or was refunded; nothing was sent too often.
 
     `lifetime` is after how many ms a receipt that has not come is waited for no longer. With `ids_again` operators
-    give their ids twice: of two early receipts with one id the later one stays, and a state may remain unknown; and
-    where two parts of one message have the same, what comes once more for the one is taken for the other's.
+    give their ids twice: of two early receipts with one id the later one stays, and the state of such a part may remain
+    unknown; and where two parts of one message have the same, what comes once more for one is taken for the other's.
     """
     wrong = [f"the message {key} was accepted and is not there" for key in told if key not in rows.messages]
     promised = {
         (operator.connector.id, name): kept for operator in operators for name, kept in operator.promised.items()
     }
+    given = Counter((answer.connector, answer.operator_id) for answer in rows.sent.values() if answer.status == 0)
     for key, message in rows.messages.items():
         final = rows.finals.get(key)
         answers = [rows.sent.get((key, n)) for n in range(message.segments)]
@@ -129,8 +139,11 @@ def messages(
                 states = [state for state, _ in filter(None, kept)]
                 latest = max(at for _, at in filter(None, kept))
                 names = {(answer.connector, answer.operator_id) for answer in answers if answer is not None}
-                excused = ids_again and (final.state is Delivery.UNKNOWN or len(names) < len(answers))
-                if final.state != worst(states) and latest < message.time + lifetime and not excused:
+                excused = ids_again and len(names) < len(answers)
+                twice = [
+                    ids_again and given[each.connector, each.operator_id] > 1 for each in answers if each is not None
+                ]
+                if final.state not in possible(states, twice) and latest < message.time + lifetime and not excused:
                     wrong.append(f"{key} is {final.state!r}, its parts are {states}")
     return wrong
 
