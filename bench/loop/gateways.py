@@ -361,7 +361,7 @@ class HeliographPostgres(Heliograph):
 
     @property
     def url(self) -> str:
-        """Where its database is."""
+        """URL of its database."""
         return self._server.url()
 
     async def open_store(self) -> Store:

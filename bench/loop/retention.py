@@ -1,5 +1,5 @@
-"""What customers notice while old messages are dropped: a store is filled with them by SQL, and retention begins while
-others are sent."""
+"""Measures how sending goes while old messages are dropped: a store is filled with them by SQL, and retention begins
+while others are sent."""
 
 import asyncio
 import sqlite3
@@ -29,7 +29,7 @@ from heliograph.runtime.upkeep import NUMBERS_BLOCK
 
 RATE: Final = 500.0
 AGE_MS: Final = 90 * 86_400_000
-"""How old the oldest message is."""
+"""Age of the oldest message."""
 
 RETAIN_DAYS: Final = 30
 STEP_MS: Final = 100
@@ -79,7 +79,7 @@ _FILL = (
 
 @dataclass(slots=True)
 class Filled:
-    """How many old messages a store has, and how long it took to make them (s)."""
+    """Number of old messages in a store, and the seconds that it took to make them."""
 
     messages: int
     seconds: float

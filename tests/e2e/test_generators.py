@@ -94,7 +94,7 @@ def go(folder: Path) -> None:
 
 
 def java(folder: Path) -> None:
-    """What a client needs (Jackson, annotations) is in the generator's own archive."""
+    """The generator's own archive has all that a client needs (Jackson, annotations)."""
     compiler, interpreter = foreign_program("javac"), foreign_program("java")
     client = generate(folder, "java", "--library", "native", "--additional-properties", "openApiNullable=false")
     (archive,) = PYTHON.parents[1].rglob("openapi_generator_cli/*.jar")

@@ -5,7 +5,6 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment
-from heliograph.app.admin.message_filter import fits
 from heliograph.app.records import CallbackView, Search, SearchPage
 from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
@@ -40,8 +39,7 @@ async def search(request: AdminRequest) -> Struct:
         raise invalid("number", "The number is the digits of a destination, or its beginning.")
     views = request.views
     if query.get("reference"):
-        hits = await views.referenced(query["reference"], wanted.account, wanted.limit, held=wanted.held)
-        found = SearchPage([hit for hit in hits if fits(wanted, hit)])
+        found = SearchPage(await views.referenced(query["reference"], wanted, wanted.limit))
     else:
         wanted.number = number
         found = await views.search(wanted)

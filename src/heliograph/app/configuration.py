@@ -107,8 +107,7 @@ class LedgerEntry:
 @dataclass(slots=True)
 class LedgerQuery:
     """A page of an account's ledger, newest first: up to `limit` entries, and those of the last one's key, with keys
-    below `before`, from `start` to `end` (ms, both
-    inclusive), of one `kind` or of all."""
+    below `before`, from `start` to `end` (ms, both inclusive), of one `kind` or of all."""
 
     limit: int = 50
     before: int | None = None

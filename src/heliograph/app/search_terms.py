@@ -7,6 +7,12 @@ class Unsearchable(Exception):
     """An encrypted store was asked for messages by a column that it seals."""
 
 
+def number_in(text: str) -> str:
+    """Returns the digits of a number or its beginning, however it is written; empty if `text` is none."""
+    bare = text.strip().removeprefix("+").replace(" ", "").replace("-", "")
+    return bare if bare.isascii() and bare.isdigit() and len(bare) <= 15 else ""
+
+
 def ending_of(error: str) -> tuple[Delivery | None, str] | None:
     """Returns the state and the code that an error names, `UNDELIV`, `011`, or both: None and '' for what it does not
     name. Returns None where no message can have them."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from heliograph.app.search_terms import number_in
 from heliograph.cli.command import (
     Failure,
     Group,
@@ -197,8 +198,7 @@ def _find_over(
         full = as_json(gateway.get(shapes.MessageInFull, "messages", text))
         fits = (full["held"] or not held) and _has(full, narrowing)
         return [{name: full[name] for name in shapes.MessageShape.__struct_fields__}] if fits else [], None
-    number = text.removeprefix("+")
-    number = number if number.isascii() and number.isdigit() and len(number) <= 15 else ""
+    number = number_in(text)
     hits: dict[str, dict[str, Any]] = {}
     reached, cursor = None, None
     if text:

@@ -78,5 +78,5 @@ def mask(number: str) -> str:
 
 
 def mask_search(text: str) -> str:
-    """What somebody searched for, as logs may show it: a number, however it is written, in part; all else as it is."""
+    """Returns a search as logs may show it: a number, however it is written, in part; all else as it is."""
     return mask("".join(filter(str.isdigit, text))) if _PUNCTUATED(text) is not None else text

@@ -170,7 +170,7 @@ async def test_messages_from_phones_are_on_their_own_page(house: AdminHouse, ada
 
 
 def lines_of(page: Answered) -> list[tuple[str, str]]:
-    """Where each line of the list leads to: `messages` or `inbound`, and the id."""
+    """Returns the target of each line of the list: `messages` or `inbound`, and the id."""
     return re.findall(r'<th scope="row"[^>]*><a href="/console/(messages|inbound)/(\w+)"', page.text)
 
 

@@ -1,28 +1,14 @@
 """Messages to phones and from phones in one list, the newest first."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from heliograph.app.admin.inbound import ManageInbound
+from heliograph.app.admin.traffic_lines import END, TrafficLine, merged
 from heliograph.app.admin.views import Views
-from heliograph.app.records import Hit, InboundQuery, InboundRecord, Search
+from heliograph.app.records import InboundQuery, InboundRecord, Search
+from heliograph.app.search_terms import number_in
 from heliograph.domain import ids
-
-_END = 1 << 62
-"""A time after all."""
-
-
-@dataclass(slots=True)
-class TrafficLine:
-    """One message by its key: `sent` to a phone, or `received` from one."""
-
-    key: int
-    sent: Hit | None = None
-    received: InboundRecord | None = None
-
-    @property
-    def at(self) -> int:
-        """Time at which it was accepted, or came."""
-        return ids.time_of(self.key) if self.received is None else self.received.message.at
 
 
 @dataclass(slots=True)
@@ -43,19 +29,15 @@ async def both_ways(
 
     The search for sent messages has a bounded effort, so both sides are told only as far back as both were looked at.
     """
-    place = None if before is None else (_END, before)
+    place = None if before is None else (END, before)
     page = await views.find(text, replace(search, accepted_order=True, before=place))
-    back_to = 0 if page.more is None else page.more[1]
-    lines = [TrafficLine(hit.message.key, sent=hit) for hit in page.hits]
+    came: Sequence[InboundRecord] = ()
+    back_to = 0
     if received:
-        came, looked = await _received(inbound, text, search, before)
-        back_to = max(back_to, looked)
-        lines += [TrafficLine(each.message.key, received=each) for each in came]
-    lines = sorted((line for line in lines if line.key >= back_to), key=lambda line: -line.key)
-    if len(lines) > search.limit:
-        lines = lines[: search.limit]
-        back_to = lines[-1].key
-    return TrafficPage(lines, back_to or None)
+        came, back_to = await _received(inbound, text, search, before)
+    if page.more is not None:
+        back_to = max(back_to, page.more[1])
+    return TrafficPage(*merged(page.hits, came, back_to, search.limit))
 
 
 async def _received(
@@ -66,8 +48,8 @@ async def _received(
     if id_ is not None:
         found = await inbound.find_one(*id_)
         return ([] if found is None else [found]), 0
-    number = text.strip().removeprefix("+").replace(" ", "").replace("-", "")
-    if text.strip() and not number.isdigit():
+    number = number_in(text)
+    if text.strip() and not number:
         return [], 0  # a reference, which messages from phones have none of
     latest = None if search.end is None else ids.first_key_at(max(0, search.end + 1))
     bounds = [key for key in (before, latest) if key is not None]

@@ -3,21 +3,10 @@
 from dataclasses import dataclass
 
 from heliograph.app.admin.manage import account_id
+from heliograph.app.admin.traffic_lines import END, TrafficLine, merged
 from heliograph.app.ports import Store
-from heliograph.app.records import Hit, InboundQuery, InboundRecord, Search
+from heliograph.app.records import InboundQuery, Search
 from heliograph.domain.suppression import Suppression
-
-_END = 1 << 62
-"""A key, and a time, after all."""
-
-
-@dataclass(slots=True)
-class Turn:
-    """One message of a conversation, by its key: `sent` to the phone, or `received` from it."""
-
-    key: int
-    sent: Hit | None = None
-    received: InboundRecord | None = None
 
 
 @dataclass(slots=True)
@@ -27,7 +16,7 @@ class ConversationPage:
     `more` is where the next page goes on, None at the end; a page may be short, and even empty, before it.
     """
 
-    turns: list[Turn]
+    turns: list[TrafficLine]
     more: int | None = None
     suppression: Suppression | None = None
 
@@ -46,17 +35,17 @@ class Conversations:
         looked at.
         """
         owner = await account_id(self._store, account)
-        place = None if before is None else (_END, before)
+        place = None if before is None else (END, before)
         sent = await self._store.messages.search(Search(owner, phone, before=place, limit=limit, accepted_order=True))
         received = await self._store.inbound.find(InboundQuery(owner, phone, before, limit))
         looked_back_to = 0 if sent.more is None else sent.more[1]
         if len(received) == limit:
             looked_back_to = max(looked_back_to, received[-1].message.key)
-        turns = [Turn(hit.message.key, sent=hit) for hit in sent.hits if hit.message.destination == phone]
-        turns += [Turn(each.message.key, received=each) for each in received if each.message.sender == phone]
-        turns = sorted((turn for turn in turns if turn.key >= looked_back_to), key=lambda turn: -turn.key)
-        if len(turns) > limit:
-            turns = turns[:limit]
-            looked_back_to = turns[-1].key
+        turns, more = merged(
+            [hit for hit in sent.hits if hit.message.destination == phone],
+            [each for each in received if each.message.sender == phone],
+            looked_back_to,
+            limit,
+        )
         suppression = await self._store.suppressions.find(owner, phone)
-        return ConversationPage(turns, looked_back_to or None, suppression)
+        return ConversationPage(turns, more, suppression)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import AlreadyThere, NoSuch, account_id
+from heliograph.app.admin.manage import AlreadyThere, NoSuch, account_id, connector_id
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.error import CONFLICT, Fault
@@ -36,7 +36,7 @@ class ManageInbound(Audited):
                 raise Invalid(field, problem)
         number, keyword = normalise_number(number), normalise_word(keyword)
         owner = await account_id(self._store, account)
-        by = await self._connector(connector) if connector else 0
+        by = await connector_id(self._store, connector) if connector else 0
         audited = self.audited("number.add", number, {"account": account, "keyword": keyword, "connector": connector})
         try:
             added = await audited.inbound.add_number(InboundNumber(0, number, owner, keyword, by))
@@ -117,10 +117,3 @@ class ManageInbound(Audited):
     async def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""
         return (await self._store.network.tables()).connector_names()
-
-    async def _connector(self, name: str) -> int:
-        names = await self.connector_names()
-        found = next((number for number, known in names.items() if known == name), None)
-        if found is None:
-            raise NoSuch("connector", name)
-        return found

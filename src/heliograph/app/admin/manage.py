@@ -70,6 +70,15 @@ async def account_id(store: Store, name: str) -> int:
     return found[0].id
 
 
+async def connector_id(store: Store, name: str) -> int:
+    """Returns the id of the connector with this name. Raises NoSuch, and the store's Unavailable."""
+    names = (await store.network.tables()).connector_names()
+    found = next((number for number, known in names.items() if known == name), None)
+    if found is None:
+        raise NoSuch("connector", name)
+    return found
+
+
 @dataclass(slots=True)
 class Credentials:
     """Secrets for a new account, instead of random ones (for the demo account)."""

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.explain import explain, is_held
 from heliograph.app.admin.history import Event, history
-from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.manage import connector_id
 from heliograph.app.admin.message_filter import fits
 from heliograph.app.admin.obstacles import Obstacles
 from heliograph.app.configuration import Account
@@ -16,7 +16,7 @@ from heliograph.app.ports import Clock, Store
 from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, SearchPage, Usage
 from heliograph.app.routing import explain as routing
 from heliograph.app.routing.explain import RouteDecision
-from heliograph.app.search_terms import Unsearchable
+from heliograph.app.search_terms import Unsearchable, number_in
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain import ids, phone
@@ -28,7 +28,7 @@ HITS = 1_000
 
 SIFTED = 20_000
 SIFTED_AT_ONCE = 1_000
-"""Messages of an encrypted store that are judged one by one the page says how far it got, and at once."""
+"""Messages of an encrypted store that are judged one by one before a page says how far it got, and at once."""
 
 HOUR_MS = 3_600_000
 
@@ -133,23 +133,24 @@ class Views(Audited):
         text = text.strip()
         parsed = ids.parse(text)
         if parsed is not None:
-            identified = [hit for hit in await self._store.messages.identified(*parsed, HITS) if fits(search, hit)]
-            return SearchPage(await self._held_among(identified) if search.held else identified)
-        number = _digits(text)
+            return SearchPage(await self._judged(await self._store.messages.identified(*parsed, HITS), search))
+        number = number_in(text)
         hits: list[Hit] = []
         if text and search.before is None:
-            referenced = await self.referenced(text, search.account, HITS, held=search.held)
-            hits = [hit for hit in referenced if fits(search, hit)]
+            hits = await self.referenced(text, search, HITS)
         if text and not number:
             return SearchPage(hits)
         found = await self._store.messages.search(replace(search, number=number))
         known = {hit.message.key for hit in hits}
         return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
 
-    async def _held_among(self, hits: list[Hit]) -> list[Hit]:
-        """Returns those that the pumping guard holds."""
-        traces = [await self._store.messages.trace(hit.message.key) for hit in hits]
-        return [hit for hit, trace in zip(hits, traces, strict=True) if trace is not None and is_held(trace)]
+    async def _judged(self, hits: list[Hit], search: Search) -> list[Hit]:
+        """Returns those that the search fits, by all but account, state and times."""
+        fitting = [hit for hit in hits if fits(search, hit)]
+        if not search.held:
+            return fitting
+        traces = [await self._store.messages.trace(hit.message.key) for hit in fitting]
+        return [hit for hit, trace in zip(fitting, traces, strict=True) if trace is not None and is_held(trace)]
 
     async def look(self, key: int, tail: int) -> MessageView:
         trace = await self._store.messages.trace(key)
@@ -172,17 +173,12 @@ class Views(Audited):
 
     async def connector_id(self, name: str) -> int:
         """Returns the id of a connector. Raises NoSuch."""
-        names = await self.connector_names()
-        found = next((number for number, known in names.items() if known == name), None)
-        if found is None:
-            raise NoSuch("connector", name)
-        return found
+        return await connector_id(self._store, name)
 
-    async def referenced(self, reference: str, account: int | None, limit: int, *, held: bool = False) -> list[Hit]:
-        """Returns the messages of requests with this reference, of one account or of all; with `held` those alone that
-        the pumping guard holds."""
-        hits = await self._store.messages.referenced(reference, account, limit)
-        return await self._held_among(hits) if held else hits
+    async def referenced(self, reference: str, search: Search, limit: int) -> list[Hit]:
+        """Returns up to `limit` messages of requests with this reference, of those that the search fits by account,
+        connector, error, sender, country and hold."""
+        return await self._judged(await self._store.messages.referenced(reference, search.account, limit), search)
 
     async def of_references(self, account: str, references: Sequence[str]) -> list[Hit]:
         """Returns the account's messages of requests for one destination with one of these references, by key."""
@@ -300,12 +296,6 @@ class Views(Audited):
     def _counting(self, action: str, target: str) -> Store:
         """Returns the store for one change of some callbacks, whose entry in the audit log has their number."""
         return self._store.noting(lambda count: self._entry(action, target, {"callbacks": str(count)}))
-
-
-def _digits(text: str) -> str:
-    """Returns the digits of a number or its beginning; empty if `text` is none."""
-    bare = text.removeprefix("+").replace(" ", "").replace("-", "")
-    return bare if bare.isascii() and bare.isdigit() and len(bare) <= 15 else ""
 
 
 def _no_message() -> Fault:

@@ -90,35 +90,29 @@ def _read_run(numbers: Iterator[int]) -> list[Ended]:
 
 def _runs_in(facts: list[Submission] | list[Final]) -> Runs:
     runs: Runs = []
-    first = following = at = -1
+    following = at = -1
     for fact in facts:
         key = fact.key
         if key == following and fact.at == at:
-            following += KEY_STEP
-            continue
-        if first >= 0:
-            runs += (first, (following - first) // KEY_STEP, at)
-        first, at = key, fact.at
+            runs[-2] += 1
+        else:
+            at = fact.at
+            runs += (key, 1, at)
         following = key + KEY_STEP
-    if first >= 0:
-        runs += (first, (following - first) // KEY_STEP, at)
     return runs
 
 
 def _runs_accepted(accepts: list[Accept]) -> Runs:
     runs: Runs = []
-    first = following = -1
+    following = -1
     for accept in accepts:
         for message in accept.messages:
             key = message.key
             if key == following:
-                following += KEY_STEP
-                continue
-            if first >= 0:
-                runs += (first, (following - first) // KEY_STEP, 0)
-            first, following = key, key + KEY_STEP
-    if first >= 0:
-        runs += (first, (following - first) // KEY_STEP, 0)
+                runs[-2] += 1
+            else:
+                runs += (key, 1, 0)
+            following = key + KEY_STEP
     return runs
 
 

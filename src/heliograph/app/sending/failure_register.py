@@ -15,6 +15,7 @@ from math import inf
 from typing import Final
 
 from heliograph.app.records import SignInFailure, SignInPlace
+from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.failure_counts import TIMES, FailureCounts
 from heliograph.domain.host import network
 
@@ -30,7 +31,7 @@ USED_MS: Final = 3_600_000
 DAILY: Final = "codes"
 """Kind of the register that counts wrong codes of second factors by the day; what it writes is kept as long."""
 
-DAY_S: Final = 86_400.0
+DAY_S: Final = DAY_MS / 1000
 
 UNWRITTEN: Final = 2_000
 """Names whose failures wait to be written, at most; those of more are counted in this process alone."""

@@ -81,7 +81,7 @@ async def _both(request: PageRequest) -> dict[str, Any]:
 
 async def _form(request: PageRequest) -> dict[str, Any]:
     """Returns what the form and any list need."""
-    asked = {name: request.query[name] for name in ASKED if request.query.get(name)}
+    asked = _asked(request)
     return {
         "query": request.query,
         "asked": asked,
@@ -117,10 +117,15 @@ async def _found(request: PageRequest) -> dict[str, Any]:
 async def download(request: PageRequest) -> PageResponse:
     wanted = await _search(request)
     pieces = message_file(request.views, request.query.get("q", ""), wanted)
-    asked = {name: request.query[name] for name in ASKED if request.query.get(name)}
+    asked = _asked(request)
     asked |= {name: mask_search(asked[name]) for name in ("q", "sender") if name in asked}
     await request.manage.note("message.export", "messages", asked)
     return csv_file("messages.csv", pieces)
+
+
+def _asked(request: PageRequest) -> dict[str, str]:
+    """Returns the fields of the form that are filled in."""
+    return {name: request.query[name] for name in ASKED if request.query.get(name)}
 
 
 async def _search(request: PageRequest) -> Search:

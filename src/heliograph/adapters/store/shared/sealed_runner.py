@@ -99,7 +99,8 @@ def _searched(sealer: Sealer, values: Values) -> Values:
         return {}
     if sealer.current is not None and len(values["number"]) < TELLING_DIGITS:
         raise Invalid("number", "in an encrypted store messages are found by a whole number, not by its beginning")
-    return _number(sealer, values)
+    token = sealer.token(values["number"])
+    return {"number": token, "low": token, "high": token}
 
 
 def _secret(sealer: Sealer, values: Values) -> Values:

@@ -95,8 +95,8 @@ def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> 
         "connector": search.connector,
         "sender": search.sender.lower(),
         "heads": heads if search.country else None,
-        "low": heads[0] if heads else "",
-        "high": heads[-1] if heads else "",
+        "low": search.number or min(heads, default=""),
+        "high": search.number or max(heads, default=""),
         "ended": bool(search.error),
         "delivery": state,
         "code": code,
@@ -146,7 +146,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
         yield state.name.lower(), earliest, time, key
     elif search.country:
         yield "by_key", max(earliest, indexed + 1), time, key
-        yield "by_country", earliest, time, key
+        yield "by_number", earliest, time, key
     elif search.connector is not None or search.sender:
         yield "by_key", max(earliest, indexed + 1), time, key
         yield "by_block", earliest, time, key

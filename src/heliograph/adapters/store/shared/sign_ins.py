@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from heliograph.adapters.store.shared.steps import Operations, Q, Steps, listing, lookup, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, listing, read, write
 from heliograph.app.records import KeyUse, SignInFailure, SignInPlace
 from heliograph.app.sending.failure_register import DAILY
 
@@ -31,7 +31,7 @@ class StoredSignIns(Operations):
             else:
                 yield Q.use_token(key=use.key, at=use.at)
 
-    @lookup
+    @read
     def failures(self, since: int, daily_since: int, but: int, limit: int) -> Steps[list[SignInFailure]]:
         rows = yield Q.daily_failures(since=daily_since, daily=DAILY, but=but, limit=limit)
         rows = [*rows, *(yield Q.sign_in_failures(since=since, daily=DAILY, but=but, limit=limit))][:limit]

@@ -31,17 +31,7 @@ WHERE (:number::text = '' OR starts_with(m.destination, :number))
        AND (:code::text = '' OR {err} = :code))
 ORDER BY {order} LIMIT :limit;
 
--- rows_by_number: Messages to a number, or to those that begin so, block by block, newest first.
-SELECT b.block AS time, n.key FROM number_block AS b
-CROSS JOIN LATERAL (
-    SELECT key FROM message_number
-    WHERE block = b.block AND number >= :number AND number < :number || ':' AND key >= :start AND key < :key
-    OFFSET 0
-) AS n
-WHERE b.last_key >= :start AND b.first_key < :key
-ORDER BY b.block DESC, n.key DESC;
-
--- rows_by_country: Messages to numbers between two heads, block by block, newest first.
+-- rows_by_number: Messages to numbers from one head to another, block by block, newest first.
 SELECT b.block AS time, n.key FROM number_block AS b
 CROSS JOIN LATERAL (
     SELECT key FROM message_number

@@ -31,14 +31,8 @@ WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
        AND (:code = '' OR {err} = :code))
 LIMIT :limit;
 
--- rows_by_number: Messages to a number, or to those that begin so, block by block, newest first. The sum keeps the planner
+-- rows_by_number: Messages to numbers from one head to another, block by block, newest first. The sum keeps the planner
 -- from the index by which old blocks are found: its order is another, and everything found would have to be sorted.
-SELECT 0 AS time, n.key FROM number_block AS b
-CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :number AND n.number < :number || ':'
-WHERE b.last_key + 0 >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
-ORDER BY b.block DESC, n.key DESC;
-
--- rows_by_country: Messages to numbers between two heads, block by block, newest first; see rows_by_number.
 SELECT 0 AS time, n.key FROM number_block AS b
 CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :low AND n.number < :high || ':'
 WHERE b.last_key + 0 >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
