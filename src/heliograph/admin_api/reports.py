@@ -14,7 +14,7 @@ from heliograph.admin_api.report_shapes import (
     ReportShape,
 )
 from heliograph.admin_api.request import AdminRequest
-from heliograph.app.admin.report_tables import delay, delivery_share
+from heliograph.app.admin.report_figures import delay, delivery_share
 from heliograph.app.admin.reports import DEFAULT_RANGE, ReportQuery, SeriesReport
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.money import format_credits

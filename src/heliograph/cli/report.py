@@ -1,12 +1,10 @@
 """`heliograph report`: what was sent, delivered, failed, spent and how long it took."""
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from heliograph.app.admin.csv_lines import csv_line
-from heliograph.app.admin.report_tables import BY, COLUMNS
+from heliograph.app.admin.report_figures import BY
 from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES, ReportQuery
 from heliograph.cli.command import Command, Failure, Invocation, as_json, examples, print_table, tell
 from heliograph.domain.display import duration
@@ -57,6 +55,7 @@ def report(
     if as_csv and invocation.as_json:
         raise Failure("--csv and --json exclude each other")
     from heliograph.admin_api.report_shapes import ReportShape
+    from heliograph.admin_api.report_tables import csv_of, table
     from heliograph.admin_api.reports import report as answer_of
 
     asked = {"account": account or None, "connector": connector or None, "country": country or None}
@@ -65,10 +64,10 @@ def report(
         query = ReportQuery(span, account, connector, country)
         over = answer_of(invocation.reports(lambda view: view.report(query)))
     found = over
-    columns, rows = _table(found, by)
     if as_csv:
-        click.echo(b"".join(csv_line(*row) for row in [columns, *rows]).decode(), nl=False)
+        click.echo(csv_of(found, by), nl=False)
         return
+    columns, rows = table(found, by)
 
     def people() -> None:
         _tell_total(found, compare=compare)
@@ -84,28 +83,6 @@ def report(
         )
 
     invocation.show(as_json(found), people)
-
-
-def _table(found: "ReportShape", by: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Returns the columns and the rows that `report_tables.table` has of the same report."""
-    if by in ("code", "reason"):
-        codes = found.failures if by == "code" else found.refusals
-        return (by, "failed" if by == "code" else "refused"), [(each.code, str(each.count)) for each in codes]
-    if by == "time":
-        delays = {each.time: (each.to_operator, each.to_receipt) for each in found.delays}
-        return (by, *COLUMNS), [(each.time, *_row(each, delays.get(each.time, ()))) for each in found.points]
-    parts = {"account": found.accounts, "connector": found.connectors, "country": found.countries}[by]
-    return (by, *COLUMNS), [(each.name, *_row(each, (each.to_operator, each.to_receipt))) for each in parts]
-
-
-def _row(counts: "CountsShape", delays: "Sequence[DelayShape]") -> Iterator[str]:
-    yield from (str(getattr(counts, name)) for name in COLUMNS[: COLUMNS.index("delivery_share")])
-    yield "" if counts.delivery_share is None else f"{counts.delivery_share:.4f}"
-    yield str(counts.inbound)
-    yield str(counts.refused)
-    yield counts.spend
-    known = [each for delay in delays for each in (delay.p50, delay.p95)] or [None] * 4
-    yield from ("" if each is None else str(each) for each in known)
 
 
 def _tell_total(found: "ReportShape", *, compare: bool) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from heliograph.app.admin.report_tables import delay, delivery_share
+from heliograph.app.admin.report_figures import delay, delivery_share
 from heliograph.app.admin.reports import DAY_MS, Points, SeriesReport
 from heliograph.console.render import count, credits_text
 from heliograph.domain.display import duration

@@ -2,9 +2,11 @@
 
 import pytest
 
+from heliograph.admin_api.report_tables import csv_of, table
+from heliograph.admin_api.reports import report as answer_of
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import NoSuch
-from heliograph.app.admin.report_tables import BY, csv_of, table
+from heliograph.app.admin.report_figures import BY
 from heliograph.app.admin.reports import RANGES, ReportQuery, ViewReports
 from heliograph.app.ports.series import CountedCommits, SeriesCell
 from heliograph.domain.series import Cell, CellKey, Grain
@@ -114,7 +116,7 @@ async def test_tables_have_what_the_report_has(rig: Rig) -> None:
             to_operator={40: 2},
         ),
     )
-    report = await rig.view.report(ReportQuery("1h"))
+    report = answer_of(await rig.view.report(ReportQuery("1h")))
     columns, ((name, *row),) = table(report, "connector")
     found = dict(zip(columns[1:], row, strict=True))
     assert name == "berlin"

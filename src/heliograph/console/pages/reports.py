@@ -3,8 +3,10 @@
 import json
 from collections.abc import Mapping
 
+from heliograph.admin_api.report_tables import csv_of
+from heliograph.admin_api.reports import report as answer_of
 from heliograph.app.admin.manage import NoSuch
-from heliograph.app.admin.report_tables import BY, csv_of, delivery_share
+from heliograph.app.admin.report_figures import BY, delivery_share
 from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES, ReportQuery, SeriesReport
 from heliograph.app.records import Scope
 from heliograph.console.charts import (
@@ -69,7 +71,7 @@ async def download(request: PageRequest) -> PageResponse:
     by = request.query.get("by", "time")
     report = await request.services.admin.reports.report(_query(asked))
     by = by if by in BY else "time"
-    return csv_file(f"report-{asked['range']}-by-{by}.csv", csv_of(report, by).encode())
+    return csv_file(f"report-{asked['range']}-by-{by}.csv", csv_of(answer_of(report), by).encode())
 
 
 async def points(request: PageRequest) -> PageResponse:
