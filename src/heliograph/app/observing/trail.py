@@ -90,29 +90,35 @@ def _read_run(numbers: Iterator[int]) -> list[Ended]:
 
 def _runs_in(facts: list[Submission] | list[Final]) -> Runs:
     runs: Runs = []
-    following = at = -1
+    first = following = at = -1
     for fact in facts:
         key = fact.key
         if key == following and fact.at == at:
-            runs[-2] += 1
-        else:
-            at = fact.at
-            runs += (key, 1, at)
+            following += KEY_STEP
+            continue
+        if first >= 0:
+            runs += (first, (following - first) // KEY_STEP, at)
+        first, at = key, fact.at
         following = key + KEY_STEP
+    if first >= 0:
+        runs += (first, (following - first) // KEY_STEP, at)
     return runs
 
 
 def _runs_accepted(accepts: list[Accept]) -> Runs:
     runs: Runs = []
-    following = -1
+    first = following = -1
     for accept in accepts:
         for message in accept.messages:
             key = message.key
             if key == following:
-                runs[-2] += 1
-            else:
-                runs += (key, 1, 0)
-            following = key + KEY_STEP
+                following += KEY_STEP
+                continue
+            if first >= 0:
+                runs += (first, (following - first) // KEY_STEP, 0)
+            first, following = key, key + KEY_STEP
+    if first >= 0:
+        runs += (first, (following - first) // KEY_STEP, 0)
     return runs
 
 
