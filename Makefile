@@ -59,9 +59,9 @@ clean: ## remove everything that was built or installed
 
 lock: ## work out requirements/*.txt again, from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
-	for name in build run dev release peers; do \
+	for name in build run dev native release peers; do \
 	  case $$name in \
-	    build|release|peers) what=requirements/$$name.in;; \
+	    build|native|release|peers) what=requirements/$$name.in;; \
 	    run) what="--extra postgres pyproject.toml";; \
 	    dev) what="--extra dev pyproject.toml";; \
 	  esac; \
@@ -87,7 +87,7 @@ sbom: $(RELEASE)/.installed ## write dist/heliograph.cdx.json: what the program 
 	@echo "dist/heliograph.cdx.json is written."
 
 audit-dependencies: $(RELEASE)/.installed ## look up known faults of what is locked; takes a network
-	@for name in run build dev peers release; do \
+	@for name in run build native dev peers release; do \
 	  echo "requirements/$$name.txt"; \
 	  $(RELEASE)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r requirements/$$name.txt || { \
 	    echo "A fault is known of what is above, or the service that knows could not be asked (it takes a network): nothing is proven." >&2; \
@@ -141,9 +141,10 @@ NATIVE := .native
 .PHONY: native
 native: $(NATIVE)/.installed ## compile the hot modules, and install the program with them into .native
 
-$(NATIVE)/.installed: hatch_build.py pyproject.toml requirements/run.txt $(shell find src -type f -not -name '*.pyc') | install
-	rm -rf $(NATIVE) && $(PYTHON) -m venv $(NATIVE)
-	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m hatchling build -t wheel -d $(NATIVE)/dist
+$(NATIVE)/.installed: hatch_build.py pyproject.toml requirements/run.txt requirements/native.txt $(shell find src -type f -not -name '*.pyc')
+	rm -rf $(NATIVE) && $(PYTHON) -m venv $(NATIVE) && $(PYTHON) -m venv $(NATIVE)/tools
+	$(NATIVE)/tools/bin/pip install --quiet --require-hashes -r requirements/native.txt
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(NATIVE)/tools/bin/python -m hatchling build -t wheel -d $(NATIVE)/dist
 	$(NATIVE)/bin/pip install --quiet --require-hashes -r requirements/run.txt
 	$(NATIVE)/bin/pip install --quiet --no-deps $(NATIVE)/dist/*.whl
 	@touch $@
@@ -152,7 +153,7 @@ $(NATIVE)/.installed: hatch_build.py pyproject.toml requirements/run.txt $(shell
 .PHONY: wheels
 wheels: native ## make both wheels, install each where nothing is, and run it
 	rm -rf dist/wheels && mkdir -p dist/wheels
-	$(BIN)/python -m hatchling build -t wheel -d dist/wheels
+	$(NATIVE)/tools/bin/python -m hatchling build -t wheel -d dist/wheels
 	cp $(NATIVE)/dist/*.whl dist/wheels/
 	for wheel in dist/wheels/*.whl; do \
 	  rm -rf dist/try && $(PYTHON) -m venv dist/try \

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,10 +83,58 @@ def files(folder: Path) -> set[str]:
 
 
 def test_the_sdist_holds_the_project(built: Built) -> None:
-    for folder in ("src", "ops", "docs", "requirements"):
+    for folder in ("src", "ops", "docs", "requirements", "tests", "bench", ".github", ".ci"):
         assert files(built.unpacked / folder) == files(ROOT / folder), folder
-    for name in ("CHANGELOG.md", "Dockerfile", "Makefile", "README.md", "compose.yaml", "pyproject.toml"):
+    for name in (
+        "CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", ".dockerignore", "LICENSE", "Makefile", "README.md",
+        "SECURITY.md", "compose.yaml", "hatch_build.py", "pyproject.toml",
+    ):  # fmt: skip
         assert (built.unpacked / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+class Hook(NamedTuple):
+    """What compiles the hot modules, as a build of the sdist finds it."""
+
+    requires: list[str]
+    """What a frontend installs before it, beside build-system.requires."""
+    modules: list[str]
+
+
+@pytest.fixture(scope="module")
+def hook(built: Built) -> Hook:
+    asked = (
+        "import json, hatchling.build as backend; from hatchling.builders.wheel import WheelBuilder; "
+        "hook = WheelBuilder('.').config.hook_config['custom']; "
+        "print(json.dumps([backend.get_requires_for_build_wheel(), [*sum(hook['libraries'].values(), [])]]))"
+    )
+    said = run(
+        sys.executable, "-c", asked,
+        cwd=built.unpacked, environment=clean_environment({"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true"}),
+    )  # fmt: skip
+    return Hook(*json.loads(said))
+
+
+def test_the_modules_to_compile_are_in_the_sdist(built: Built, hook: Hook) -> None:
+    assert hook.modules
+    missing = [name for name in hook.modules if not (built.unpacked / f"src/heliograph/{name}.py").is_file()]
+    assert missing == []
+
+
+def test_what_an_isolated_build_installs_is_enough_to_compile_with(built: Built, hook: Hook, tmp_path: Path) -> None:
+    """The compiler checks types first, and refuses what it cannot check: structs of a library it does not see, say."""
+    project = tomllib.loads((built.unpacked / "pyproject.toml").read_text(encoding="utf-8"))
+    for requirement in [*project["build-system"]["requires"], *hook.requires]:
+        found = find_spec(requirement.partition(">")[0])
+        assert found is not None
+        assert found.submodule_search_locations is not None
+        package = Path(found.submodule_search_locations[0])
+        if (package / "py.typed").exists():
+            (tmp_path / package.name).symlink_to(package)
+    run(
+        sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports", "--no-site-packages",
+        "--cache-dir", tmp_path / "cache", *(f"src/heliograph/{name}.py" for name in hook.modules),
+        cwd=built.unpacked, environment=clean_environment({"MYPYPATH": os.pathsep.join(["src", str(tmp_path)])}),
+    )  # fmt: skip
 
 
 def test_the_wheel_holds_every_file_of_the_program(built: Built) -> None:

@@ -90,10 +90,30 @@ EDITABLES = "editables>=0.5"
 """For `make run`, which installs the checkout."""
 
 
-def test_the_wheel_is_built_with_what_the_project_asks_for() -> None:
-    asked = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
-    given = [line for line in (ROOT / "requirements/build.in").read_text().splitlines() if not line.startswith("#")]
-    assert given == [*asked, EDITABLES]
+def asked_for(name: str) -> list[str]:
+    """The requirements that a list asks for, without its comments and constraints."""
+    lines = (ROOT / f"requirements/{name}.in").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith(("#", "-c "))]
+
+
+def pinned(name: str) -> dict[str, str]:
+    text = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", text, re.MULTILINE))
+
+
+def test_wheels_are_built_with_what_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    asked = project["build-system"]["requires"]
+    hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["dependencies"]
+    assert asked_for("build") == [*asked, EDITABLES]
+    assert asked_for("native") == [*asked, *hook]
+
+
+def test_wheels_are_compiled_with_what_the_tests_compile_with() -> None:
+    tested = pinned("dev")
+    compiling = pinned("native")
+    assert {"hatchling", "mypy", "msgspec", "setuptools"} <= set(compiling)
+    assert compiling == {name: tested[name] for name in compiling}
 
 
 def test_it_runs_as_somebody_without_privileges_named_by_number() -> None:
