@@ -43,9 +43,11 @@ def begin(operator: Operator, password: str, button: str, second: str = "") -> P
     """Begins to set up a factor; `second` is a recovery code, which it takes where there is a factor."""
     page = operator.go("/security")
     page.get_by_label("Your password").first.fill(password)
+    operator.follow(page.get_by_role("button", name=button))
     if second:
-        page.get_by_label("Code", exact=True).first.fill(second)
-    return operator.follow(page.get_by_role("button", name=button))
+        page.get_by_label("Code", exact=True).fill(second)
+        operator.follow(page.get_by_role("button", name="Go on"))
+    return page
 
 
 def keep_codes(operator: Operator) -> list[str]:
@@ -99,6 +101,8 @@ def test_its_pages_are_accessible_and_fit(opened: Opener, gateway: GatewayProces
     (kept, *_) = keep_codes(operator)
     operator.go("/security")
     look("with a factor")
+    begin(operator, password, "Make a passkey")
+    look("the code of a change")
     begin(operator, password, "Make a passkey", kept)
     look("a passkey")
     operator.page.context.clear_cookies()
@@ -128,5 +132,14 @@ def test_a_passkey_is_made_and_signs_in(chromium: Browser, gateway: GatewayProce
     give_password(operator, "bob", password)
     operator.follow(page.get_by_role("button", name="Use a passkey"))
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    begin(operator, password, "New recovery codes")
+    operator.follow(page.get_by_role("button", name="Use a passkey"))
+    assert not {kept, *others} & set(keep_codes(operator))
+    operator.go("/security")
+    page.locator("#p-remove").fill(password)
+    operator.follow(page.get_by_role("button", name="Remove"))
+    operator.follow(page.get_by_role("button", name="Use a passkey"))
+    expect(page.get_by_text("It is removed.")).to_be_visible()
+    expect(page.get_by_text("Signing in takes your password alone.")).to_be_visible()
     assert operator.errors == []
     context.close()

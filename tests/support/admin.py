@@ -194,11 +194,14 @@ class Browser:
     async def sign_in(self, name: str, password: str) -> "Answered":
         answered = await self.post("/sign-in", {"name": name, "password": password}, bare=True)
         if answered.status == 303:
-            page = await self.get("/")
-            match = re.search(r'name="csrf" value="([^"]+)"', page.text)
-            assert match is not None
-            self.csrf = match[1]
+            await self.look()
         return answered
+
+    async def look(self) -> None:
+        """Takes the session's token from a page."""
+        match = re.search(r'name="csrf" value="([^"]+)"', (await self.get("/")).text)
+        assert match is not None
+        self.csrf = match[1]
 
     async def _call(self, method: str, path: str, body: bytes = b"", query: str = "", **headers: str) -> "Answered":
         sent = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -1,22 +1,34 @@
 """Second factors in the console: from setting an app up to losing it."""
 
+import json
 import re
 from base64 import b32decode
 from html import unescape
+from typing import Any
 
 import pytest
 
 from heliograph.console.request import SESSION_COOKIE
 from heliograph.domain.one_time_code import STEP_MS, code
 from tests.support.admin import AdminHouse, Answered, Browser
+from tests.support.passkeys import SoftPasskey
 
 PASSWORD = "correct horse"
+HOST, ORIGIN = "sms.example.com", "https://sms.example.com"
 
 
 def hidden(page: Answered, name: str) -> str:
     found = re.search(f'name="{name}" value="([^"]*)"', page.text)
     assert found is not None
     return unescape(found[1])
+
+
+def passkey_options(page: Answered) -> dict[str, Any]:
+    """Returns what a page asks the browser's passkeys."""
+    found = re.search("data-passkey='([^']*)'", page.text)
+    assert found is not None
+    options: dict[str, Any] = json.loads(unescape(found[1]))
+    return options
 
 
 class Phone:
@@ -69,23 +81,76 @@ async def test_signing_in_takes_a_code_once_an_app_is_set_up(house: AdminHouse) 
     assert (await Browser(house.console).post("/sign-in/code", {"code": phone.shows()}, bare=True)).status == 401
 
 
+async def change(ada: Browser, path: str, second: str, **form: str) -> Answered:
+    """Gives the password for a change, and then what the second step takes."""
+    step = await ada.post(path, {"old": PASSWORD} | form)
+    assert step.status == 200
+    assert "Your second factor" in step.text
+    kept = {name: hidden(step, name) for name in form}
+    assert kept == form
+    return await ada.post(path, {"ticket": hidden(step, "ticket"), "code": second} | kept)
+
+
 async def test_every_change_takes_the_second_factor_besides(house: AdminHouse) -> None:
     ada = await house.visitor()
     phone, codes = await set_up(house, ada)
-    assert "or a recovery code" in (await ada.get("/security")).text
     (factor,) = await house.gateway.store.factors.of("ada")
-    form = {"old": PASSWORD, "factor": factor.id}
     for path in ("/security/app", "/security/passkey", "/security/remove", "/security/codes"):
-        for wrong in ({}, {"second": "000000"}, {"second": codes[0][:-1]}):
-            refused = await ada.post(path, form | wrong)
+        for wrong in ("", "000000", codes[0][:-1]):
+            refused = await change(ada, path, wrong, factor=factor.id)
             assert refused.status == 400
             assert "The code is wrong, or was used already." in refused.text
+            assert "or a recovery code" in refused.text
             house.gateway.clock.forward(300)
     assert len(await house.gateway.store.factors.of("ada")) == 1
     shown = phone.shows()
-    assert (await ada.post("/security/app", form | {"second": shown})).status == 200
-    assert (await ada.post("/security/remove", form | {"second": shown})).status == 400, "a code is good once"
-    assert (await ada.post("/security/remove", form | {"second": codes[0]})).status == 303
+    assert (await change(ada, "/security/app", shown)).status == 200
+    assert (await change(ada, "/security/remove", shown, factor=factor.id)).status == 400, "a code is good once"
+    assert (await change(ada, "/security/remove", codes[0], factor=factor.id)).status == 303
+
+
+async def test_a_ticket_for_a_change_is_good_in_its_session_alone(house: AdminHouse) -> None:
+    ada = await house.visitor()
+    phone, codes = await set_up(house, ada)
+    step = await ada.post("/security/codes", {"old": PASSWORD})
+    ticket = hidden(step, "ticket")
+    stolen = Browser(house.console)
+    signing = hidden(await stolen.sign_in("ada", PASSWORD), "ticket")
+    assert (await stolen.post("/sign-in/code", {"ticket": signing, "code": codes[0]}, bare=True)).status == 303
+    await stolen.look()
+    for browser, other in ((stolen, ticket), (ada, signing), (ada, "x")):
+        late = await browser.post("/security/codes", {"ticket": other, "code": codes[1]})
+        assert late.status == 400
+        assert "give your password again" in late.text
+    assert (await ada.post("/sign-in/code", {"ticket": ticket, "code": codes[1]}, bare=True)).status == 401
+    assert (await ada.post("/security/codes", {"ticket": ticket, "code": phone.shows()})).status == 200
+
+
+async def test_who_has_passkeys_alone_changes_factors_with_one(house: AdminHouse) -> None:
+    ada = await house.visitor()
+    soft = SoftPasskey()
+    page = await ada.post("/security/passkey", {"old": PASSWORD}, host=HOST)
+    made = json.dumps(soft.make(passkey_options(page), ORIGIN))
+    done = await ada.post("/security/passkey-confirm", {"ticket": hidden(page, "ticket"), "passkey": made}, host=HOST)
+    assert done.status == 200
+    (factor,) = await house.gateway.store.factors.of("ada")
+    house.gateway.clock.ms += 1
+    step = await ada.post("/security/remove", {"old": PASSWORD, "factor": factor.id}, host=HOST)
+    assert "Use a passkey" in step.text
+    stranger = json.dumps(SoftPasskey().use(passkey_options(step), ORIGIN))
+    form = {"ticket": hidden(step, "ticket"), "factor": hidden(step, "factor")}
+    assert (await ada.post("/security/remove", form | {"passkey": stranger}, host=HOST)).status == 400
+    answer = json.dumps(soft.use(passkey_options(step), ORIGIN))
+    assert (await ada.post("/security/codes", form | {"passkey": answer}, host=HOST)).status == 200
+    assert (await ada.post("/security/remove", form | {"passkey": answer}, host=HOST)).status == 400, (
+        "an answer is good once"
+    )
+    house.gateway.clock.ms += 1
+    step = await ada.post("/security/remove", {"old": PASSWORD, "factor": factor.id}, host=HOST)
+    form = {"ticket": hidden(step, "ticket"), "factor": hidden(step, "factor")}
+    answer = json.dumps(soft.use(passkey_options(step), ORIGIN))
+    assert (await ada.post("/security/remove", form | {"passkey": answer}, host=HOST)).status == 303
+    assert await house.gateway.store.factors.of("ada") == []
 
 
 async def test_every_change_takes_the_password(house: AdminHouse) -> None:
@@ -112,12 +177,10 @@ async def test_a_slip_in_the_first_code_shows_the_same_secret_again(house: Admin
 async def test_codes_are_made_anew_and_the_app_removed(house: AdminHouse) -> None:
     ada = await house.visitor()
     phone, codes = await set_up(house, ada)
-    anew = await ada.post("/security/codes", {"old": PASSWORD, "second": codes[0]})
+    anew = await change(ada, "/security/codes", codes[0])
     assert not set(codes) & set(re.findall(r"\b[a-z2-7]{4}(?:-[a-z2-7]{4}){3}\b", anew.text))
     (factor,) = await house.gateway.store.factors.of("ada")
-    assert (
-        await ada.post("/security/remove", {"old": PASSWORD, "factor": factor.id, "second": phone.shows()})
-    ).status == 303
+    assert (await change(ada, "/security/remove", phone.shows(), factor=factor.id)).status == 303
     assert (await Browser(house.console).sign_in("ada", PASSWORD)).status == 303
     actions = [deed.action for deed in await house.entries()]
     assert [each for each in actions if each.startswith(("factor", "recovery"))] == [

@@ -62,7 +62,8 @@ WINDOW_S = 300.0
 
 TOKEN_OCTETS = 32
 
-_STEP = "second-step"
+_SIGN_IN = "second-step"
+_CHANGE = "change"
 
 Pause = Callable[[float], Awaitable[None]]
 """Waits for so many seconds."""
@@ -108,7 +109,8 @@ class Actor:
 
 
 class SecondStep(Exception):
-    """The password is right, and the user has a second factor: a code is to be given with the ticket."""
+    """The password is right, and the user has a second factor: a code or a passkey's answer is to be given with the
+    ticket."""
 
     def __init__(self, ticket: str) -> None:
         super().__init__("a second factor is needed")
@@ -173,19 +175,36 @@ class SignIn:
                 raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         await self._rehash.user(user.name, hashed, password)
         if user.second_factor:
-            user = await self._store.users.find(name) or user  # with the hash that it has by now
-            raise SecondStep(self._tickets.make(_STEP, user.name, str(self._clock.now()), _mark(user)))
+            # with the hash that it has by now
+            raise self._step(_SIGN_IN, await self._store.users.find(name) or user)
         register.note_success(pair)
         return await self._open(user, address)
 
     async def second_step(self, ticket: str, given: str | PasskeyAnswer, address: str) -> str:
         """Opens the session of a user whose password was right, if the code or the passkey is; returns its token.
         Raises Fault (401, 429): with the field `ticket` where the password is to be given again."""
+        user, proof = await self._second(_SIGN_IN, ticket, given, address)
+        self._register.note_success(self._register.pair(user.name, address))
+        return await self._open(user, address, {"second": proof})
+
+    async def confirm_second(self, actor: Actor, ticket: str, given: str | PasskeyAnswer) -> None:
+        """Checks the second factor of a signed-in user whose password `confirm_fully` found right, and uses up what was
+        given. Raises Fault as `second_step`."""
+        await self._second(_purpose(actor), ticket, given, actor.address)
+
+    def _step(self, purpose: str, user: AdminUser) -> SecondStep:
+        return SecondStep(self._tickets.make(purpose, user.name, str(self._clock.now()), _mark(user)))
+
+    async def _second(
+        self, purpose: str, ticket: str, given: str | PasskeyAnswer, address: str
+    ) -> tuple[AdminUser, str]:
+        """Returns the user of a ticket for this purpose, and what the second factor was. Raises Fault (401, 429)."""
         register = self._register
-        found = self._tickets.read(_STEP, ticket)
+        found = self._tickets.read(purpose, ticket)
         user = None if found is None else await self._store.users.find(found[0])
         if found is None or user is None or found[2:] != [_mark(user)]:
-            raise Fault(UNAUTHENTICATED, "That took too long; sign in again.", "ticket")
+            again = "sign in again" if purpose == _SIGN_IN else "give your password again"
+            raise Fault(UNAUTHENTICATED, f"That took too long; {again}.", "ticket")
         # the password was right: whoever guesses here has it, so this locks out nobody who has not
         pair = register.pair(user.name, address)
         names = self._slow_down_codes(user.name, pair)
@@ -197,10 +216,10 @@ class SignIn:
                 proof = await proves_passkey(factors, self._passkeys, user.name, given, ticket, int(found[1]), now)
             if not proof:
                 self._note_wrong(names, SignInProblem.SECOND_FACTOR)
-                await self._as(f"user:{user.name}", address).note("session.refuse", user.name, {"step": "second"})
+                step = {"step": "second" if purpose == _SIGN_IN else "change"}
+                await self._as(f"user:{user.name}", address).note("session.refuse", user.name, step)
                 raise Fault(UNAUTHENTICATED, "The code is wrong, or was used already.", "code")
-        register.note_success(pair)
-        return await self._open(user, address, {"second": proof})
+        return user, proof
 
     def _slow_down_codes(self, user: str, pair: bytes) -> tuple[bytes, ...]:
         """Returns what a wrong code is counted for: the pair, and unless that is known the user, over all addresses.
@@ -229,31 +248,24 @@ class SignIn:
                 codes.note_failure((name,), self._clock.monotonic())
         return proof
 
-    async def passkey_options(self, ticket: str, host: str) -> dict[str, Any] | None:
-        """Returns the options for a browser to answer a second step by a passkey; None where the user has none."""
-        found = self._tickets.read(_STEP, ticket)
+    async def passkey_options(self, ticket: str, host: str, actor: Actor | None = None) -> dict[str, Any] | None:
+        """Returns the options for a browser to answer a second step by a passkey, of signing in, or of a change by
+        `actor`; None where the user has none."""
+        found = self._tickets.read(_purpose(actor), ticket)
         known = [] if found is None else await passkeys_of(self._store.factors, found[0])
         if not known:
             return None
         return self._passkeys.request_options(host, [each.secret for each in known], challenge_of(ticket))
 
-    async def confirm_fully(self, actor: Actor, password: str, code: str) -> None:
-        """Checks the password of a signed-in user once more, and a code of an app or a recovery code where there is a
-        second factor, which it uses up: who found an open session, or stole its cookie, knows neither. Raises
-        Fault (401, 429, 503)."""
-        await self.confirm(actor, password)
-        if not await self._store.factors.of(actor.plain_name):
-            return
-        user, register = actor.plain_name, self._register
-        pair = register.pair(user, actor.address)
-        names = self._slow_down_codes(user, pair)
-        with register.trying(names):
-            if not await self._proves(user, code, pair):
-                self._note_wrong(names, SignInProblem.SECOND_FACTOR)
-                raise Fault(UNAUTHENTICATED, "The code is wrong, or was used already.", "second")
+    async def confirm_fully(self, actor: Actor, password: str) -> None:
+        """Checks the password of a signed-in user once more, and raises SecondStep where there is a second factor: who
+        found an open session, or stole its cookie, has neither. Raises Fault (401, 429, 503)."""
+        user = await self.confirm(actor, password)
+        if await self._store.factors.of(user.name):
+            raise self._step(_purpose(actor), user)
 
-    async def confirm(self, actor: Actor, password: str) -> None:
-        """Checks the password of a signed-in user once more. Raises Fault (401, 429, 503)."""
+    async def confirm(self, actor: Actor, password: str) -> AdminUser:
+        """Checks the password of a signed-in user once more; returns the user. Raises Fault (401, 429, 503)."""
         # whoever stole the session may come from anywhere, and locks out nobody who signs in
         pair, again = self._register.pair(actor.plain_name, actor.address), self._register.confirmed(actor.plain_name)
         self._slow_down(pair, FAILURES)
@@ -263,6 +275,7 @@ class SignIn:
             if user is None or not await self._right(user.password_hash, password, pair, actor.address):
                 self._note_wrong((pair, again))
                 raise Fault(UNAUTHENTICATED, "The password is wrong.", "old")
+        return user
 
     async def _right(self, hashed: str, password: str, pair: bytes, address: str) -> bool:
         asked = hashlib.blake2b(f"{hashed}\n{password}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -347,6 +360,11 @@ class SignIn:
     def _note_wrong(self, names: Iterable[bytes], problem: SignInProblem = SignInProblem.WRONG) -> None:
         self._register.note_failure(names, self._clock.monotonic())
         self._register.problems[SignInDoor.CONSOLE, problem] += 1
+
+
+def _purpose(actor: Actor | None) -> str:
+    """Returns what a ticket between two steps is for: signing in, or changes in the session of `actor` alone."""
+    return _SIGN_IN if actor is None else f"{_CHANGE} {actor.csrf}"
 
 
 def _mark(user: AdminUser) -> str:
