@@ -493,6 +493,18 @@ def test_times_are_those_of_the_viewer_and_what_is_typed_too(opened: Opener) -> 
     expect(page.locator("main time")).to_have_text("2027-01-15 12:00:00.125")
 
 
+def test_reports_are_in_the_zone_of_who_looks(opened: Opener) -> None:
+    operator = opened(zone="Asia/Dubai")
+    page = operator.go("/reports?range=90d")
+    expect(page.locator("main")).to_contain_text("Times are in Asia/Dubai. The 90 days before are those of UTC")
+    expect(page.locator(".u-legend").first).to_contain_text("Time, Asia/Dubai")
+    page.get_by_label("Times").select_option("UTC")
+    expect(page.locator(".u-legend").first).to_contain_text("Time, UTC")
+    expect(page.locator("main")).not_to_contain_text("Dubai")
+    page.get_by_label("Times").select_option("Asia/Dubai")
+    expect(page.locator(".u-legend").first).to_contain_text("Time, Asia/Dubai")
+
+
 def test_a_phone_has_a_menu(opened: Opener) -> None:
     operator = opened(size=PHONE)
     page = operator.go("/")

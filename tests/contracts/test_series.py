@@ -48,6 +48,21 @@ def at(start: int, made: Cell, account: int = 1, connector: int = 1, country: st
 ONLY_COUNTS = CountedCommits(0, 0)
 
 
+async def test_details_may_be_of_some_hours_of_each_day(store: Store) -> None:
+    day = Grain.DAY.start(BEGUN)
+    hours = [day + hour * HOUR for hour in (0, 5, 23, 24, 29, 47)]
+    await store.series.add([at(each, cell(to_operator={5: 1})) for each in hours], ONLY_COUNTS)
+    query = SeriesQuery(Grain.MINUTE, *EVER)
+
+    async def found(since: int, until: int) -> list[int]:
+        return [(each.start - day) // HOUR for each in await store.series.details(query, since * HOUR, until * HOUR)]
+
+    assert await found(0, 24) == [0, 5, 23, 24, 29, 47]
+    assert await found(5, 23) == [5, 29]
+    assert await found(0, 5) == [0, 24]
+    assert await found(23, 24) == [23, 47]
+
+
 async def test_counts_add_up_and_are_found_by_what_they_are_of(store: Store) -> None:
     await store.series.add(
         [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from heliograph.app.observing.tally import Tally
 from heliograph.app.observing.trail import ended_trail, read_trail
-from heliograph.app.ports.series import CountedCommits, SeriesCell, SeriesQuery
+from heliograph.app.ports.series import DAY_MS, CountedCommits, SeriesCell, SeriesQuery
 from heliograph.domain.money import EntryKind
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.memory_rows import MemoryPart, MemoryState, Rows, TrailRow
@@ -52,9 +52,9 @@ class MemorySeries(MemoryPart):
             totals.setdefault(each.key, Cell()).add(Cell(each.cell.counts))
         return sorted(totals.items(), key=lambda each: each[0])
 
-    async def details(self, query: SeriesQuery) -> list[SeriesCell]:
+    async def details(self, query: SeriesQuery, since: int = 0, until: int = DAY_MS) -> list[SeriesCell]:
         found = []
-        for each in self._found(query):
+        for each in (each for each in self._found(query) if since <= each.start % DAY_MS < until):
             cell = Cell()
             cell.add(each.cell)
             for name in ("accepted", "segments", "submitted", "delivered", "failed", "cancelled", "inbound", "refused"):

@@ -35,7 +35,8 @@ from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.request import AdminRequest
 from heliograph.app.admin.fields import opening_scopes, own_scopes
 from heliograph.app.admin.refusals import MOST_HOURS
-from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES
+from heliograph.app.admin.report_steps import RANGES
+from heliograph.app.admin.reports import DEFAULT_RANGE
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry, Reason
@@ -183,7 +184,9 @@ _LAST: tuple[AdminOperation, ...] = (
          QueryParameter("account", "Only this account's."),
          QueryParameter("connector", "Only by way of this connector."),
          QueryParameter("country", "Only to and from this country.",
-            {"type": "string", "pattern": "^([A-Za-z]{2})?$"})),
+            {"type": "string", "pattern": "^([A-Za-z]{2})?$"}),
+         QueryParameter("zone", "Time zone by its IANA name: whose days these are, and in which times are told.",
+            {"type": "string", "default": "UTC"})),
         (INVALID, NOT_FOUND)),
     # routes and prices
     AdminOperation("GET", "/routes", Scope.READ_ROUTES, "Every route", network.list_routes, shapes.Routes),

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from heliograph.admin_api.shapes import Moment
-
+ZonedMoment = Annotated[
+    str, Meta(description="ISO 8601, in the report's time zone.", examples=["2027-01-15T09:00:00.000+01:00"])
+]
 Millis = Annotated[int | None, Meta(description="Milliseconds, right to 1/32; null where there is none.")]
 
 
@@ -38,7 +39,7 @@ class CountsShape(Struct):
 class PointShape(CountsShape, kw_only=True):
     """Counts of one step of time."""
 
-    time: Annotated[Moment, Meta(description="Its beginning.")]
+    time: Annotated[ZonedMoment, Meta(description="Its beginning.")]
 
 
 class PartShape(CountsShape, kw_only=True):
@@ -52,7 +53,7 @@ class PartShape(CountsShape, kw_only=True):
 class DelayPointShape(Struct):
     """Delays of one step of time."""
 
-    time: Annotated[Moment, Meta(description="Its beginning.")]
+    time: Annotated[ZonedMoment, Meta(description="Its beginning.")]
     to_operator: DelayShape
     to_receipt: DelayShape
 
@@ -70,9 +71,15 @@ class ReportShape(Struct):
     """Series of a range of time. What was counted in the last seconds may be missing."""
 
     range: str
-    start: Moment
-    end: Moment
-    step_s: Annotated[int, Meta(description="Seconds between two points.")]
+    zone: Annotated[
+        str, Meta(description="Time zone by its IANA name: whose days these are.", examples=["Europe/Berlin"])
+    ]
+    note: Annotated[
+        str, Meta(description="Where days are those of UTC though another zone was asked for: why; else empty.")
+    ]
+    start: ZonedMoment
+    end: ZonedMoment
+    step_s: Annotated[int, Meta(description="Seconds between two points; fewer or more where clocks are changed.")]
     total: CountsShape
     before: Annotated[CountsShape, Meta(description="The range of the same length before.")]
     to_operator: Annotated[DelayShape, Meta(description="From when a message was due until an operator had taken it.")]

@@ -16,7 +16,7 @@ from heliograph.admin_api.report_shapes import (
 from heliograph.admin_api.request import AdminRequest
 from heliograph.app.admin.report_figures import delay, delivery_share
 from heliograph.app.admin.reports import DEFAULT_RANGE, ReportQuery, SeriesReport
-from heliograph.domain.calendar import format_utc
+from heliograph.domain.calendar import format_offset
 from heliograph.domain.money import format_credits
 from heliograph.domain.series import COUNTS, Cell
 from heliograph.domain.sketch import Sketch
@@ -29,25 +29,28 @@ async def get_report(request: AdminRequest) -> Struct:
         query.get("account", ""),
         query.get("connector", ""),
         query.get("country", ""),
+        query.get("zone", "UTC"),
     )
     return report(await request.services.reports.report(wanted))
 
 
 def report(found: SeriesReport) -> ReportShape:
-    total = found.total
+    total, zone = found.total, found.zone
     return ReportShape(
         range=found.range.name,
-        start=format_utc(found.start),
-        end=format_utc(found.end),
+        zone=zone.key,
+        note=found.note,
+        start=format_offset(found.start, zone),
+        end=format_offset(found.end, zone),
         step_s=found.range.step // 1000,
         total=CountsShape(**_counts(total)),
         before=CountsShape(**_counts(found.before)),
         to_operator=_delays(total.to_operator),
         to_receipt=_delays(total.to_receipt),
-        points=[PointShape(time=format_utc(at), **_counts(cell)) for at, cell in found.points],
-        points_before=[PointShape(time=format_utc(at), **_counts(cell)) for at, cell in found.points_before],
+        points=[PointShape(time=format_offset(at, zone), **_counts(cell)) for at, cell in found.points],
+        points_before=[PointShape(time=format_offset(at, zone), **_counts(cell)) for at, cell in found.points_before],
         delays=[
-            DelayPointShape(format_utc(at), _delays(cell.to_operator), _delays(cell.to_receipt))
+            DelayPointShape(format_offset(at, zone), _delays(cell.to_operator), _delays(cell.to_receipt))
             for at, cell in found.delays
         ],
         accounts=_parts(found.accounts),

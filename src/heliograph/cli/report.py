@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from heliograph.app.admin.report_figures import BY
-from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES, ReportQuery
+from heliograph.app.admin.report_steps import RANGES
+from heliograph.app.admin.reports import DEFAULT_RANGE, ReportQuery
 from heliograph.cli.command import Command, Failure, Invocation, as_json, examples, print_table, tell
 from heliograph.domain.display import duration
 
@@ -22,6 +23,7 @@ _SHOWN = ("accepted", "delivered", "failed", "delivery_share", "inbound", "refus
         "heliograph report",
         "heliograph report --range 7d --by connector --compare",
         "heliograph report --range 30d --account acme --by country --csv > acme.csv",
+        "heliograph report --range 90d --by time --zone Europe/Berlin",
     ),
 )
 @click.option(
@@ -33,6 +35,13 @@ _SHOWN = ("accepted", "delivered", "failed", "delivery_share", "inbound", "refus
 @click.option(
     "--by", type=click.Choice(BY), default="connector", show_default=True, help="What the rows of the table stand for."
 )
+@click.option(
+    "--zone",
+    metavar="NAME",
+    default="UTC",
+    show_default=True,
+    help="Time zone of days and times, such as Europe/Berlin.",
+)
 @click.option("--compare", is_flag=True, help="Compare with the range of the same length before.")
 @click.option("--csv", "as_csv", is_flag=True, help="The table as CSV, with all columns.")
 @click.pass_obj
@@ -43,6 +52,7 @@ def report(
     connector: str,
     country: str,
     by: str,
+    zone: str,
     *,
     compare: bool,
     as_csv: bool,
@@ -51,17 +61,18 @@ def report(
 
     By account, connector, country or time; failures by code, refused requests by reason. Counts are exact, delays are
     right to 3 %. A running gateway adds to them every five seconds. The end of the range is that of the current minute,
-    hour or day, whichever the range is made of."""
+    hour or day, whichever the range is made of. Days are those of the time zone where these are made of whole hours
+    that are still kept, and those of UTC otherwise; the report says so."""
     if as_csv and invocation.as_json:
         raise Failure("--csv and --json exclude each other")
     from heliograph.admin_api.report_shapes import ReportShape
     from heliograph.admin_api.report_tables import csv_of, table
     from heliograph.admin_api.reports import report as answer_of
 
-    asked = {"account": account or None, "connector": connector or None, "country": country or None}
+    asked = {"account": account or None, "connector": connector or None, "country": country or None, "zone": zone}
     over = invocation.asked(lambda gateway: gateway.get(ReportShape, "reports", range=span, **asked))
     if over is None:
-        query = ReportQuery(span, account, connector, country)
+        query = ReportQuery(span, account, connector, country, zone)
         over = answer_of(invocation.reports(lambda view: view.report(query)))
     found = over
     if as_csv:
@@ -91,7 +102,8 @@ def _tell_total(found: "ReportShape", *, compare: bool) -> None:
     def line(name: str, now: str, then: str) -> str:
         return f"{name:22}{now}" + (f"  ({then} before)" if compare else "")
 
-    tell(f"{RANGES[found.range].title}.\n")
+    zone = "" if found.zone == "UTC" else f" Times are in {found.zone}."
+    tell(" ".join(filter(None, (f"{RANGES[found.range].title}.{zone}", found.note))) + "\n")
     for name, field in (
         ("Accepted", "accepted"), ("Delivered", "delivered"), ("Failed", "failed"), ("Cancelled", "cancelled"),
         ("From phones", "inbound"), ("Refused requests", "refused"),

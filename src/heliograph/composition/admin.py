@@ -117,7 +117,7 @@ class AdminApps:
             guard=ManageGuard(store, clock),
             conversations=Conversations(store),
             refusals=ViewRefusals(store, clock),
-            reports=ViewReports(store, clock, NAMES),
+            reports=ViewReports(store, clock, NAMES, parts.settings.reports.hours_days),
             views=Views(
                 store,
                 parts.directory,

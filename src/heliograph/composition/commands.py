@@ -193,7 +193,7 @@ class Tools:
         from heliograph.app.admin.reports import ViewReports
         from heliograph.composition.dev import NAMES
 
-        return ViewReports(self._store, self._clock, NAMES)
+        return ViewReports(self._store, self._clock, NAMES, self._settings.reports.hours_days)
 
     @property
     def diagnose(self) -> "Diagnose":

@@ -20,6 +20,7 @@ from heliograph.console.request import (
     NOTICE_COOKIE,
     THEME_COOKIE,
     THEMES,
+    ZONE_COOKIE,
     ConsoleServices,
     Mistake,
     PageRequest,
@@ -31,7 +32,7 @@ from heliograph.console.request import (
     session_cookie,
 )
 from heliograph.console.sent_lists import ListRuns
-from heliograph.domain import error
+from heliograph.domain import calendar, error
 from heliograph.domain.display import counted
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Receive, Scope, Send, respond, respond_in_pieces
@@ -89,6 +90,14 @@ class RawRequest:
         """`light`, `dark`, or empty: as the browser has it."""
         theme = self.cookies.get(THEME_COOKIE, "")
         return theme if theme in THEMES else ""
+
+    @property
+    def zone(self) -> str:
+        """The time zone of whoever looks, by its IANA name; `UTC` where it is not known, here or at all."""
+        try:
+            return calendar.zone(self.cookies.get(ZONE_COOKIE, "UTC")).key
+        except ValueError:
+            return "UTC"
 
     @property
     def is_piece(self) -> bool:
@@ -250,6 +259,7 @@ class Console:
             form={name: texts[0] for name, texts in form.items()},
             forms=dict(form),
             theme=raw.theme,
+            zone=raw.zone,
             secure=raw.secure,
             host=raw.host,
             notice="" if raw.is_piece else unquote(raw.cookies.get(NOTICE_COOKIE, ""))[:500],

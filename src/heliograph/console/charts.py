@@ -3,15 +3,17 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from heliograph.app.admin.report_figures import delay, delivery_share
-from heliograph.app.admin.reports import DAY_MS, Points, SeriesReport
+from heliograph.app.admin.report_steps import DAY_MS
+from heliograph.app.admin.reports import Points, SeriesReport
 from heliograph.console.render import count, credits_text
 from heliograph.domain.display import duration
 from heliograph.domain.money import MICRO
-from heliograph.domain.series import WIDTH_MS, Cell
+from heliograph.domain.series import Cell
 
 Value = float | None
 
@@ -33,11 +35,13 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart over time. `unit` is count, share, ms or credits; `source` is a path that it is fetched from anew."""
+    """A chart over time. `unit` is count, share, ms or credits, `zone` the one that times are told in; from the path
+    `source` it is fetched anew."""
 
     title: str
     unit: str
     step: int
+    zone: ZoneInfo
     times: Sequence[int]
     lines: Sequence[ChartLine]
     log: bool = False
@@ -50,6 +54,7 @@ class Chart:
             "unit": self.unit,
             "log": self.log,
             "step": self.step // SECOND_MS,
+            "zone": self.zone.key,
             "x": [at // SECOND_MS for at in self.times],
             "series": [
                 {
@@ -76,7 +81,7 @@ class Chart:
         for number, at in reversed(list(enumerate(self.times))):
             values = [line.values[number] if number < len(line.values) else None for line in self.lines]
             if any(values):
-                when = datetime.fromtimestamp(at / 1000, UTC).strftime(
+                when = datetime.fromtimestamp(at / 1000, self.zone).strftime(
                     "%Y-%m-%d" if self.step >= DAY_MS else "%Y-%m-%d %H:%M"
                 )
                 rows.append([when, *("–" if value is None else shown(value) for value in values)])
@@ -119,7 +124,7 @@ def messages_chart(report: SeriesReport, title: str, *, compare: bool = False, s
         lines.append(ChartLine("Inbound", _counts(report.points, "inbound"), "sun"))
     if compare:
         lines.append(ChartLine("Accepted before", _counts(_alike(report), "accepted"), "muted", dash=True))
-    return Chart(title, "count", report.range.step, [at for at, _ in report.points], lines, source=source)
+    return Chart(title, "count", report.range.step, report.zone, [at for at, _ in report.points], lines, source=source)
 
 
 def shares_chart(report: SeriesReport, *, compare: bool = False) -> Chart:
@@ -127,18 +132,17 @@ def shares_chart(report: SeriesReport, *, compare: bool = False) -> Chart:
     lines = [ChartLine("Delivered", [delivery_share(cell) for _, cell in report.points], "good")]
     if compare:
         lines.append(ChartLine("Before", [delivery_share(cell) for _, cell in _alike(report)], "muted", dash=True))
-    return Chart("Delivery share", "share", report.range.step, [at for at, _ in report.points], lines)
+    return Chart("Delivery share", "share", report.range.step, report.zone, [at for at, _ in report.points], lines)
 
 
 def delays_chart(report: SeriesReport) -> Chart:
     """Delays by time, on a logarithmic scale."""
-    step = max(WIDTH_MS[report.range.coarse], report.range.step)
     lines = []
     for title, name, tone in (("To operator", "to_operator", "accent"), ("To receipt", "to_receipt", "sun")):
         for part, dash in ((0.5, True), (0.95, False)):
             values = [_above_0(delay(getattr(cell, name), part)) for _, cell in report.delays]
             lines.append(ChartLine(f"{title} p{round(part * 100)}", values, tone, dash=dash))
-    return Chart("Delay", "ms", step, [at for at, _ in report.delays], lines, log=True)
+    return Chart("Delay", "ms", report.range.delay_step, report.zone, [at for at, _ in report.delays], lines, log=True)
 
 
 def spend_chart(report: SeriesReport, *, compare: bool = False) -> Chart:
@@ -147,7 +151,7 @@ def spend_chart(report: SeriesReport, *, compare: bool = False) -> Chart:
     if compare:
         before = [cell.spend / MICRO for _, cell in _alike(report)]
         lines.append(ChartLine("Before", before, "muted", dash=True))
-    return Chart("Spend, credits", "credits", report.range.step, [at for at, _ in report.points], lines)
+    return Chart("Spend, credits", "credits", report.range.step, report.zone, [at for at, _ in report.points], lines)
 
 
 def _counts(points: Points, name: str) -> list[Value]:

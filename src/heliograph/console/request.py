@@ -35,7 +35,8 @@ THEME_COOKIE = "heliograph_theme"
 SECURE_SESSION_COOKIE = f"__Host-{SESSION_COOKIE}"
 """Name of a session's cookie over TLS. Browsers take one of such a name over TLS alone, and from no other host of the
 domain: nobody can put a session of his own under somebody's hands."""
-COOKIES = (SESSION_COOKIE, SECURE_SESSION_COOKIE, NOTICE_COOKIE, THEME_COOKIE)
+ZONE_COOKIE = "heliograph_zone"
+COOKIES = (SESSION_COOKIE, SECURE_SESSION_COOKIE, NOTICE_COOKIE, THEME_COOKIE, ZONE_COOKIE)
 THEMES = ("light", "dark")
 
 
@@ -189,6 +190,8 @@ class PageRequest:
     forms: Mapping[str, list[str]]
     """Every value of each field."""
     theme: str
+    zone: str
+    """IANA name of the time zone of whoever looks, which the console's script keeps in a cookie; `UTC` without."""
     secure: bool
     host: str
     """The name in the address of the page, without its port."""

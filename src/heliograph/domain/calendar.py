@@ -49,6 +49,22 @@ def day_of(at: int, zone: tzinfo) -> tuple[int, int]:
     return int(first.timestamp()) * 1000, int(last.timestamp()) * 1000
 
 
+def day_steps(at: int, days: int, zone: tzinfo, *, parts: int = 1, back: int = 0) -> list[int]:
+    """Returns when each of `days` days in a zone begins, the last of which is `back` days before that of `at`, and when
+    the last one ends; in ms, ascending.
+
+    Each day is cut into `parts` of as many hours by its clock. A day on which clocks are changed has 23 or 25 hours,
+    and one of its parts an hour less or more; a day that a zone skipped has none.
+    """
+    end = datetime.fromtimestamp(at / 1000, zone).date() + timedelta(days=1 - back)
+    bounds: list[int] = []
+    for number in range(-days * parts, 1):
+        day, part = divmod(number, parts)
+        begins = datetime.combine(end + timedelta(days=day), time(24 // parts * part), zone)
+        bounds.append(max(int(begins.timestamp()) * 1000, bounds[-1] if bounds else 0))
+    return bounds
+
+
 def parse_time(value: str | int | Decimal, zone: ZoneInfo) -> int:
     """Milliseconds since the epoch; what is finer is cut off.
 
@@ -92,6 +108,11 @@ def check_future(ms: int, now: int, horizon_days: int) -> None:
 def format_utc(ms: int) -> str:
     """ISO 8601 in UTC, with milliseconds."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def format_offset(ms: int, zone: tzinfo) -> str:
+    """ISO 8601 in the zone, with milliseconds and the offset from UTC, which is `Z` where there is none."""
+    return datetime.fromtimestamp(ms / 1000, zone).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_utc(text: str) -> int:

@@ -43,6 +43,16 @@ def merge(sketch: Sketch, other: Mapping[int, int]) -> None:
         sketch[bucket] = sketch.get(bucket, 0) + count
 
 
+def take_away(sketch: Sketch, other: Mapping[int, int]) -> None:
+    """Takes away the counts of another sketch that was merged into it."""
+    for bucket, count in other.items():
+        left = sketch.get(bucket, 0) - count
+        if left > 0:
+            sketch[bucket] = left
+        else:
+            sketch.pop(bucket, None)
+
+
 def quantile(sketch: Mapping[int, int], share: float) -> float | None:
     """Returns the value that this share of the values does not exceed; None of an empty sketch."""
     total = sum(sketch.values())

@@ -40,7 +40,11 @@ async def test_the_admin_api_has_the_report(house: AdminHouse) -> None:
     assert found["refusals"] == [{"code": "credit", "count": 4}]
     none = (await house.ask(token, "GET", "/reports", query="country=FR")).json
     assert (none["total"]["accepted"], none["to_receipt"]["p50"]) == (0, None)
+    there = (await house.ask(token, "GET", "/reports", query="range=30d&zone=Africa/Lagos")).json
+    assert (there["zone"], there["note"], there["total"]["accepted"]) == ("Africa/Lagos", "", 8)
+    assert there["start"].endswith("T00:00:00.000+01:00")
     for query, problem in (
+        ("zone=Europe/Nowhere", (400, "03")),
         ("account=nobody", (404, "07")),
         ("range=2h", (400, "03")),
         ("country=Germany", (400, "03")),

@@ -37,6 +37,13 @@ def test_a_report_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_path
     assert found["failures"] == [{"code": "UNDELIV 027", "count": 500}]
     (row,) = csv.DictReader(run("report", "--by", "country", "--csv").stdout.splitlines())
     assert (row["country"], row["delivery_share"], row["spend"]) == ("DE", "0.7500", "12.5")
+    rows = csv.DictReader(
+        run("report", "--by", "time", "--range", "90d", "--zone", "Africa/Lagos", "--csv").stdout.splitlines()
+    )
+    assert all(row["time"].endswith("T00:00:00.000+01:00") for row in rows)
+    told = run("report", "--range", "1y", "--zone", "Africa/Lagos").stdout
+    assert told.startswith("Last year. Days are those of UTC: those of Africa/Lagos are made of hours")
+    assert "Times are in Africa/Lagos." in run("report", "--zone", "Africa/Lagos").stdout
     (row,) = csv.DictReader(run("report", "--by", "code", "--csv").stdout.splitlines())
     assert row == {"code": "UNDELIV 027", "failed": "500"}
 
@@ -45,3 +52,4 @@ def test_what_cannot_be_reported_is_told(run: Any) -> None:
     assert run("report", "--account", "nobody").exit_code == 1
     assert "exclude each other" in run("report", "--csv", "--json").stderr
     assert run("report", "--range", "2h").exit_code == 2
+    assert "Europe/Nowhere" in run("report", "--zone", "Europe/Nowhere").stderr

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.calendar import TimeProblem, format_local, parse_time, zone
+from heliograph.domain.calendar import TimeProblem, day_of, day_steps, format_local, parse_time, zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZONES = st.sampled_from(
@@ -130,3 +130,13 @@ def test_anything_is_read_or_refused_with_a_sentence(value: str | int | Decimal,
 
 def _at(ms: int, where: ZoneInfo) -> datetime:
     return (EPOCH + timedelta(milliseconds=ms)).astimezone(where)
+
+
+@given(st.integers(820_454_400_000, 4_102_444_799_999), ZONES, st.integers(1, 40), st.sampled_from([1, 4]))
+def test_steps_of_days_are_those_of_the_calendar(ms: int, where: ZoneInfo, days: int, parts: int) -> None:
+    bounds = day_steps(ms, days, where, parts=parts)
+    assert len(bounds) == days * parts + 1
+    assert bounds == sorted(bounds)
+    assert bounds[-parts - 1] <= ms < bounds[-1]
+    assert (bounds[-parts - 1], bounds[-1]) == day_of(ms, where)
+    assert day_steps(ms, days, where, parts=parts, back=days)[-1] == bounds[0]

@@ -11,6 +11,7 @@ from heliograph.domain.sketch import (
     merge,
     middle_of,
     quantile,
+    take_away,
 )
 
 VALUES = st.integers(0, 1 << 40)
@@ -54,6 +55,13 @@ def test_sketches_merge_in_any_order_into_that_of_all_values(one: list[int], two
     merge(rest, sketch_of(one))
     merge(right, rest)
     assert left == right == sketch_of(one + two + three)
+
+
+@given(st.lists(VALUES), st.lists(VALUES))
+def test_what_is_taken_away_leaves_the_rest(one: list[int], two: list[int]) -> None:
+    sketch = sketch_of(one + two)
+    take_away(sketch, sketch_of(two))
+    assert sketch == sketch_of(one)
 
 
 @given(SKETCHES)

@@ -1,5 +1,7 @@
 """Reports: ranges, what they are made of, comparison, parts and tables."""
 
+from datetime import datetime
+
 import pytest
 
 from heliograph.admin_api.report_tables import csv_of, table
@@ -7,8 +9,10 @@ from heliograph.admin_api.reports import report as answer_of
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.report_figures import BY
-from heliograph.app.admin.reports import RANGES, ReportQuery, ViewReports
+from heliograph.app.admin.report_steps import RANGES
+from heliograph.app.admin.reports import ReportQuery, ViewReports
 from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.domain.calendar import format_offset
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
@@ -132,3 +136,72 @@ async def test_tables_have_what_the_report_has(rig: Rig) -> None:
         assert csv_of(report, by).splitlines()[0].startswith(by)
     # what an operator says is no formula
     assert "'=UNDELIV 1,1" in csv_of(report, "code")
+
+
+class FixedClock:
+    def __init__(self, text: str) -> None:
+        self._now = at(text)
+
+    def now(self) -> int:
+        return self._now
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+def at(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+async def test_days_of_23_and_25_hours_have_all_that_happened_in_them(rig: Rig) -> None:
+    view = ViewReports(rig.store, FixedClock("2026-11-25T12:00:00Z"))
+    # clocks are set back on 25 October: the day in Berlin is from 22:00 on the 24th until 23:00
+    for hour in range(-2, 26):
+        await rig.happen(at("2026-10-25T00:00:00Z") + hour * 3_600_000, cell(accepted=1, to_operator={5: 1}))
+    report = await view.report(ReportQuery("90d", zone="Europe/Berlin"))
+    days = {format_offset(when, report.zone)[:10]: each for when, each in report.points if each.accepted}
+    assert {day: each.accepted for day, each in days.items()} == {"2026-10-25": 25, "2026-10-26": 3}
+    delays = [each.to_operator for _, each in report.delays if each.to_operator]
+    assert delays == [{5: 25}, {5: 3}]
+    steps = await view.report(ReportQuery("30d", zone="Europe/Berlin"))
+    assert (steps.start, steps.zone.key, steps.note) == (at("2026-10-26T23:00:00Z"), "Europe/Berlin", "")
+    # and they are set forward on 29 March
+    spring = ViewReports(rig.store, FixedClock("2026-04-02T12:00:00Z"))
+    for hour in range(-1, 23):
+        await rig.happen(at("2026-03-29T00:00:00Z") + hour * 3_600_000, cell(accepted=1))
+    report = await spring.report(ReportQuery("30d", zone="Europe/Berlin"))
+    counted = [(format_offset(when, report.zone)[:16], each.accepted) for when, each in report.points if each.accepted]
+    assert counted == [
+        ("2026-03-29T00:00", 5), ("2026-03-29T06:00", 6), ("2026-03-29T12:00", 6), ("2026-03-29T18:00", 6),
+        ("2026-03-30T00:00", 1),
+    ]  # fmt: skip
+
+
+async def test_where_days_cannot_be_those_of_the_zone_the_report_says_so(rig: Rig) -> None:
+    for span, zone, zones, said in (
+        ("30d", "Asia/Kolkata", "UTC", "Days are those of UTC: those of Asia/Kolkata do not begin with an hour of UTC"),
+        (
+            "1y",
+            "Europe/Berlin",
+            "UTC",
+            "Days are those of UTC: those of Europe/Berlin are made of hours, which are kept",
+        ),
+        ("90d", "Africa/Lagos", "Africa/Lagos", "The 90 days before are those of UTC: those of Africa/Lagos are made"),
+        ("7d", "Asia/Kolkata", "Asia/Kolkata", ""),
+        ("1y", "Africa/Abidjan", "Africa/Abidjan", ""),
+    ):
+        report = await rig.view.report(ReportQuery(span, zone=zone))
+        assert (report.zone.key, report.note[: len(said)]) == (zones, said)
+        assert bool(report.note) == bool(said)
+    short = ViewReports(rig.store, rig.clock, hours_days=10)
+    assert "kept for 10 days." in (await short.report(ReportQuery("30d", zone="Africa/Lagos"))).note
+    with pytest.raises(Invalid):
+        await rig.view.report(ReportQuery(zone="Europe/Nowhere"))
+
+
+async def test_times_of_tables_have_the_zone(rig: Rig) -> None:
+    await rig.happen(rig.now, cell(accepted=4, to_operator={40: 2}))
+    report = answer_of(await rig.view.report(ReportQuery("90d", zone="Africa/Lagos")))
+    columns, rows = table(report, "time")
+    assert rows[-1][0].endswith("T00:00:00.000+01:00")
+    assert (rows[-1][1], rows[-1][columns.index("to_operator_p50_ms")]) == ("4", "48")

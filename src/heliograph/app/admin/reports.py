@@ -1,44 +1,23 @@
-"""Reports: series of a range of time, in all, by account, connector and country, and compared with the range before."""
+"""Reports: series of a range of time, in a time zone: in all, by account, connector and country, and compared with the
+range before."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import NoSuch, account_id
+from heliograph.app.admin.report_steps import DAY_MS, RANGES, RangeCut, TimeRange, TimeSteps, cut
 from heliograph.app.ports import Clock, Store
 from heliograph.app.ports.series import SeriesQuery
+from heliograph.domain import calendar
 from heliograph.domain.series import WIDTH_MS, Cell, Grain
-
-HOUR_MS: Final = WIDTH_MS[Grain.HOUR]
-DAY_MS: Final = WIDTH_MS[Grain.DAY]
-MINUTE_MS: Final = WIDTH_MS[Grain.MINUTE]
-
-
-@dataclass(frozen=True, slots=True)
-class TimeRange:
-    """A range of time that ends now. `step` is between two points, which are made of cells of `fine`; sums, codes and
-    delays are made of cells of `coarse`. The end is the end of a coarse bucket. All in ms."""
-
-    name: str
-    title: str
-    length: int
-    step: int
-    fine: Grain
-    coarse: Grain
-
-
-RANGES: Final = {
-    "1h": TimeRange("1h", "Last hour", HOUR_MS, MINUTE_MS, Grain.MINUTE, Grain.MINUTE),
-    "6h": TimeRange("6h", "Last 6 hours", 6 * HOUR_MS, 5 * MINUTE_MS, Grain.MINUTE, Grain.MINUTE),
-    "24h": TimeRange("24h", "Last 24 hours", DAY_MS, 15 * MINUTE_MS, Grain.MINUTE, Grain.HOUR),
-    "7d": TimeRange("7d", "Last 7 days", 7 * DAY_MS, HOUR_MS, Grain.HOUR, Grain.HOUR),
-    "30d": TimeRange("30d", "Last 30 days", 30 * DAY_MS, 6 * HOUR_MS, Grain.HOUR, Grain.DAY),
-    "90d": TimeRange("90d", "Last 90 days", 90 * DAY_MS, DAY_MS, Grain.DAY, Grain.DAY),
-    "1y": TimeRange("1y", "Last year", 365 * DAY_MS, DAY_MS, Grain.DAY, Grain.DAY),
-}
+from heliograph.domain.sketch import merge, take_away
 
 DEFAULT_RANGE: Final = "24h"
+HOURS_DAYS: Final = 90.0
+"""For how many days hours are kept, unless settings say otherwise."""
 
 Points = list[tuple[int, Cell]]
 """Cells by the time at which their bucket begins, in order, without gaps."""
@@ -46,12 +25,13 @@ Points = list[tuple[int, Cell]]
 
 @dataclass(frozen=True, slots=True)
 class ReportQuery:
-    """A range of RANGES and names; empty ones match all."""
+    """A range of RANGES, names, of which empty ones match all, and an IANA time zone."""
 
     range: str = DEFAULT_RANGE
     account: str = ""
     connector: str = ""
     country: str = ""
+    zone: str = "UTC"
 
 
 @dataclass(slots=True)
@@ -60,6 +40,10 @@ class SeriesReport:
     missing."""
 
     range: TimeRange
+    zone: ZoneInfo
+    """The zone in which times are told, and whose days these are."""
+    note: str
+    """A sentence that says where days are those of UTC though another zone was asked for; else it is empty."""
     start: int
     end: int
     points: Points
@@ -81,46 +65,53 @@ class SeriesReport:
 class ViewReports:
     """Reads series."""
 
-    def __init__(self, store: Store, clock: Clock, names: Mapping[int, str] | None = None) -> None:
-        """`names` are those of connectors that are not in the store."""
+    def __init__(
+        self, store: Store, clock: Clock, names: Mapping[int, str] | None = None, hours_days: float = HOURS_DAYS
+    ) -> None:
+        """`names` are those of connectors that are not in the store; `hours_days` is for how many days hours are
+        kept."""
         self._store = store
         self._clock = clock
         self._names = names or {}
+        self._hours_days = hours_days
 
     async def report(self, query: ReportQuery) -> SeriesReport:
         """Raises Invalid and NoSuch, and the store's Unavailable."""
-        span, wanted = await self._wanted(query)
-        series, now = self._store.series, self._clock.now()
-        start, end = wanted.start, wanted.end
-        coarse = SeriesQuery(span.coarse, start, end, wanted.account, wanted.connector, wanted.country)
-        earlier = SeriesQuery(span.fine, start - span.length, start, wanted.account, wanted.connector, wanted.country)
-        points = _stepped(await series.points(wanted), start, end, span.step)
-        points_before = _stepped(await series.points(earlier), start - span.length, start, span.step)
-        report = SeriesReport(
-            range=span,
-            start=start,
-            end=end,
-            points=[each for each in points if each[0] <= now],
-            delays=[],
-            total=_sum(points),
-            before=_sum(points_before),
-            points_before=points_before,
-        )
-        await self._break_down(report, coarse, now)
+        span, parts, wanted = await self._wanted(query)
+        report = self._begin(span, parts)
+        points = await self._points(span, parts.steps, wanted)
+        report.points = _up_to(points, self._clock.now())
+        report.total = _sum(points)
+        report.points_before = await self._points(span, parts.before, wanted)
+        report.before = _sum(report.points_before)
+        await self._break_down(report, parts, wanted)
         return report
 
     async def points(self, query: ReportQuery) -> SeriesReport:
         """Returns a report of plain counts by time alone, which reads little. Raises as `report` does."""
-        span, wanted = await self._wanted(query)
-        points = _stepped(await self._store.series.points(wanted), wanted.start, wanted.end, span.step)
-        now = self._clock.now()
-        shown = [each for each in points if each[0] <= now]
-        return SeriesReport(span, wanted.start, wanted.end, shown, [], _sum(points), Cell(), [])
+        span, parts, wanted = await self._wanted(query)
+        report = self._begin(span, parts)
+        points = await self._points(span, parts.steps, wanted)
+        report.points = _up_to(points, self._clock.now())
+        report.total = _sum(points)
+        return report
 
-    async def _wanted(self, query: ReportQuery) -> tuple[TimeRange, SeriesQuery]:
+    def _begin(self, span: TimeRange, parts: RangeCut) -> SeriesReport:
+        steps = parts.steps
+        return SeriesReport(span, steps.zone, parts.note, steps.start, steps.end, [], [], Cell(), Cell(), [])
+
+    async def _points(self, span: TimeRange, steps: TimeSteps, wanted: SeriesQuery) -> Points:
+        query = replace(wanted, grain=steps.grain(span), start=steps.start, end=steps.end)
+        return _stepped(await self._store.series.points(query), steps)
+
+    async def _wanted(self, query: ReportQuery) -> tuple[TimeRange, RangeCut, SeriesQuery]:
         span = RANGES.get(query.range)
         if span is None:
             raise Invalid("range", f"{query.range!r} is none; there are {', '.join(RANGES)}")
+        try:
+            zone = calendar.zone(query.zone)
+        except ValueError as problem:
+            raise Invalid("zone", str(problem)) from None
         account = connector = None
         if query.account:
             account = await account_id(self._store, query.account)
@@ -130,51 +121,73 @@ class ViewReports:
                 raise NoSuch("connector", query.connector)
         if query.country and not (len(query.country) == 2 and query.country.isalpha() and query.country.isascii()):
             raise Invalid("country", "give two letters, such as DE")
-        width = max(WIDTH_MS[span.coarse], span.step)
-        end = (self._clock.now() // width + 1) * width
         country = query.country.upper() or None
-        return span, SeriesQuery(span.fine, end - span.length, end, account, connector, country)
+        parts = cut(span, self._clock.now(), zone, self._hours_days)
+        return span, parts, SeriesQuery(span.fine, parts.steps.start, parts.steps.end, account, connector, country)
 
     async def _connectors(self) -> dict[int, str]:
         return {**self._names, **{each.id: each.name for each in (await self._store.network.tables()).connectors}}
 
-    async def _break_down(self, report: SeriesReport, query: SeriesQuery, now: int) -> None:
+    async def _break_down(self, report: SeriesReport, parts: RangeCut, wanted: SeriesQuery) -> None:
         series = self._store.series
         accounts = {each.id: each.name for each, _ in await self._store.accounts.all()}
         connectors = await self._connectors()
-        delays: dict[int, Cell] = {}
+        coarse = report.range.coarse
 
-        def parts(account: int, connector: int, country: str) -> list[Cell]:
+        def groups(account: int, connector: int, country: str) -> list[Cell]:
             return [
                 report.accounts.setdefault(_name(accounts, account), Cell()),
                 report.connectors.setdefault(_name(connectors, connector), Cell()),
                 report.countries.setdefault(country, Cell()),
             ]
 
-        for key, cell in await series.totals(query):
-            for part in parts(*key):
-                part.add(cell)
-        for each in await series.details(query):
-            for part in (*parts(*each.key), report.total, delays.setdefault(each.start, Cell())):
-                part.add(each.cell)
-        width = WIDTH_MS[query.grain]
-        stepped = _stepped(sorted(delays.items()), report.start, report.end, max(width, report.range.step))
-        report.delays = [each for each in stepped if each[0] <= now]
+        delays: Points = [(at, Cell()) for at in parts.delays.bounds[:-1]]
+        for grain, start, end in parts.steps.pieces(coarse):
+            query = replace(wanted, grain=grain, start=start, end=end)
+            for key, cell in await series.totals(query):
+                for group in groups(*key):
+                    group.add(cell)
+            for each in await series.details(query):
+                middle = each.start + WIDTH_MS[grain] // 2
+                for group in (*groups(*each.key), report.total, delays[parts.delays.place(middle)][1]):
+                    group.add(each.cell)
+            if grain is Grain.DAY:
+                await self._move(parts.delays, delays, replace(query, grain=Grain.HOUR))
+        report.delays = _up_to(delays, self._clock.now())
         report.accounts = _ranked(report.accounts)
         report.connectors = _ranked(report.connectors)
         report.countries = _ranked(report.countries)
+
+    async def _move(self, steps: TimeSteps, delays: Points, query: SeriesQuery) -> None:
+        """Moves delays from the step that has the middle of their day of UTC to the one that has their hour. What they
+        add up to stays, and so many hours need not be read as days have."""
+        hours = steps.moved()
+        if hours is None:
+            return
+        for each in await self._store.series.details(query, *hours):
+            counted = delays[steps.place(Grain.DAY.start(each.start) + DAY_MS // 2)][1]
+            happened = delays[steps.place(each.start)][1]
+            if counted is not happened:
+                take_away(counted.to_operator, each.cell.to_operator)
+                take_away(counted.to_receipt, each.cell.to_receipt)
+                merge(happened.to_operator, each.cell.to_operator)
+                merge(happened.to_receipt, each.cell.to_receipt)
 
 
 def _name(names: Mapping[int, str], number: int) -> str:
     return names.get(number, f"#{number}") if number else ""
 
 
-def _stepped(cells: Points, start: int, end: int, step: int) -> Points:
-    """Returns a cell for each step from start to end, with the sums of the cells that begin within it."""
-    steps: Points = [(at, Cell()) for at in range(start, end, step)]
+def _stepped(cells: Points, steps: TimeSteps) -> Points:
+    """Returns a cell for each step, with the sums of the cells that begin within it."""
+    stepped: Points = [(at, Cell()) for at in steps.bounds[:-1]]
     for at, cell in cells:
-        steps[(at - start) // step][1].add(cell)
-    return steps
+        stepped[steps.place(at)][1].add(cell)
+    return stepped
+
+
+def _up_to(points: Points, now: int) -> Points:
+    return [each for each in points if each[0] <= now]
 
 
 def _sum(points: Points) -> Cell:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-from heliograph.domain.series import Cell, CellKey, Grain
+from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
+
+DAY_MS: Final = WIDTH_MS[Grain.DAY]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,9 @@ class Series(Protocol):
     async def totals(self, query: SeriesQuery) -> list[tuple[CellKey, Cell]]:
         """Returns plain counts over the whole query, by account, connector and country."""
 
-    async def details(self, query: SeriesQuery) -> list[SeriesCell]:
-        """Returns codes, reasons and delays of each cell of the query, in the order of time."""
+    async def details(self, query: SeriesQuery, since: int = 0, until: int = DAY_MS) -> list[SeriesCell]:
+        """Returns codes, reasons and delays of each cell of the query, in the order of time, of those buckets that
+        begin from `since` on and before `until`, in ms after midnight of UTC."""
 
     async def forget(self, grain: Grain, before: int, limit: int) -> int:
         """Deletes up to `limit` cells of buckets that begin before `before`, oldest first; returns how many."""

@@ -7,7 +7,6 @@
   const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
   const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
   const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
-  const two = (number) => String(number).padStart(2, "0");
 
   function span(ms) {
     if (ms < 1000) return `${whole.format(ms)} ms`;
@@ -24,18 +23,17 @@
     credits: [exact.format, short.format],
   };
 
-  function day(at) {
-    const when = new Date(at * 1000);
-    return `${when.getUTCFullYear()}-${two(when.getUTCMonth() + 1)}-${two(when.getUTCDate())}`;
-  }
-
-  function moment(at, step) {
-    const when = new Date(at * 1000);
-    return step >= 86400 ? day(at) : `${day(at)} ${two(when.getUTCHours())}:${two(when.getUTCMinutes())}`;
+  // YYYY-MM-DD, and HH:MM where steps are shorter than days, in the zone of the chart
+  function teller(chart) {
+    const date = { year: "numeric", month: "2-digit", day: "2-digit", timeZone: chart.zone };
+    const clock = chart.step >= 86400 ? {} : { hour: "2-digit", minute: "2-digit" };
+    const format = new Intl.DateTimeFormat("sv-SE", { ...date, ...clock });
+    return (at) => format.format(new Date(at * 1000));
   }
 
   function options(chart, width) {
     const [told, said] = units[chart.unit];
+    const moment = teller(chart);
     const axis = {
       stroke: colour("muted"), font: "12px system-ui, sans-serif", ticks: { show: false },
       grid: { stroke: colour("line"), width: 1 },
@@ -45,7 +43,7 @@
     return {
       width,
       height: 220,
-      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), chart.zone),
       cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
       legend: { markers: { width: 2, dash: (_, index) => (chart.series[index - 1]?.dash ? "dashed" : "solid") } },
       scales: { y: chart.log ? { distr: 3 } : { range } },
@@ -61,7 +59,7 @@
         { ...axis, size: 62, ...(chart.log ? { grid: { ...axis.grid, filter: decades } } : {}), values: (_, splits) => splits.map((each) => (each === null ? "" : said(each))) },
       ],
       series: [
-        { label: "Time, UTC", value: (_, at) => (at === null ? "–" : moment(at, chart.step)) },
+        { label: `Time, ${chart.zone}`, value: (_, at) => (at === null ? "–" : moment(at)) },
         ...chart.series.map((line) => ({
           label: line.label,
           stroke: colour(line.tone),
@@ -107,7 +105,7 @@
       index = to;
       plot.setCursor({ left: plot.valToPos(chart.x[index], "x"), top: 10 });
       const told = units[chart.unit][0];
-      spoken.textContent = [moment(chart.x[index], chart.step), ...chart.series.map((line) => {
+      spoken.textContent = [teller(chart)(chart.x[index]), ...chart.series.map((line) => {
         const value = line.values[index];
         return `${line.label} ${value === null || value === undefined ? "none" : told(value)}`;
       })].join(", ");

@@ -1,15 +1,31 @@
 // Times come in UTC. Here they are shown in the zone of whoever looks, unless they choose UTC; what is typed follows.
+// Charts are cut into hours and days by the gateway, which has the zone in a cookie.
 "use strict";
 
 (function () {
-  const choice = document.querySelector("[data-zone-choice]");
-  if (!choice) return;
   const KEPT = "heliograph-zone";
   const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
   // a browser that keeps nothing shows its own
   const kept = () => { try { return localStorage.getItem(KEPT); } catch { return null; } };
   const keep = (value) => { try { localStorage.setItem(KEPT, value); } catch { /* until the page is left */ } };
-  let own = kept() !== "utc";
+  const isUtc = zone === "UTC" || zone === "Etc/UTC";
+  let own = kept() !== "utc" && !isUtc;
+
+  // returns whether the gateway took another one
+  const tell = () => {
+    const given = `heliograph_zone=${own ? zone : "UTC"}`;
+    const cookies = () => document.cookie.split("; ");
+    const known = () => cookies().includes(given);
+    const none = !cookies().some((each) => each.startsWith("heliograph_zone="));
+    if (known() || (none && !own)) return false;
+    const secure = location.protocol === "https:" ? "; Secure" : "";
+    document.cookie = `${given}; Path=/console; Max-Age=31536000; SameSite=Strict${secure}`;
+    return known();
+  };
+  const tellCharts = () => { if (tell() && document.querySelector("figure[data-chart]")) location.reload(); };
+  tellCharts();
+  const choice = document.querySelector("[data-zone-choice]");
+  if (!choice) return;
 
   const two = (number) => String(number).padStart(2, "0");
   const minute = (at) =>
@@ -43,8 +59,7 @@
     });
   }
 
-  choice.hidden = zone === "UTC" || zone === "Etc/UTC";
-  if (choice.hidden) own = false;
+  choice.hidden = isUtc;
   choice.querySelector("[data-own]").textContent = zone;
   const select = choice.querySelector("select");
   select.value = own ? "own" : "utc";
@@ -53,6 +68,7 @@
     keep(select.value);
     turnFields();
     showTimes(document);
+    tellCharts();
   });
   if (own) {
     turnFields();

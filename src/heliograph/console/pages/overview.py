@@ -56,7 +56,7 @@ class ConnectorLine:
 
 async def overview(request: PageRequest) -> PageResponse:
     may = request.may(Scope.READ_REPORTS)
-    messages = await recent_messages(request, ReportQuery("24h")) if may else None
+    messages = await recent_messages(request, ReportQuery("24h", zone=request.zone)) if may else None
     return request.page("overview.html", messages=messages, steps=await first_steps(request), **await _values(request))
 
 

@@ -7,7 +7,8 @@ from heliograph.admin_api.report_tables import csv_of
 from heliograph.admin_api.reports import report as answer_of
 from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.report_figures import BY, delivery_share
-from heliograph.app.admin.reports import DEFAULT_RANGE, RANGES, ReportQuery, SeriesReport
+from heliograph.app.admin.report_steps import RANGES
+from heliograph.app.admin.reports import DEFAULT_RANGE, ReportQuery, SeriesReport
 from heliograph.app.records import Scope
 from heliograph.console.charts import (
     Chart,
@@ -40,7 +41,7 @@ async def show(request: PageRequest) -> PageResponse:
     report: SeriesReport | None = None
     problem: FormProblem | None = None
     try:
-        report = await request.services.admin.reports.report(_query(asked))
+        report = await request.services.admin.reports.report(_query(request))
     except Mistake as mistake:
         problem = problem_of(mistake)
     compare = bool(asked["compare"])
@@ -69,14 +70,14 @@ async def show(request: PageRequest) -> PageResponse:
 async def download(request: PageRequest) -> PageResponse:
     asked = _asked(request)
     by = request.query.get("by", "time")
-    report = await request.services.admin.reports.report(_query(asked))
+    report = await request.services.admin.reports.report(_query(request))
     by = by if by in BY else "time"
     return csv_file(f"report-{asked['range']}-by-{by}.csv", csv_of(answer_of(report), by).encode())
 
 
 async def points(request: PageRequest) -> PageResponse:
     """For charts that fetch themselves anew."""
-    chart = await recent_messages(request, _query(_asked(request)))
+    chart = await recent_messages(request, _query(request))
     return PageResponse(200, json.dumps(chart.data).encode(), kind="application/json")
 
 
@@ -92,7 +93,7 @@ async def connector_figures(request: PageRequest, name: str) -> list[Chart]:
     """Returns the charts of a connector's page: messages and delays of a day. None where the user may not see them."""
     if not request.may(Scope.READ_REPORTS):
         return []
-    report = await _known(request, ReportQuery("24h", connector=name))
+    report = await _known(request, ReportQuery("24h", connector=name, zone=request.zone))
     return [] if report is None else [messages_chart(report, _LAST_DAY), delays_chart(report)]
 
 
@@ -101,7 +102,7 @@ async def account_figures(request: PageRequest, name: str) -> list[Chart]:
     them."""
     if not request.may(Scope.READ_REPORTS):
         return []
-    report = await _known(request, ReportQuery("24h", account=name))
+    report = await _known(request, ReportQuery("24h", account=name, zone=request.zone))
     return [] if report is None else [messages_chart(report, _LAST_DAY), shares_chart(report)]
 
 
@@ -122,8 +123,9 @@ def _asked(request: PageRequest) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _query(asked: Mapping[str, str]) -> ReportQuery:
-    return ReportQuery(asked["range"], asked["account"], asked["connector"], asked["country"])
+def _query(request: PageRequest) -> ReportQuery:
+    asked = _asked(request)
+    return ReportQuery(asked["range"], asked["account"], asked["connector"], asked["country"], request.zone)
 
 
 def _ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Rows, Steps, browse, first, listing, write
 from heliograph.app.observing.tally import Tally
 from heliograph.app.observing.trail import read_trail
-from heliograph.app.ports.series import CountedCommits, SeriesCell, SeriesQuery
+from heliograph.app.ports.series import DAY_MS, CountedCommits, SeriesCell, SeriesQuery
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.series import COUNTS, Cell, CellKey, Grain
 from heliograph.domain.sketch import decode_sketch, encode_sketch
@@ -67,8 +67,8 @@ class StoredSeries(Operations):
         return [(CellKey(*row[:3]), Cell(map(int, row[3:]))) for row in rows]
 
     @browse
-    def details(self, query: SeriesQuery) -> Steps[list[SeriesCell]]:
-        rows = yield Q.series_details(**series_values(query))
+    def details(self, query: SeriesQuery, since: int = 0, until: int = DAY_MS) -> Steps[list[SeriesCell]]:
+        rows = yield Q.series_details(**series_values(query), since=since, until=until)
         return [
             SeriesCell(query.grain, start, CellKey(account, connector, country), _detailed(Cell(), details))
             for start, account, connector, country, *details in rows

@@ -56,10 +56,11 @@ WHERE grain = :grain AND start >= :start AND start < :end AND (account = :accoun
   AND (connector = :connector OR :connector = -1) AND (country = :country OR :country = '*')
 GROUP BY account, connector, country ORDER BY account, connector, country;
 
--- series_details: Codes, reasons and delays of cells that have any.
+-- series_details: Codes, reasons and delays of cells that have any, of some hours of each day.
 SELECT start, account, connector, country, failures, refusals, to_operator, to_receipt FROM series
 WHERE grain = :grain AND start >= :start AND start < :end AND (account = :account OR :account = -1)
   AND (connector = :connector OR :connector = -1) AND (country = :country OR :country = '*')
+  AND start % 86400000 >= :since AND start % 86400000 < :until
   AND (failures <> '' OR refusals <> '' OR length(to_operator) > 0 OR length(to_receipt) > 0)
 ORDER BY start, account, connector, country;
 
