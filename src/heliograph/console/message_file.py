@@ -36,7 +36,7 @@ async def message_file(views: Views, text: str, search: Search, most: int = MOST
         search.limit = min(ROWS_AT_ONCE, left)
         page = await views.find(text, search)
         hits = page.hits[:left]
-        yield b"".join(_line(hit, accounts, connectors) for hit in hits)
+        yield b"".join(csv_line(*sent_columns(hit, accounts, connectors)) for hit in hits)
         left -= len(hits)
         if page.more is None and len(hits) == len(page.hits):
             return
@@ -46,10 +46,11 @@ async def message_file(views: Views, text: str, search: Search, most: int = MOST
     yield csv_line(CUT.format(counted(most, "row")))
 
 
-def _line(hit: Hit, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> bytes:
+def sent_columns(hit: Hit, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> tuple[str, ...]:
+    """Returns the values of COLUMNS."""
     message = hit.message
     failed = hit.delivery is not None and hit.status.value in ("undelivered", "failed")
-    return csv_line(
+    return (
         ids.to_hex(message.key, message.tail),
         format_utc(message.time),
         accounts.get(message.account, str(message.account)),

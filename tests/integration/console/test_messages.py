@@ -14,6 +14,7 @@ from heliograph.app.admin import views
 from heliograph.app.facts import Facts, Final
 from heliograph.app.records import Search, SearchPage
 from heliograph.app.search_terms import Unsearchable
+from heliograph.console import traffic_file
 from heliograph.console.message_file import COLUMNS, message_file
 from heliograph.console.pages import messages
 from heliograph.domain.calendar import format_utc
@@ -216,6 +217,38 @@ async def test_both_directions_keep_to_the_times_that_are_asked_for(house: Admin
     assert lines_of(page) == [("messages", went), ("inbound", came)]
 
 
+async def test_both_directions_are_one_file(house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traffic_file, "ROWS_AT_ONCE", 2)
+    expected = []
+    for number in range(6):
+        house.gateway.clock.forward(1)
+        if number % 3 == 1:
+            expected.append(("from phone", await written(house, "Hello")))
+        else:
+            expected.append(("to phone", await failed(house, to=PHONE, reference=f"r-{number}")))
+    expected.reverse()
+    page = await ada.get("/messages", "direction=both&account=acme")
+    (href,) = re.findall(r'href="/console(/messages.csv)\?([^"]*)"', page.text)
+    answered = await ada.get(href[0], unescape(href[1]))
+    assert answered.header("content-disposition") == 'attachment; filename="messages-both-directions.csv"'
+    rows = table(answered)
+    assert [(row["direction"], row["id"]) for row in rows] == expected
+    assert list(rows[0]) == list(traffic_file.COLUMNS)
+    came = next(row for row in rows if row["direction"] == "from phone")
+    assert (came["from"], came["country"], came["state"], came["account"]) == (PHONE, "GB", "received", "acme")
+    assert (rows[0]["to"], rows[0]["error"], rows[0]["reference"]) == (PHONE, "011", "r-5")
+    assert "Hello" not in answered.text
+    entry = (await house.entries())[-1]
+    assert (entry.action, entry.details) == ("message.export", {"account": "acme", "direction": "both"})
+    only = table(await ada.get("/messages.csv", "direction=both&error=011"))
+    assert {row["direction"] for row in only} == {"to phone"}
+    for most, rows_of, cut in ((5, 5, True), (6, 6, False)):
+        pieces = traffic_file.traffic_file(house.admin.views, house.admin.inbound, "", Search(), most=most)
+        text = b"".join([piece async for piece in pieces]).decode()
+        assert text.count("phone,") == rows_of
+        assert ("There may be more" in text) is cut
+
+
 async def test_few_files_are_written_at_once(house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = asyncio.Event()
 
@@ -231,6 +264,7 @@ async def test_few_files_are_written_at_once(house: AdminHouse, ada: Browser, mo
         assert (refused.status, refused.header("retry-after")) == (503, "10")
         assert "4 files of CSV may be written at once" in text_of(refused)
     assert (await ada.get("/messages.csv", "account=nobody")).status == 503
+    assert (await ada.get("/messages.csv", "direction=both")).status == 503
     go_on.set()
     assert [(await each).status for each in running] == [200] * 4
     assert (await ada.get("/messages.csv", "account=nobody")).status == 404

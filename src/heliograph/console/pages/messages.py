@@ -18,6 +18,7 @@ from heliograph.console.request import (
     minute_of,
     problem_of,
 )
+from heliograph.console.traffic_file import traffic_file
 from heliograph.domain import ids
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault
@@ -61,7 +62,7 @@ async def _both(request: PageRequest) -> dict[str, Any]:
     """Finds messages of both directions."""
     problem: FormProblem | None = None
     page = None
-    only_sent = any(request.query.get(name) for name in OF_SENT)
+    only_sent = _only_sent(request)
     try:
         before = parse_key(request.query.get("before", ""))
         wanted = await _search(request)
@@ -116,11 +117,21 @@ async def _found(request: PageRequest) -> dict[str, Any]:
 
 async def download(request: PageRequest) -> PageResponse:
     wanted = await _search(request)
-    pieces = message_file(request.views, request.query.get("q", ""), wanted)
+    text = request.query.get("q", "")
+    if request.query.get("direction") == BOTH_WAYS:
+        name = "messages-both-directions.csv"
+        pieces = traffic_file(request.views, request.inbound, text, wanted, received=not _only_sent(request))
+    else:
+        name, pieces = "messages.csv", message_file(request.views, text, wanted)
     asked = _asked(request)
     asked |= {name: mask_search(asked[name]) for name in ("q", "sender") if name in asked}
     await request.manage.note("message.export", "messages", asked)
-    return csv_file("messages.csv", pieces)
+    return csv_file(name, pieces)
+
+
+def _only_sent(request: PageRequest) -> bool:
+    """Whether something is asked for that messages from phones do not have."""
+    return any(request.query.get(name) for name in OF_SENT)
 
 
 def _asked(request: PageRequest) -> dict[str, str]:
