@@ -1,29 +1,40 @@
-# The gateway as a container image. It runs as a user without privileges, and on a read-only root file system: all that
-# it writes is in /var/lib/heliograph. docs/install.md shows how it is built and run.
+# The gateway as a container image, its hot modules compiled. It runs as a user without privileges, and on a read-only root
+# file system: all that it writes is in /var/lib/heliograph. docs/install.md shows how it is built and run.
 
 # The image that both stages begin with. A tag may be moved: name a digest for what you ship, as docs/releasing.md says.
 ARG PYTHON_IMAGE=python:3.13-slim
 
 FROM ${PYTHON_IMAGE} AS build
+# `false` leaves the modules in Python: built in a minute, and with a seventh to a quarter more CPU a message.
+ARG COMPILED=true
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /build
 
-# What changes seldom comes first, so that a change of the source does not install everything anew.
-COPY requirements/build.txt requirements/run.txt requirements/
+# What changes seldom comes first, so that a change of the source does not install everything anew. The compiler is the
+# one of the base's Debian, and stays in this stage.
+# hadolint ignore=DL3008
+RUN if [ "$COMPILED" = true ]; then \
+      apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*; \
+    fi
+COPY requirements/native.txt requirements/run.txt requirements/
 RUN python -m venv /opt/heliograph \
     && /opt/heliograph/bin/pip install --require-hashes --only-binary :all: -r requirements/run.txt \
     && python -m venv tools \
-    && tools/bin/pip install --require-hashes --only-binary :all: -r requirements/build.txt
+    && tools/bin/pip install --require-hashes --only-binary :all: -r requirements/native.txt
 
-COPY pyproject.toml README.md ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY ops ops
 COPY src src
-RUN tools/bin/python -m hatchling build -t wheel -d dist \
+RUN HATCH_BUILD_HOOK_ENABLE_CUSTOM=$COMPILED tools/bin/python -m hatchling build -t wheel -d dist \
     && /opt/heliograph/bin/pip install --no-deps --no-index dist/*.whl \
     && /opt/heliograph/bin/pip uninstall --yes pip
 
 
 FROM ${PYTHON_IMAGE}
+ARG PYTHON_IMAGE
+LABEL org.opencontainers.image.title="Heliograph" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.base.name="${PYTHON_IMAGE}"
 RUN groupadd --system --gid 10001 heliograph \
     && useradd --system --uid 10001 --gid heliograph --no-create-home --home-dir /var/lib/heliograph \
        --shell /usr/sbin/nologin heliograph \

@@ -150,7 +150,10 @@ $(NATIVE)/.installed: hatch_build.py pyproject.toml requirements/run.txt require
 	@touch $@
 
 # --- wheels: what a release has that can be made on this machine; the workflow `release` makes those of the others
-.PHONY: wheels
+.PHONY: wheel wheels
+wheel: $(VENV)/.runs ## make the wheel for any machine: dist/
+	$(BIN)/python -m hatchling build -t wheel -d dist
+
 wheels: native ## make both wheels, install each where nothing is, and run it
 	rm -rf dist/wheels && mkdir -p dist/wheels
 	$(NATIVE)/tools/bin/python -m hatchling build -t wheel -d dist/wheels

@@ -49,21 +49,48 @@ def compose() -> dict[str, Any]:
 
 def test_every_instruction_is_one() -> None:
     known = {"FROM", "ENV", "WORKDIR", "COPY", "RUN", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"}
-    known |= {"ENTRYPOINT", "CMD", "ARG"}
+    known |= {"ENTRYPOINT", "CMD", "ARG", "LABEL"}
     assert {each.word for each in instructions()} <= known  # no ADD, which fetches and unpacks
 
 
 def test_images_are_official_slim_and_of_one_python() -> None:
-    (argument,) = rests("ARG")
     assert {rest.split()[0] for rest in rests("FROM")} == {"${PYTHON_IMAGE}"}
-    assert argument.startswith("PYTHON_IMAGE=")
-    images = {argument.removeprefix("PYTHON_IMAGE=")}
-    name, _, tag = images.pop().partition(":")
+    (image,) = [rest.removeprefix("PYTHON_IMAGE=") for rest in rests("ARG") if rest.startswith("PYTHON_IMAGE=")]
+    name, _, tag = image.partition(":")
     assert name in IMAGES
     version, _, kind = tag.partition("-")
     assert kind == "slim"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"Programming Language :: Python :: {version}" in project["classifiers"]
+
+
+def test_the_image_says_which_one_it_began_with() -> None:
+    """A digest that was given stays readable: `docker inspect` shows the label."""
+    last = last_stage()
+    assert rests("ARG", last) == ["PYTHON_IMAGE"]
+    assert 'org.opencontainers.image.base.name="${PYTHON_IMAGE}"' in rests("LABEL", last)[0].split()
+
+
+def test_the_modules_are_compiled_unless_one_says_otherwise() -> None:
+    assert "COMPILED=true" in rests("ARG")
+    (built,) = [rest for rest in rests("RUN") if "hatchling build" in rest]
+    assert built.startswith("HATCH_BUILD_HOOK_ENABLE_CUSTOM=$COMPILED ")
+    assert any("hatch_build.py" in rest.split() for rest in rests("COPY"))
+
+
+def test_the_compiler_stays_where_it_compiles() -> None:
+    installed = [rest for rest in rests("RUN") if "apt-get" in rest]
+    assert ["gcc" in rest for rest in installed] == [True]
+    last = last_stage()
+    assert [word for word in ("apt-get", "gcc", "pip ") if any(word in rest for rest in rests("RUN", last))] == []
+    assert rests("COPY", last) == ["--from=build /opt/heliograph /opt/heliograph"]
+
+
+def test_the_wheel_of_the_image_is_one_that_the_release_makes() -> None:
+    (image,) = [rest for rest in rests("ARG") if rest.startswith("PYTHON_IMAGE=")]
+    version = image.partition(":")[2].partition("-")[0]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert f"cp{version.replace('.', '')}-*" in project["tool"]["cibuildwheel"]["build"]
 
 
 def test_what_is_copied_is_there_and_not_ignored() -> None:
