@@ -24,12 +24,13 @@ HIDDEN = os.environ.get("HELIOGRAPH_PEERS") == "hidden"
 PROGRAMS = frozenset(
     {
         "node", "npm", "tsc", "php", "perl", "java", "javac", "go", "openapi-generator-cli", "promtool", "bearerbox",
-        "smsbox", "drive_smpp", "openssl", "curl", CHROMIUM.name,
+        "smsbox", "drive_smpp", "openssl", "curl", CHROMIUM.name, "cibuildwheel", "check-jsonschema", "hadolint",
+        "zizmor",
     }
 )  # fmt: skip
 
 PYTHON = BROUGHT / "python" / "bin" / "python"
-"""It has what the clients need that generators make."""
+"""It has what the clients need that generators make, and the linters of what makes a release."""
 
 _FOLDERS = os.pathsep.join(
     [

@@ -1,0 +1,62 @@
+"""What makes a release, read by the programs that are to run it, or by their linters: nothing here can run it whole."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from tests.support.peers import foreign_program
+from tests.support.timeouts import COMMAND_S
+
+ROOT = Path(__file__).parents[3]
+WORKFLOW = ".github/workflows/release.yml"
+
+pytestmark = pytest.mark.peer
+
+
+def says(name: str, *arguments: str) -> str:
+    """What a program prints about the project; it must be content."""
+    done = subprocess.run(
+        [foreign_program(name), *arguments], check=False, cwd=ROOT, capture_output=True, text=True, timeout=COMMAND_S
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("system", "kind", "tag"),
+    [
+        ("linux", "x86_64", "manylinux_x86_64"),
+        ("linux", "aarch64", "manylinux_aarch64"),
+        ("macos", "x86_64", "macosx_x86_64"),
+        ("macos", "arm64", "macosx_arm64"),
+    ],
+)
+def test_a_machine_of_each_kind_makes_a_wheel_for_each_python(system: str, kind: str, tag: str) -> None:
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
+    minors = re.findall(r"Python :: 3\.(\d+)", " ".join(named))
+    assert minors
+    made = says("cibuildwheel", "--platform", system, "--archs", kind, "--print-build-identifiers").split()
+    assert made == [f"cp3{minor}-{tag}" for minor in minors]
+
+
+def test_the_action_is_the_program_that_read_the_configuration() -> None:
+    locked = (ROOT / "requirements/peers.txt").read_text(encoding="utf-8")
+    (version,) = re.findall(r"^cibuildwheel==(\S+)", locked, re.MULTILINE)
+    steps = yaml.safe_load((ROOT / WORKFLOW).read_text(encoding="utf-8"))["jobs"]["wheels"]["steps"]
+    assert f"pypa/cibuildwheel@v{version}" in [each.get("uses") for each in steps]
+
+
+def test_the_workflow_is_of_the_form_that_its_schema_asks_for() -> None:
+    says("check-jsonschema", "--builtin-schema", "vendor.github-workflows", WORKFLOW)
+
+
+def test_nobody_gets_into_the_workflow() -> None:
+    says("zizmor", "--offline", "--no-progress", ".github")
+
+
+def test_the_dockerfile_is_as_its_linter_wants_it() -> None:
+    says("hadolint", "Dockerfile")
