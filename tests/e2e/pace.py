@@ -149,7 +149,7 @@ def try_out(folder: Path, limiters: list[Limiter], latency_ms: float, seconds: f
             window = str(20 + int(0.4 * latency_ms))
             admin.operator(simulator.port, f"operator{number}", _prefix(number), "--window", window)
             simulators.append(simulator)
-        gateway = stack.enter_context(GatewayProcess(folder / "data"))
+        gateway = stack.enter_context(GatewayProcess(folder / "data", anew=True))
         others = []
         for limiter, simulator in zip(limiters, simulators, strict=True):
             if limiter.others:

@@ -229,7 +229,7 @@ def main() -> None:
         keys = {who: admin.account(who, "1000000")["api_key"] for who in ("good", "hostile")}
         good, hostile = ("Basic " + base64.b64encode(f"{who}:{key}".encode()).decode() for who, key in keys.items())
         admin.operator(stack.enter_context(SimulatorProcess(folder, magic=False, logged=False)).port)
-        gateway = stack.enter_context(GatewayProcess(folder / "data"))
+        gateway = stack.enter_context(GatewayProcess(folder / "data", anew=True))
         for attack in (each for each in ATTACKS if given.only in each.name):
             with attacked(attack, gateway.port, hostile):
                 time.sleep(SETTLE_S)

@@ -67,7 +67,7 @@ async def test_others_do_not_notice(tmp_path: Path, admin: Admin, data: Path, si
         with SimulatorProcess(tmp_path, magic=False, receipt_delay_ms=20) as good:
             admin.operator(good.port, "good", "44")
             admin.operator(smsc.port, "noisy", "49")
-            with GatewayProcess(data) as gateway:
+            with GatewayProcess(data, anew=True) as gateway:
                 await wait_until(lambda: smsc.up and gateway.bound("good"), "for the binds")
                 before = gateway.resident_kib()
                 key = account["api_key"]

@@ -15,10 +15,13 @@ ROOT = Path(__file__).parents[2]
 START = """
 import sys
 from pathlib import Path
-from tests.support.process import Process
-print(Process(Path(sys.argv[1]), "sleeper", ["sleep", "600"]).pid, flush=True)
+from tests.support.process import GatewayProcess, Process
+folder = Path(sys.argv[1])
+what = Process(folder, "sleeper", ["sleep", "600"]) if sys.argv[2] == "sleeper" else GatewayProcess(folder / "data")
+print(what.pid, Path(f"/proc/{what.pid}/stat").read_text().rpartition(")")[2].split()[1], flush=True)
 sys.stdin.read()
 """
+"""Says which process it started, and its parent: that is the one that forks, or itself."""
 
 
 def is_alive(pid: int) -> bool:
@@ -28,11 +31,12 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_what_a_killed_process_of_tests_had_started_is_killed_too(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", START, str(tmp_path)]
+@pytest.mark.parametrize("what", ["sleeper", "gateway"])
+def test_what_a_killed_process_of_tests_had_started_is_killed_too(what: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", START, str(tmp_path), what]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as tests:
         assert tests.stdout is not None
-        pid = int(tests.stdout.readline())
-        assert is_alive(pid)
+        pids = [int(pid) for pid in tests.stdout.readline().split()]
+        assert all(is_alive(pid) for pid in pids)
         tests.kill()
-    eventually(lambda: not is_alive(pid), "the end of what it had started")
+    eventually(lambda: not any(is_alive(pid) for pid in pids), "the end of what it had started")

@@ -29,7 +29,7 @@ def test_twenty_thousand_messages_pass_through(tmp_path: Path, admin: Admin, dat
     account = admin.account("acme", str(2 * MESSAGES))
     with SimulatorProcess(tmp_path, magic=False, logged=False, receipt_delay_ms=5) as simulator:
         admin.operator(simulator.port, "operator", "", "--window", "200")
-        with GatewayProcess(data) as gateway:
+        with GatewayProcess(data, anew=True) as gateway:
             at_first = gateway.resident_kib()
             with Load(gateway.url, "acme", account["api_key"], connections=32, most=MESSAGES, receipts=True) as load:
                 load.join()

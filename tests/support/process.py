@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -17,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from tests.support.fork_server import Forked, fork_server
 from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("heliograph")
@@ -61,25 +63,45 @@ def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("HELIOGRAPH_")} | dict(more or {})
 
 
+def _is_forked(command: Sequence[str], environment: Mapping[str, str] | None) -> bool:
+    """Whether it is our program, and the environment says nothing to the interpreter or to the loader before it."""
+    return command[0] == str(PROGRAM) and all(name.startswith("HELIOGRAPH_") for name in environment or ())
+
+
 class Process:
-    """A process in a group of its own, with its standard output and error in files of `folder`."""
+    """A process in a group of its own, with its standard output and error in files of `folder`.
+
+    Our program is forked from a process that has imported it, unless it is to start `anew`.
+    """
 
     def __init__(
-        self, folder: Path, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        *,
+        anew: bool = False,
     ) -> None:
         self.out_path = folder / f"{name}.out"
         self.err_path = folder / f"{name}.err"
         with self.out_path.open("ab") as out, self.err_path.open("ab") as err:
             self._out_from, self._err_from = out.tell(), err.tell()
-            self._process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=clean_environment(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
+            self._process: subprocess.Popen[bytes] | Forked
+            if _is_forked(command, environment) and not anew:
+                self._process = fork_server().start(
+                    command, folder, clean_environment(environment), out.fileno(), err.fileno()
+                )
+            else:
+                self._process = subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    env=clean_environment(environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,
+                )
         self._watchman = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHMAN, str(self.pid)], stdin=subprocess.PIPE, start_new_session=True
         )
@@ -178,10 +200,12 @@ class GatewayProcess(Process):
         port: int = 0,
         settings: Mapping[str, str] | None = None,
         name: str = "gateway",
+        anew: bool = False,
     ) -> None:
         self.data = data
         command = [str(PROGRAM), "serve", "--data", str(data), "--listen", f"{host}:{port}", "--json"]
-        super().__init__(data.parent, name, [*command, "--dev"] if dev else command, _LOOPBACK | dict(settings or {}))
+        command += ["--dev"] if dev else []
+        super().__init__(data.parent, name, command, _LOOPBACK | dict(settings or {}), anew=anew)
         try:
             self.url: str = json.loads(self.first_line())["url"]
         except BaseException:
@@ -273,15 +297,23 @@ class Admin:
         self._settings = settings
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Runs a command, whether or not it succeeds."""
-        return subprocess.run(
-            [str(PROGRAM), *arguments, "--data", str(self.data)],
-            env=clean_environment(_LOOPBACK | dict(self._settings or {})),
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-        )
+        """Runs a command, whether or not it succeeds; forked as a `Process` is."""
+        command = [str(PROGRAM), *arguments, "--data", str(self.data)]
+        environment = clean_environment(_LOOPBACK | dict(self._settings or {}))
+        if not _is_forked(command, self._settings):
+            return subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=COMMAND_S, check=False
+            )
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = fork_server().start(command, Path.cwd(), environment, out.fileno(), err.fileno())
+            try:
+                code = process.wait(COMMAND_S)
+            except BaseException:
+                process.kill()
+                raise
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(command, code, out.read().decode(), err.read().decode())
 
     def __call__(self, *arguments: str) -> dict[str, Any]:
         """Runs a command that must succeed, and returns its JSON answer."""
