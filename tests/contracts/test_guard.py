@@ -8,7 +8,7 @@ from heliograph.app.configuration import Account, Missing, TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.ports import HeldTraffic, Store
 from heliograph.app.records import Search
-from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.message import State
 from heliograph.domain.pumping import TrafficCount, TrafficFigures, range_of
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
@@ -21,11 +21,11 @@ def hold_of(account: Account, prefix: str = RANGE, since: int = START) -> Traffi
     return TrafficHold(account.id, prefix, since, "a surge; numbers")
 
 
-async def held(store: Store, given: Given, account: Account, destination: str = "4917012345678") -> int:
-    """The key of a message that is accepted, queued and put back by the guard."""
+async def held(store: Store, given: Given, account: Account, destination: str = "4917012345678", until: int = 0) -> int:
+    """The key of a message that is accepted, queued and put back, by the guard or until another time."""
     message = given.message(account.id, destination=destination, queued=True)
     await given.recorded(given.accept(message))
-    until = HELD_UNTIL + int(range_of(destination))
+    until = until or HELD_UNTIL + int(range_of(destination))
     await store.commits.record(
         Facts(queueings=[Queueing(account.id, message.key, 1, until, message.expires, False, False)])
     )
@@ -121,6 +121,30 @@ async def test_what_is_held_is_found_until_it_is_let_go(store: Store, given: Giv
     await store.guard.release(account.id, RANGE, START)
     await store.guard.let_go(START, 10)
     assert await found() == [others]
+
+
+async def test_what_waits_of_a_suspended_account_is_due_once_it_is_resumed(
+    store: Store, given: Given, account: Account
+) -> None:
+    other = await given.account("other")
+    await store.guard.hold(hold_of(account), 0)
+    guarded = await held(store, given, account)
+    keys = [await held(store, given, account, f"491711234567{n}", SUSPENDED_UNTIL) for n in range(3)]
+    others = await held(store, given, other, "4917112345679", SUSPENDED_UNTIL)
+    await store.accounts.update(account.id, {"suspended": True})
+    await store.accounts.update(other.id, {"suspended": True})
+    assert await store.queue.resume(START, 10) == 0
+    assert await store.guard.let_go(START, 10) == 0
+    assert await due(store) == []
+    assert [hit.message.key for hit in (await store.messages.search(Search(held=True))).hits] == [guarded]
+    await store.accounts.update(account.id, {"suspended": False})
+    assert await store.queue.resume(START, 2) == 2
+    assert await store.queue.resume(START, 2) == 1
+    assert await store.queue.resume(START, 2) == 0
+    assert await due(store) == keys
+    await store.accounts.update(other.id, {"suspended": False})
+    assert await store.queue.resume(START, 10) == 1
+    assert await due(store) == [others]
 
 
 async def test_what_is_held_ends_with_its_validity(store: Store, given: Given, account: Account) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.support.background_sink import BackgroundSink
+from tests.support.crash import Gateways
 from tests.support.customer import Customer
+from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
 
@@ -17,6 +19,9 @@ pytestmark = pytest.mark.slow
 
 PROMPT_S = 1.0
 """A message is claimed within so many seconds of its time."""
+
+RESUMED_S = 2.5
+"""So many seconds after an account is suspended or resumed its messages heed it, on every node."""
 
 
 def submitted_at(simulator: SimulatorProcess, destination: str) -> float:
@@ -112,7 +117,7 @@ def test_what_fell_due_while_the_gateway_was_down_goes_at_once(
     admin.assert_books_right()
 
 
-def test_what_is_due_of_a_suspended_account_waits(tmp_path: Path, admin: Admin, data: Path) -> None:
+def test_what_is_due_of_a_suspended_account_waits(tmp_path: Path, admin: Admin, data: Path, slowness: Slowness) -> None:
     account, other = admin.account("acme", "10"), admin.account("other", "10")
     with SimulatorProcess(tmp_path) as simulator:
         admin.operator(simulator.port)
@@ -127,3 +132,39 @@ def test_what_is_due_of_a_suspended_account_waits(tmp_path: Path, admin: Admin, 
             assert simulator.destinations() == ["491700000002"]
             assert "Its account is suspended" in admin("message", "show", held["Id"])["explanation"]
             assert admin.balance("acme") == "9"
+            admin("account", "resume", "acme")
+            resumed = time.time()
+            assert submitted_at(simulator, "491700000001") - resumed < slowness.within(RESUMED_S)
+
+
+@pytest.mark.peer
+def test_what_is_in_a_nodes_memory_waits_while_its_account_is_suspended(tmp_path: Path, slowness: Slowness) -> None:
+    database = Server()
+    database.start()
+    settings = {"HELIOGRAPH_DATABASE_URL": database.url(), "HELIOGRAPH_NODE_MOST_BINDS": "1"}
+    try:
+        admin = Admin(tmp_path / "admin", settings)
+        account = admin.account("acme", "1000")
+        with SimulatorProcess(tmp_path) as simulator:
+            admin.operator(simulator.port, "operator", "", "--binds", "2", "--rate", "30")
+            with Gateways(tmp_path, settings, 2) as gateways:
+                for url in gateways.urls:
+                    with Customer(url, "acme", account["api_key"]) as customer:
+                        numbers = [f"4917012346{number:03}" for number in range(200)]
+                        customer.send(to=numbers, content=url[-1])
+                eventually(lambda: len(simulator.destinations()) > 20, "the first ones")
+                admin("account", "suspend", "acme")
+                time.sleep(slowness.within(RESUMED_S))
+                sent = len(simulator.destinations())
+                time.sleep(3)
+                assert len(simulator.destinations()) == sent < 300
+                admin("account", "resume", "acme")
+                before = time.time()
+                eventually(lambda: len(simulator.destinations()) > sent, "the next one", pause=0.05)
+                assert time.time() - before < slowness.within(RESUMED_S)
+                eventually(lambda: len(simulator.destinations()) == 400, "all", seconds=90)
+                gateways.stop()
+            assert admin.balance("acme") == "600"
+            admin.assert_books_right()
+    finally:
+        database.remove()

@@ -32,6 +32,7 @@ from heliograph.app.records import (
     MessageRecord,
 )
 from heliograph.domain.allowance import Allowance
+from heliograph.domain.gate import SUSPENDED_UNTIL
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import LISTED, TABLE, State, Trigger
 from heliograph.domain.money import EntryKind
@@ -333,6 +334,18 @@ class MemoryQueue(MemoryReading):
         for row in held:
             row.node = None
         return len(held)
+
+    async def resume(self, now: int, limit: int) -> int:
+        rows = self._open()
+        free = [
+            row
+            for key, row in sorted(rows.queue.items())
+            if row.due == SUSPENDED_UNTIL and row.node is None
+            if not rows.accounts[rows.messages[key].account].suspended
+        ][:limit]
+        for row in free:
+            row.due = now
+        return len(free)
 
     def _due(self, rows: Rows, connector: int, now: int) -> list[int]:
         """The keys of a connector's unclaimed rows, oldest due first."""

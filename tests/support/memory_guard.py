@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from heliograph.app.configuration import Missing, TrafficHold
 from heliograph.app.ports import HeldTraffic
-from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.pumping import TrafficCount, TrafficFigures
 from tests.support.memory_rows import MemoryPart
 from tests.support.memory_suppressions import withdraw_waiting
@@ -73,7 +73,7 @@ class MemoryGuard(MemoryPart):
         free = [
             key
             for key, row in rows.queue.items()
-            if row.due >= HELD_UNTIL and row.node is None
+            if HELD_UNTIL <= row.due < SUSPENDED_UNTIL and row.node is None
             if (rows.messages[key].account, str(row.due - HELD_UNTIL)) not in holding
         ][:limit]
         for key in free:

@@ -29,7 +29,7 @@ from heliograph.app.records import (
     Search,
     SearchPage,
 )
-from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
@@ -174,7 +174,7 @@ class MemoryMessages(MemoryReading):
             if not (search.start or 0) <= asked <= (1 << 62 if search.end is None else search.end):
                 continue
             row = rows.queue.get(key)
-            if search.held and (row is None or row.due < HELD_UNTIL or row.node is not None):
+            if search.held and (row is None or not HELD_UNTIL <= row.due < SUSPENDED_UNTIL or row.node is not None):
                 continue
             looked += 1
             hit = self._hit(rows, message)

@@ -71,8 +71,9 @@ HELD_UNTIL: Final = 1 << 50
 """The time (ms) until which the pumping guard holds: for ever. Rows of the queue that are due then are held by it; the
 number of their range is added, which says by which hold, also where the store's numbers are sealed."""
 
-SUSPENDED_MS: Final = 300_000
-"""Milliseconds for which a message of a suspended account is held, before it is judged anew."""
+SUSPENDED_UNTIL: Final = 1 << 51
+"""The time (ms) until which messages of a suspended account are held: for ever, and after all that the pumping guard
+holds. Once the account is resumed the store makes them due (`Queue.resume`)."""
 
 MOST_SHOWN: Final = 20
 """Numbers that one sentence names."""
@@ -81,6 +82,8 @@ _SENDER_REASONS: Final = {
     SenderState.PENDING: Reason.SENDER_PENDING,
     SenderState.REFUSED: Reason.SENDER_REFUSED,
 }
+
+_HOLD_SUSPENDED: Final = Hold(SUSPENDED_UNTIL, "account suspended")
 
 SUSPENDED: Final = "The account is suspended; ask the operator of the gateway."
 
@@ -212,9 +215,9 @@ def hold_ranges(held: tuple[str, ...]) -> Rule:
     return rule
 
 
-def hold_suspended(_: Judged, __: Counters, now: int) -> Judgement:
-    """Is the rule of a suspended account: what waits in the queue is held, and looked at again after a while."""
-    return Hold(now + SUSPENDED_MS, "account suspended")
+def hold_suspended(_: Judged, __: Counters, ___: int) -> Judgement:
+    """Is the rule of a suspended account: what waits is held until the account is resumed."""
+    return _HOLD_SUSPENDED
 
 
 SUPPRESSED: Final = Refuse(

@@ -53,6 +53,9 @@ NUMBERS_BLOCKS = 4
 """Transactions of NUMBERS_BLOCK messages that a round of housekeeping may have: twice the messages that may come in a
 second."""
 
+RESUMED_BATCHES = 5
+"""Transactions of BATCH messages that a round may make due whose account is resumed."""
+
 BATCH = 2_000
 """Rows that housekeeping takes at once."""
 
@@ -112,7 +115,8 @@ class Housekeeping:
     async def _keep_house(self) -> None:
         environment = self._environment
         self._round += 1
-        if await environment.directory.refresh(environment.clock.now()):
+        changed = await environment.directory.refresh(environment.clock.now())
+        if changed:
             self._accounts.invalidate()
             if self._lease is None:
                 self._parts.carriers.sync()
@@ -129,6 +133,7 @@ class Housekeeping:
                 )
         if self._roles.upkeep:
             await self._keep_rows(now)
+        await self._heed_rules(now, changed=changed)
         self._parts.reception.tick()
         if self._parts.dispatcher.busy:
             # Other processes and nodes suppress numbers too. What is asked for twice is withdrawn once.
@@ -144,6 +149,18 @@ class Housekeeping:
         await self._questions.ask(now)
         if len(self._parts.matcher.awaited) or self._parts.notifier.in_the_air or self._parts.dispatcher.busy:
             self._parts.gatherer.wake()
+
+    async def _heed_rules(self, now: int, *, changed: bool) -> None:
+        """Calls back what accounts' rules hold by now, and makes due what they held until an account was resumed."""
+        if self._environment.directory.judges_claims and (changed or self._round % SWEEP_ROUNDS == 0):
+            # again with each sweep: meanwhile the operator may have put off what was on its way
+            self._parts.dispatcher.judge_anew()
+        resumed, batches = BATCH, 0
+        while self._roles.upkeep and resumed == BATCH and batches < RESUMED_BATCHES:
+            resumed = await self._environment.store.queue.resume(now, BATCH)
+            batches += 1
+            if resumed:
+                self._parts.gatherer.stir()
 
     async def _keep_rows(self, now: int) -> None:
         store = self._environment.store

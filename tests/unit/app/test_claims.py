@@ -10,7 +10,7 @@ from heliograph.app.ports import Accepted
 from heliograph.domain.error import FORBIDDEN
 from heliograph.domain.gate import (
     PASS,
-    SUSPENDED_MS,
+    SUSPENDED_UNTIL,
     Counters,
     Hold,
     Judged,
@@ -80,12 +80,28 @@ async def test_what_is_due_of_a_suspended_account_waits_until_it_is_resumed(desk
     claims = QueueClaims(dispatcher.outcomes, desk.clock, dispatcher.lane, lambda _: None, lambda _: policy)
     await claims.refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
     (queueing,) = desk.commit().queueings
-    assert (queueing.key, queueing.due, queueing.expires) == (one.key, desk.clock.now() + SUSPENDED_MS, one.expires)
+    assert (queueing.key, queueing.due, queueing.expires) == (one.key, SUSPENDED_UNTIL, one.expires)
     assert desk.carrier.take() == []
     policy = None
     await claims.refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
     desk.commit()
     assert [part.message.key for part in desk.carrier.take()] == [one.key]
+
+
+async def test_what_an_earlier_run_left_in_memory_is_judged_before_it_goes(desk: Desk) -> None:
+    one, other, policy = desk.message(), desk.message(account=2), compile_policy(suspended=True)
+    dispatcher = desk.dispatcher
+    claims = QueueClaims(
+        dispatcher.outcomes,
+        desk.clock,
+        dispatcher.lane,
+        lambda _: None,
+        lambda account: policy if account == 1 else None,
+    )
+    await claims.recover([Queued(one, False), Queued(other, False)])
+    (queueing,) = desk.commit().queueings
+    assert (queueing.key, queueing.due) == (one.key, SUSPENDED_UNTIL)
+    assert [part.message.key for part in desk.carrier.take()] == [other.key]
 
 
 async def test_others_of_the_account_pass_what_is_held(desk: Desk) -> None:

@@ -1,4 +1,7 @@
-"""What waits in memory for a phone that opted out does not go; what has begun to leave goes on."""
+"""What waits in memory for a phone that opted out, or of a suspended account, does not go.
+
+What has begun to leave goes on.
+"""
 
 import pytest
 
@@ -6,6 +9,7 @@ from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Facts, Final, Message, Queueing
 from heliograph.app.ports import Accepted
 from heliograph.app.receipts.matcher import ReceiptMatcher
+from heliograph.domain.gate import SUSPENDED_UNTIL, compile_policy
 from heliograph.domain.message import State
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, NODE, Given
@@ -25,7 +29,16 @@ class Desk:
         self.gathering = NotedGathering()
         self.messages = Messages(self.clock)
         matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self._finish)
-        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, lambda _: 1)
+        self.suspended: set[int] = set()
+        policy = compile_policy(suspended=True)
+        self.dispatcher = Dispatcher(
+            self.gathering,
+            self.clock,
+            matcher,
+            self._finish,
+            lambda _: 1,
+            policy_of=lambda account: policy if account in self.suspended else None,
+        )
         self.lane = self.dispatcher.lane(1)
         self.lane.carrier = self.carrier = NotedCarrier(capacity=0)
         self.account = 0
@@ -127,6 +140,40 @@ async def test_what_was_made_ready_by_the_commit_of_the_stop_does_not_go(desk: D
         await desk.commit()
     assert desk.carrier.parts == []
     assert await desk.state(message) is State.CANCELLED
+
+
+async def test_what_waits_is_held_while_its_account_is_suspended(desk: Desk) -> None:
+    waiting, begun = desk.messages(destination=OTHER), desk.messages(LONG)
+    desk.carrier.capacity = 1
+    for message in (begun, waiting):
+        await desk.commit(message)
+    desk.dispatcher.judge_anew()
+    assert (await desk.commit()).queueings == []
+    desk.suspended.add(desk.account)
+    desk.dispatcher.judge_anew()
+    (queueing,) = (await desk.commit()).queueings
+    assert (queueing.key, queueing.due, queueing.attempted) == (waiting.key, SUSPENDED_UNTIL, False)
+    for part in desk.carrier.take():
+        desk.dispatcher.outcomes.on_outcome(desk.lane, part, Accepted("1"))
+    desk.carrier.capacity = 10
+    await desk.go_on(3)
+    assert desk.carrier.keys == [begun.key] * 2, "what has begun to leave goes on"
+    assert await desk.state(waiting) is State.SENT
+
+
+async def test_what_was_made_ready_is_called_back_and_held(desk: Desk) -> None:
+    desk.carrier.capacity = 10
+    message = desk.messages()
+    await desk.write(message)
+    assert desk.lane.ready
+    desk.suspended.add(desk.account)
+    desk.dispatcher.judge_anew()
+    desk.dispatcher.judge_anew()
+    (queueing,) = (await desk.commit()).queueings
+    assert queueing.due == SUSPENDED_UNTIL
+    await desk.go_on(3)
+    assert desk.carrier.parts == []
+    assert desk.lane.idle
 
 
 async def test_what_the_store_withheld_is_not_sent(desk: Desk) -> None:

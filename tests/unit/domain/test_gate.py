@@ -8,7 +8,7 @@ from heliograph.domain.error import FORBIDDEN, TOO_EARLY, Reason
 from heliograph.domain.gate import (
     HELD_UNTIL,
     PASS,
-    SUSPENDED_MS,
+    SUSPENDED_UNTIL,
     Counters,
     Hold,
     Judgement,
@@ -135,7 +135,7 @@ def test_the_first_answer_that_is_not_pass_stands() -> None:
 def test_what_waits_of_a_suspended_account_is_held_and_the_guard_holds_longer() -> None:
     policy = compile_policy(suspended=True)
     assert policy is not None
-    assert judge(Text(), policy.at_claim, Counters(), 1_000) == Hold(1_000 + SUSPENDED_MS, "account suspended")
+    assert judge(Text(), policy.at_claim, Counters(), 1_000) == Hold(SUSPENDED_UNTIL, "account suspended")
     guarded = compile_policy(suspended=True, held=("49170",))
     assert guarded is not None
     judgement = judge(Text(), guarded.at_claim, Counters(), 1_000)

@@ -16,7 +16,7 @@ from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import zone
-from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -185,6 +185,48 @@ def test_a_message_goes_its_whole_way() -> None:
         await asyncio.sleep(3.0)
         assert [job.key for job in rig.arrived] == [accept.key]
         assert rig.rows.callbacks.keys() == {accept.key}
+
+    scenario(story)
+
+
+def test_what_waits_of_a_suspended_account_goes_as_soon_as_it_is_resumed() -> None:
+    async def story(rig: Rig) -> None:
+        await rig.send(*[rig.fresh() for _ in range(60)])
+        await asyncio.sleep(2.0)
+        await rig.store.accounts.update(1, {"suspended": True})
+        await asyncio.sleep(1.5)
+        before = rig.submits
+        assert 0 < before < 60
+        await asyncio.sleep(60.0)
+        assert rig.submits <= before + 1, "what was written to the operator by then"
+        await rig.kill()
+        await rig.start()
+        await asyncio.sleep(60.0)
+        assert rig.submits <= before + 1
+        await rig.store.accounts.update(1, {"suspended": False})
+        await asyncio.sleep(2.0)
+        assert rig.submits > before + 1
+        await asyncio.sleep(20.0)
+        assert rig.submits == 60
+        assert rig.rows.queue == {}
+
+    scenario(story, rate=5.0)
+
+
+def test_a_run_that_begins_while_an_account_is_suspended_holds_what_was_in_memory() -> None:
+    async def story(rig: Rig) -> None:
+        rig.carriers[1].up = False
+        messages = [rig.fresh() for _ in range(5)]
+        await rig.send(*messages)
+        await rig.kill()
+        await rig.store.accounts.update(1, {"suspended": True})
+        await rig.start()
+        await asyncio.sleep(10.0)
+        assert rig.submits == 0
+        assert {rig.rows.queue[message.key].due for message in messages} == {SUSPENDED_UNTIL}
+        await rig.store.accounts.update(1, {"suspended": False})
+        await asyncio.sleep(2.0)
+        assert rig.submits == 5
 
     scenario(story)
 

@@ -6,7 +6,7 @@ from typing import assert_never
 from heliograph.app.facts import NOT_SENT, CallbackEnd
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.display import counted
-from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, err_of
 
@@ -56,7 +56,7 @@ def explain(
 
 def is_held(trace: MessageRecord) -> bool:
     """Says whether the pumping guard holds the message."""
-    return trace.queued is not None and trace.queued[1] >= HELD_UNTIL
+    return trace.queued is not None and HELD_UNTIL <= trace.queued[1] < SUSPENDED_UNTIL
 
 
 def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:

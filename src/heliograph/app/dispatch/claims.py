@@ -2,8 +2,9 @@
 
 A claimed row is this node's until it is dequeued or put back; none may be left lying, whatever the store does. Between
 accept and claim the account's policy may have changed, and the hour: so a message of which nothing has left is judged
-here once more, and is withdrawn where its recipient opted out meanwhile. Half a text is worse than none: a message of
-which a part may have left goes on.
+here once more, and is withdrawn where its recipient opted out meanwhile. So are those that a run before this one left
+in memory, and those in memory when rules change. Half a text is worse than none: a message of which a part may have
+left goes on.
 """
 
 from bisect import bisect_right
@@ -14,9 +15,9 @@ from functools import partial
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
-from heliograph.app.facts import Queued
+from heliograph.app.facts import Message, Queued
 from heliograph.app.ports import Clock, Queue, Unavailable
-from heliograph.domain.gate import Counters, Hold, Policy, Refuse, judge
+from heliograph.domain.gate import PASS, Counters, Hold, Judgement, Policy, Refuse, judge
 from heliograph.domain.receipt import Delivery
 
 Route = Callable[[str], int | None]
@@ -51,8 +52,9 @@ class QueueClaims:
         """Takes up the fast lane's messages of an earlier run. Raises Unavailable."""
         for queued in unsent:
             item = LaneItem.of_queue(queued, row=False)
-            if await self._is_open(item, queued):
-                self._resume(self._lane(queued.message.connector), item)
+            lane = self._lane(queued.message.connector)
+            if await self._is_open(item, queued) and self.passes(lane, item):
+                self._resume(lane, item)
 
     async def refill(self, lane: Lane, queue: Queue, node: int) -> bool:
         """Claims due messages for the lane if it runs low; True if there may be more due at once.
@@ -89,16 +91,17 @@ class QueueClaims:
     def _refilled(self, lane: Lane, item: LaneItem) -> None:
         if lane.closed:
             self._outcomes.requeue(lane, item)
-        elif self._policy_of is None or self._passes(self._policy_of, lane, item):
+        elif self.passes(lane, item):
             self._resume(lane, item)
 
-    def _passes(self, policy_of: PolicyOf, lane: Lane, item: LaneItem) -> bool:
-        """Asks the gate; puts back what it holds, and fails what it refuses."""
-        message = item.message
-        policy = policy_of(message.account)
-        if policy is None or not policy.at_claim or not item.unsent:
-            return True
-        judgement = judge(message, policy.at_claim, Counters(), self._clock.now())
+    def is_stopped(self, message: Message) -> bool:
+        """Says whether the gate holds or refuses a message by now."""
+        return self._judgement(message) is not PASS
+
+    def passes(self, lane: Lane, item: LaneItem) -> bool:
+        """Asks the gate about a message that is in no queue of the lane; puts back what it holds, and fails what it
+        refuses."""
+        judgement = self._judgement(item.message) if item.unsent else PASS
         if isinstance(judgement, Hold):
             self._outcomes.hold(lane, item, judgement.until)
             return False
@@ -106,6 +109,12 @@ class QueueClaims:
             self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
             return False
         return True
+
+    def _judgement(self, message: Message) -> Judgement:
+        policy = None if self._policy_of is None else self._policy_of(message.account)
+        if policy is None or not policy.at_claim:
+            return PASS
+        return judge(message, policy.at_claim, Counters(), self._clock.now())
 
     async def open(self, lane: Lane, queue: Queue) -> None:
         """Lets new messages into the lane's memory from now on; but those of accounts that have rows in the queue go

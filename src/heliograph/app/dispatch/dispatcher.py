@@ -8,7 +8,7 @@ from heliograph.app.dispatch.claims import PolicyOf, QueueClaims, Route
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.late_answers import LateAnswers
 from heliograph.app.dispatch.outcomes import Finish, PartOutcomes, queueing
-from heliograph.app.facts import Facts
+from heliograph.app.facts import Facts, Message
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Clock, Gathering, Incoming, Outcome, Part, Report
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
@@ -143,9 +143,21 @@ class Dispatcher:
 
     def withdraw_all(self, suppressed: Mapping[tuple[int, str], int]) -> None:
         """Does the same for many: `before` by account and number. Each lane is looked through once."""
+
+        def opted_out(message: Message) -> bool:
+            before = suppressed.get((message.account, message.destination))
+            return before is not None and message.key < before
+
         for lane in self.lanes.values():
-            for item in lane.withdraw(suppressed):
+            for item in lane.withdraw(opted_out):
                 self.outcomes.withdraw(lane, item)
+
+    def judge_anew(self) -> None:
+        """Asks the gate once more about what waits in memory, nothing of which has left, since accounts' rules have
+        changed: what it holds goes back to the queue, and what it refuses fails."""
+        for lane in self.lanes.values():
+            for item in lane.withdraw(self.claims.is_stopped):
+                self.claims.passes(lane, item)
 
     # --- what waits for long
 

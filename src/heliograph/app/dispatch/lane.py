@@ -1,7 +1,7 @@
 """A lane: the messages of one connector on their way to the operator, and what limits their pace."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.lane_item import LaneItem
@@ -327,20 +327,17 @@ class Lane:
         """Removes and returns the waiting messages whose validity has ended."""
         return self._take_out(lambda item: item.message.expires <= now_ms)
 
-    def withdraw(self, suppressed: Mapping[tuple[int, str], int]) -> list[LaneItem]:
-        """Removes and returns the waiting messages to these numbers, by account and number, that have a key below the
-        value, nothing of which has left."""
+    def withdraw(self, wanted: Callable[[Message], bool]) -> list[LaneItem]:
+        """Removes and returns the waiting messages that are `wanted`, nothing of which has left."""
 
-        def is_to(item: LaneItem) -> bool:
-            message = item.message
-            before = suppressed.get((message.account, message.destination))
-            return before is not None and message.key < before and item.accept is None
+        def is_wanted(item: LaneItem) -> bool:
+            return item.accept is None and wanted(item.message)
 
-        if not any(map(is_to, self.items())):
+        if not any(map(is_wanted, self.items())):
             return []
-        if any(is_to(part.owner) for part in self.ready):
+        if any(is_wanted(part.owner) for part in self.ready):
             self.unready()
-        return self._take_out(lambda item: is_to(item) and item.unsent)
+        return self._take_out(lambda item: is_wanted(item) and item.unsent)
 
     def vacate(self, accounts: Collection[int] | None = None) -> list[LaneItem]:
         """Removes and returns every message without a part under way, of these accounts or of all."""

@@ -27,6 +27,10 @@ class Queue(Protocol):
     async def next_due(self) -> dict[int, int]:
         """Returns the earliest due time of an unclaimed message, for each connector that has one."""
 
+    async def resume(self, now: int, limit: int) -> int:
+        """Makes up to `limit` messages due that are held since their account was suspended, of accounts that no longer
+        are; returns how many. Reads nothing of those that still are."""
+
     async def release(self, node: int) -> int:
         """Gives up every claim of `node`, of messages and of notices; attempted rows stay marked. Returns how many
         there were."""

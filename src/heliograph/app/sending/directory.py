@@ -154,6 +154,11 @@ class Directory:
         """Returns the rules by which messages of an account are judged when they are claimed; None: there are none."""
         return self._claim_policies.get(account)
 
+    @property
+    def judges_claims(self) -> bool:
+        """Whether any account has rules by which its messages are judged when they are claimed."""
+        return bool(self._claim_policies)
+
     def asks_receipts(self, connector: int) -> bool:
         """Returns whether the connector's operator is asked for the receipt of every message."""
         return connector in self._asking

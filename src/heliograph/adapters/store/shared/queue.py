@@ -35,6 +35,14 @@ class StoredQueue(Operations):
         return {connector: due for connector, due in rows if due is not None}
 
     @write
+    def resume(self, now: int, limit: int) -> Steps[int]:
+        keys = [key for (key,) in (yield Q.resumed_messages(limit=limit))]
+        if not keys:
+            return 0
+        yield Q.lock_queued(keys=keys)
+        return len((yield Q.resume_messages(keys=keys, now=now)))
+
+    @write
     def release(self, node: int) -> Steps[int]:
         messages = yield Q.release_messages(node=node)
         notices = yield Q.release_notices(node=node)

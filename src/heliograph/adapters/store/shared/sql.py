@@ -20,7 +20,7 @@ from typing import Any, Final
 from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.domain.country import HEAD
-from heliograph.domain.gate import HELD_UNTIL
+from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.message import ENDED, LISTED, OPEN, WAITING, Kind, State, Trigger, after, before
 from heliograph.domain.money import EntryKind
 from heliograph.domain.opt_out import Wish
@@ -46,6 +46,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "OPEN": OPEN,
     "REDACTED_CODING": REDACTED_CODING,
     "STATES": tuple(State),
+    "SUSPENDED_UNTIL": SUSPENDED_UNTIL,
     "WAITING": WAITING,
 }
 _CALLS: Final = {"subject": "CASE WHEN {0} < 0 THEN -{0} / 2 ELSE {0} END"}

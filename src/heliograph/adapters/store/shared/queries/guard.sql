@@ -43,11 +43,12 @@ WHERE q.due >= {HELD_UNTIL} AND q.node IS NULL AND q.account = :account AND q.du
 ORDER BY q.key LIMIT :limit;
 
 -- held_among: Those of some rows that are held.
-SELECT key FROM queue WHERE due >= {HELD_UNTIL} AND node IS NULL AND NOT attempted AND key {among(keys)};
+SELECT key FROM queue WHERE due >= {HELD_UNTIL} AND due < {SUSPENDED_UNTIL} AND node IS NULL AND NOT attempted AND key {among(keys)};
 
 -- let_go: Makes held messages due whose range is not held any more.
 UPDATE queue SET due = :now WHERE node IS NULL AND due >= {HELD_UNTIL} AND key IN (
-    SELECT q.key FROM queue AS q WHERE q.due >= {HELD_UNTIL} AND q.node IS NULL AND NOT EXISTS (
+    SELECT q.key FROM queue AS q
+    WHERE q.due >= {HELD_UNTIL} AND q.due < {SUSPENDED_UNTIL} AND q.node IS NULL AND NOT EXISTS (
         SELECT 1 FROM traffic_hold AS h
         WHERE h.account = q.account AND h.ended IS NULL AND q.due = {HELD_UNTIL} + CAST(h.prefix AS bigint)
     ) LIMIT :limit

@@ -71,7 +71,7 @@ WHERE key >= :start AND key < :key AND state <> {Delivery.DELIVRD} ORDER BY key 
 
 -- rows_held: Messages that the pumping guard holds.
 SELECT 0 AS time, key FROM queue
-WHERE due >= {HELD_UNTIL} AND node IS NULL AND key >= :start AND key < :key ORDER BY key DESC;
+WHERE due >= {HELD_UNTIL} AND due < {SUSPENDED_UNTIL} AND node IS NULL AND key >= :start AND key < :key ORDER BY key DESC;
 
 -- rows_of_account_listed: Messages of an account, by when they are sent; each index of an account has a part of them.
 SELECT time, key FROM message
