@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from heliograph.adapters.store.shared import search
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
@@ -26,6 +27,7 @@ from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.status import MessageStatus
+from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given
 
 
@@ -473,3 +475,36 @@ async def test_messages_are_found_by_connector_sender_country_and_error(
                 await store.messages.search(Search(account=owner, **wanted))
         else:
             assert await every_page(store, account=owner, **wanted) == [messages[name].key for name in names]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "name"),
+    [({"sender": "rare"}, "sender"), ({"connector": 2}, "connector"), ({"country": "bs"}, "country")],
+)
+async def test_what_is_rare_in_an_account_is_found_in_one_page(
+    store: Store,
+    given: Given,
+    account: Account,
+    whole_numbers: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    wanted: dict[str, Any],
+    name: str,
+) -> None:
+    """However many others the account has, and however many like it others have."""
+    if whole_numbers and name != "connector":
+        pytest.skip("an encrypted store has no senders and countries to be asked for")
+    monkeypatch.setattr(search, "RARE", 4)
+    other = await given.account("other")
+    messages = await kinds_of(given, account)
+    for _ in range(12):
+        await given.sent(other.id, destination=NEAR, sender="Rare", connector=2)
+        await given.sent(account.id, destination=NEAR, sender="Helio", connector=1)
+    while await store.upkeep.index_numbers(given.now + HOUR, 4):
+        pass
+    assert await every_page(store, account=account.id, **wanted) == [messages[name].key]
+    if not isinstance(store, MemoryStore):  # which has no blocks, and looks through all
+        for start, end in ((None, None), (1, None), (None, given.now + HOUR)):
+            found = await store.messages.search(Search(account=account.id, effort=8, start=start, end=end, **wanted))
+            assert (keys(found.hits), found.more) == ([messages[name].key], None)
+    frequent = Search(account=account.id, effort=8, limit=4, sender="" if whole_numbers else "helio", connector=1)
+    assert len((await store.messages.search(frequent)).hits) == 4

@@ -710,12 +710,17 @@ CREATE TABLE number_block (
     last_key  bigint NOT NULL
 );
 
--- Of which connectors and senders a block has messages: a search for one looks into no other block.
+-- Of which accounts, connectors and senders a block has messages, how many, and from where to where: a search for what
+-- is rare looks nowhere else.
 CREATE TABLE block_content (
+    account   bigint NOT NULL,
     connector bigint NOT NULL,
+    first_key bigint NOT NULL,
+    last_key  bigint NOT NULL,
     block     integer NOT NULL,
+    messages  integer NOT NULL,
     sender    text NOT NULL,                   -- in lower case; '' where it is sealed
-    PRIMARY KEY (block, connector, sender)
+    PRIMARY KEY (block, account, connector, sender)
 );
 
 -- It is looked up by key where a message loses its number.

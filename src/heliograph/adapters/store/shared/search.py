@@ -2,11 +2,13 @@
 
 A search looks at rows newest first, a bounded number of them, and can be gone on with. By number it looks at the
 newest rows themselves, and at the blocks of `numbers` for the older ones. By country, connector or sender it looks at
-the newest rows, and then in those blocks alone that have a message to such a number, of this connector, or sender.
+the newest rows, and then in those blocks alone that have a message to such a number, of this account, connector, or
+sender.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, browse, first, listing
 from heliograph.adapters.store.shared.trace import hit_of, record_of
@@ -20,6 +22,16 @@ from heliograph.domain.status import STATE_OF, MessageStatus
 
 _LATEST = (1 << 62, 1 << 62)
 """A place (time and key) after every message."""
+
+RARE: Final = 200
+"""A connector or sender of fewer than one in so many of an account's messages is looked for in blocks: to find a page
+of them in the account's own rows would take thousands of these."""
+
+RARE_BLOCKS: Final = 100
+"""The newest blocks, in which that is counted."""
+
+RARE_COUNTRY: Final = 5_000
+"""A country with fewer messages, of all accounts, is looked for in blocks."""
 
 _FINALS = {
     MessageStatus.DELIVERED: 1, MessageStatus.UNDELIVERED: 2, MessageStatus.SUBMITTED: 3, MessageStatus.PENDING: 4,
@@ -35,6 +47,8 @@ class StoredMessages(Operations):
         found = SearchPage([])
         if ending_of(search.error) is None:
             return found
+        if (yield from _is_rare(search)):
+            search = replace(search, accepted_order=True)
         for rows, start, end, key in _rows(search, indexed):
             found = yield from _page(search, found.hits, rows, {"start": start, "end": end, "key": key})
             if found.more is not None:
@@ -79,13 +93,48 @@ def _hits_of_batch(key: int, last_key: int, limit: int) -> Steps[list[Hit]]:
     return [hit_of(row) for row in rows]
 
 
+def _is_rare(search: Search) -> Steps[bool]:
+    """Whether the messages of any state that are searched for in an account are so few among its others that they are
+    better looked for in blocks, in the order in which they were accepted."""
+    by_content = search.connector is not None or search.sender
+    if search.by_acceptance or search.status is not None:
+        return False
+    if by_content:
+        connector = -1 if search.connector is None else search.connector
+        ((all_, these),) = yield Q.rarity(
+            account=search.account, connector=connector, sender=search.sender.lower(), blocks=RARE_BLOCKS
+        )
+        # what is of other times is looked at too: its blocks are not to have more than a few
+        timed = search.start is not None or search.end is not None
+        return int(these) * RARE <= int(all_) and (not timed or int(these) * 2 <= RARE_BLOCKS)
+    if not search.country:
+        return False
+    return not (yield Query("reached_by_number", _values(search, {"start": 0, "key": _LATEST[1]}, RARE_COUNTRY, 0)))
+
+
 def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> Steps[SearchPage]:
     """Fills the page that begins with `hits` from these rows, up to the search's limit."""
     limit = search.limit - len(hits)
+    values = _values(search, place, search.effort, limit + 1)
+    page = yield Query(f"page_{rows}", values)
+    hits = hits + [hit_of(row) for row in page[:limit]]
+    if len(page) > limit:
+        last = hits[-1].message
+        return SearchPage(hits, (last.time, last.key))
+    # nothing is left, unless the search came to its effort
+    end = yield from first(Query(f"reached_{rows}", values))
+    if end is None:
+        return SearchPage(hits)
+    time, key = end
+    return SearchPage(hits, (time, key), time_of(key) if search.by_acceptance else time)
+
+
+def _values(search: Search, place: dict[str, int], effort: int, limit: int) -> dict[str, Any]:
+    """Returns the values of the statements of a page."""
     state, code = ending_of(search.error) or (None, "")
     heads = heads_of(search.country)
-    values: dict[str, Any] = place | {
-        "effort": search.effort,
+    return place | {
+        "effort": effort,
         "number": search.number,
         "account": search.account,
         "from": 0 if search.start is None else search.start,
@@ -100,19 +149,8 @@ def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> 
         "ended": bool(search.error),
         "delivery": state,
         "code": code,
-        "limit": limit + 1,
+        "limit": limit,
     }
-    page = yield Query(f"page_{rows}", values)
-    hits = hits + [hit_of(row) for row in page[:limit]]
-    if len(page) > limit:
-        last = hits[-1].message
-        return SearchPage(hits, (last.time, last.key))
-    # nothing is left, unless the search came to its effort
-    end = yield from first(Query(f"reached_{rows}", values))
-    if end is None:
-        return SearchPage(hits)
-    time, key = end
-    return SearchPage(hits, (time, key), time_of(key) if search.by_acceptance else time)
 
 
 def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
@@ -134,6 +172,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
         key = min(key, first_key_at(search.end + 1))
     # messages of an account are asked for by when they are sent, for which they may have been accepted long before
     earliest = first_key_at(start) if search.account is None else 0
+    by_content = search.connector is not None or bool(search.sender)
     if search.held:
         yield "held", earliest, time, key
     elif search.number:
@@ -144,10 +183,10 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
     elif state not in (None, State.SENT):
         # these states have an index, which ends with the key
         yield state.name.lower(), earliest, time, key
-    elif search.country:
+    elif search.country and (search.account is None or not by_content):
         yield "by_key", max(earliest, indexed + 1), time, key
         yield "by_number", earliest, time, key
-    elif search.connector is not None or search.sender:
+    elif by_content:
         yield "by_key", max(earliest, indexed + 1), time, key
         yield "by_block", earliest, time, key
     else:

@@ -650,12 +650,17 @@ CREATE TABLE number_block (
     last_key  INTEGER NOT NULL
 ) STRICT;
 
--- Of which connectors and senders a block has messages: a search for one looks into no other block.
+-- Of which accounts, connectors and senders a block has messages, how many, and from where to where: a search for what
+-- is rare looks nowhere else.
 CREATE TABLE block_content (
     block     INTEGER NOT NULL,
+    account   INTEGER NOT NULL,
     connector INTEGER NOT NULL,
     sender    TEXT NOT NULL,                   -- in lower case; '' where it is sealed
-    PRIMARY KEY (block, connector, sender)
+    first_key INTEGER NOT NULL,
+    last_key  INTEGER NOT NULL,
+    messages  INTEGER NOT NULL,
+    PRIMARY KEY (block, account, connector, sender)
 ) STRICT, WITHOUT ROWID;
 
 -- It is looked up by key where a message loses its number.

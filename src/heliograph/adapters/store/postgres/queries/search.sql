@@ -41,17 +41,21 @@ CROSS JOIN LATERAL (
 WHERE b.last_key >= :start AND b.first_key < :key
 ORDER BY b.block DESC, n.key DESC;
 
--- rows_by_block: Messages of the blocks that have any of this connector and sender, newest first. (What EXISTS would say
--- is asked block by block, so that no join loses the blocks' order.)
+-- rows_by_block: Messages between the first and the last of this account, connector and sender in each block, newest
+-- first. (That is asked block by block, so that no join loses the blocks' order. In a block that has none both are NULL.)
 SELECT b.block AS time, n.key FROM number_block AS b
 CROSS JOIN LATERAL (
+    SELECT min(first_key) AS first_key, max(last_key) AS last_key FROM block_content
+    WHERE block = b.block AND (:account::bigint IS NULL OR account = :account)
+      AND (:connector::bigint IS NULL OR connector = :connector) AND (:sender::text = '' OR sender = :sender)
+    OFFSET 0
+) AS c
+CROSS JOIN LATERAL (
     SELECT key FROM message
-    WHERE key >= b.first_key AND key <= b.last_key AND key >= :start AND key < :key
+    WHERE key >= c.first_key AND key <= c.last_key AND key >= :start AND key < :key
     OFFSET 0
 ) AS n
 WHERE b.last_key >= :start AND b.first_key < :key
-  AND (SELECT true FROM block_content AS c WHERE c.block = b.block
-       AND (:connector::bigint IS NULL OR c.connector = :connector) AND (:sender::text = '' OR c.sender = :sender) LIMIT 1)
 ORDER BY b.block DESC, n.key DESC;
 
 -- rows_of_account: All messages of an account, by when they are sent. Each part is read in the order of its index.

@@ -50,6 +50,14 @@ SELECT "end", code, attempts, at FROM callback WHERE key = :key;
 -- reached: The place where the search's effort ends, if the rows do not end before.
 SELECT time, key FROM ({rows}) AS found LIMIT 1 OFFSET :effort - 1;
 
+-- rarity: Counts of an account's messages in the newest blocks, and of those among them of a connector (-1: of any) and a
+-- sender ('': of any).
+SELECT coalesce(sum(messages), 0), coalesce(sum(
+    CASE WHEN (connector = :connector OR :connector = -1) AND (sender = :sender OR :sender = '') THEN messages ELSE 0 END
+), 0)
+FROM block_content
+WHERE account = :account AND block > (SELECT max(block) FROM number_block) - :blocks;
+
 -- rows_by_key: Messages in the order in which they were accepted. Rows in the order of their keys alone have no time.
 SELECT 0 AS time, key FROM message WHERE key >= :start AND key < :key ORDER BY key DESC;
 

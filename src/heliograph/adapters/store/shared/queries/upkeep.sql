@@ -12,10 +12,11 @@ INSERT INTO message_number (block, number, key)
 SELECT :block, substr(destination, 1, 23), key FROM message WHERE key >= :first AND key <= :last
 ORDER BY substr(destination, 1, 23) {bytewise}, key;
 
--- fill_content: Notes of which connectors and senders a block has messages; a sealed sender is none.
-INSERT INTO block_content (block, connector, sender)
-SELECT :block, connector, sender
-FROM (SELECT DISTINCT connector, lower(sender) AS sender FROM message WHERE key >= :first AND key <= :last) AS found;
+-- fill_content: Notes of which accounts, connectors and senders a block has messages, how many, and the first and
+-- the last of each; a sealed sender is none.
+INSERT INTO block_content (block, account, connector, sender, first_key, last_key, messages)
+SELECT :block, account, connector, lower(sender), min(key), max(key), count(*) FROM message
+WHERE key >= :first AND key <= :last GROUP BY account, connector, lower(sender);
 
 -- backlog: Scheduled messages, rows of the queue, owed and failed callbacks, orphans, awaited parts.
 SELECT

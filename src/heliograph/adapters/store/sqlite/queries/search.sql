@@ -38,13 +38,22 @@ CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :low AND n.n
 WHERE b.last_key + 0 >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
 ORDER BY b.block DESC, n.key DESC;
 
--- rows_by_block: Messages of the blocks that have any of this connector and sender, newest first. (Each
--- end of the range has one bound, since of two the planner takes the wrong one and reads all messages for each block.)
+-- rows_by_block: Messages between the first and the last of this account, connector and sender in each block, newest
+-- first. (Each end of the range has one bound, since of two the planner takes the wrong one and reads all messages for
+-- each block. In a block that has none both are NULL, and no key is between them.)
 SELECT 0 AS time, m.key FROM number_block AS b
-CROSS JOIN message AS m ON m.key >= max(b.first_key, :start) AND m.key < min(b.last_key + 1, :key)
+CROSS JOIN message AS m
+ON m.key >= max(:start, (
+    SELECT min(c.first_key) FROM block_content AS c
+    WHERE c.block = b.block AND (:account IS NULL OR c.account = :account)
+      AND (:connector IS NULL OR c.connector = :connector) AND (:sender = '' OR c.sender = :sender)
+))
+AND m.key < min(:key, (
+    SELECT max(c.last_key) + 1 FROM block_content AS c
+    WHERE c.block = b.block AND (:account IS NULL OR c.account = :account)
+      AND (:connector IS NULL OR c.connector = :connector) AND (:sender = '' OR c.sender = :sender)
+))
 WHERE b.last_key + 0 >= :start AND b.first_key < :key
-  AND EXISTS (SELECT 1 FROM block_content AS c WHERE c.block = b.block
-              AND (:connector IS NULL OR c.connector = :connector) AND (:sender = '' OR c.sender = :sender))
 ORDER BY b.block DESC, m.key DESC;
 
 -- rows_of_account: All messages of an account, by when they are sent. Each part is read in the order of its index.
