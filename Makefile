@@ -106,11 +106,16 @@ define debian
   fi
 endef
 
-peers: $(PEERS)/python/.installed ## install the foreign programs that the tests use: npm's smpp, axe-core and typescript, openapi-generator, Debian's kannel, chromium, php, java, go, promtool, openssl, curl and libnet-smpp-perl
+# The compiler of C#, and the libraries that a generated client names.
+MONO := mono-mcs mono-runtime libmono-system-componentmodel-dataannotations4.0-cil libmono-system-net-http4.0-cil \
+        libmono-system-runtime-serialization4.0-cil libmono-system-web4.0-cil
+
+peers: $(PEERS)/python/.installed ## install the foreign programs that the tests use: npm's smpp, axe-core and typescript, openapi-generator, Debian's kannel, chromium, php, java, go, mono, promtool, openssl, curl and libnet-smpp-perl
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
 	$(call debian,command -v javac >/dev/null,default-jdk-headless,the generators of clients and samples in Java)
 	$(call debian,command -v go >/dev/null,golang-go,the generated client for Go)
+	$(call debian,command -v mcs >/dev/null && command -v mono >/dev/null,$(MONO),the generated client in C#)
 	$(call debian,command -v bearerbox >/dev/null || test -x /usr/sbin/bearerbox,kannel kannel-extras,its tests)
 	$(call debian,test -x /usr/bin/chromium,chromium,the console's tests in it)
 	$(call debian,test -e /usr/share/php/GuzzleHttp/autoload.php && command -v php >/dev/null,php-cli php-curl php-mbstring php-guzzlehttp-guzzle,samples and the generated client in PHP)
