@@ -56,3 +56,26 @@ def test_what_is_asked_for_is_needed() -> None:
 @pytest.mark.parametrize("name", sorted({*TO_RUN, *named(EXTRAS["dev"])}))
 def test_the_page_names_it(name: str) -> None:
     assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", PAGE)
+
+
+def rows() -> list[list[str]]:
+    """The rows of the table of what is our own, each without its outer bars."""
+    (table,) = re.findall(r"^## What we wrote ourselves$.*?\n\|---.*?\n(.*?)\n\n", PAGE, re.DOTALL | re.MULTILINE)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+
+
+def lines_of(what: str) -> int:
+    """The lines of Python in the files and folders that the first cell of a row names."""
+    named = [ROOT / "src/heliograph" / path for path in re.findall(r"`([a-z_/]+(?:/|\.py))`", what)]
+    files = [file for path in named for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
+    assert files, what
+    return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: re.sub("[^a-zA-Z0-9]+", "-", row[0].partition(":")[0]))
+def test_what_is_our_own_is_as_long_as_the_page_says(row: list[str]) -> None:
+    what, said, library, why = row
+    there, named = lines_of(what), int(said.replace(",", ""))
+    assert abs(there - named) <= max(10, named / 10), f"{what} has {there} lines: round that, and write it down"
+    assert library
+    assert why
