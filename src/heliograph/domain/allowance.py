@@ -46,6 +46,15 @@ class Allowance:
             return Reason.WAITING
         return None
 
+    def claim(self, day_ends: int, messages: int, spend: int, waiting: int) -> Reason | None:
+        """Counts messages of the day that ends then; or counts nothing, and returns the first limit that they would go
+        beyond."""
+        self.turn(day_ends)
+        overrun = self.overrun(messages, spend, waiting)
+        if overrun is None:
+            self.use(messages, spend, waiting)
+        return overrun
+
     def use(self, messages: int, spend: int, waiting: int) -> None:
         """Counts messages that go."""
         self.messages += messages

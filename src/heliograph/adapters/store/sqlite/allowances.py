@@ -1,67 +1,92 @@
-"""The limits of accounts on a day and on what waits, judged and counted in the transaction that accepts."""
+"""The accounts that one transaction has requests of: what they may spend, and their limits on a day and on what waits.
+
+Each account's row is read once and written once, with the balance, whatever the number of its requests.
+"""
 
 import sqlite3
+from dataclasses import dataclass
 from typing import Final
 
+from heliograph.adapters.store.sqlite.money import Book
 from heliograph.app.facts import Accept, Message, Verdict
 from heliograph.domain.allowance import Allowance
 from heliograph.domain.error import Reason
 from heliograph.domain.message import State
 
 _FIND: Final = """
-SELECT daily_messages, daily_spend, max_waiting, used_until, used_messages, used_spend, used_waiting
-FROM account WHERE id = ?
+SELECT balance + credit_limit, suppressed, daily_messages | daily_spend | max_waiting,
+    daily_messages, daily_spend, max_waiting, used_until, used_messages, used_spend, used_waiting
+FROM account WHERE id = ? AND suspended = 0
 """
 _WAITING: Final = "SELECT count(*) FROM queue WHERE account = ? AND node IS NULL"
-_KEEP: Final = """
-UPDATE account SET used_until = ?, used_messages = ?, used_spend = ?, used_waiting = ? WHERE id = ?
-"""
 _VERDICTS: Final = {
     Reason.DAILY_MESSAGES: Verdict.DAILY_MESSAGES,
     Reason.DAILY_SPEND: Verdict.DAILY_SPEND,
     Reason.WAITING: Verdict.WAITING,
 }
+_SENT: Final = State.SENT
 
 
-class Allowances:
-    """The accounts with such limits that one transaction has requests of. What waits is counted only where the number
-    that is kept, which misses what left the queue, does not suffice."""
+@dataclass(slots=True)
+class Spender:
+    """An account that is neither gone nor suspended."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    account: int
+    room: int
+    """Micro-credits that the account may still spend."""
+    suppressed: int
+    """Not 0 if recipients opted out of its messages."""
+    allowance: Allowance | None
+    """None where it has no limits of a day or of what waits."""
+    fresh: int = 0
+    """Messages that this transaction puts into the queue."""
+    counted: bool = False
+    """Whether what waits was counted: done only where the number that is kept, which misses what left the queue, does
+    not suffice."""
+
+
+class Spenders:
+    """Finds each account once. The `book` writes what is used of its limits together with its balance."""
+
+    def __init__(self, db: sqlite3.Connection, book: Book) -> None:
         self._db = db
-        self._allowances: dict[int, Allowance] = {}
-        self._fresh: dict[int, int] = {}
-        """Messages that this transaction puts into the queue, by account."""
-        self._counted: set[int] = set()
+        self._book = book
+        self._found: dict[int, Spender | None] = {}
 
-    def verdict(self, accept: Accept, messages: int, spend: int) -> Verdict | None:
-        """Returns the verdict on a request that goes beyond a limit, None where it may go; counts nothing."""
-        account = accept.account
-        allowance = self._allowances.get(account)
-        if allowance is None:
-            allowance = self._allowances[account] = Allowance(*self._db.execute(_FIND, (account,)).fetchone())
-        allowance.turn(accept.day_ends)
-        waiting = sum(map(is_queued, accept.messages))
-        overrun = allowance.overrun(messages, spend, waiting)
-        if overrun is Reason.WAITING and account not in self._counted:
-            self._counted.add(account)
-            stored: int = self._db.execute(_WAITING, (account,)).fetchone()[0]
-            allowance.waiting = stored + self._fresh.get(account, 0)
-            overrun = allowance.overrun(messages, spend, waiting)
-        return None if overrun is None else _VERDICTS[overrun]
+    def find(self, account: int) -> Spender | None:
+        """Returns None where the account is gone or suspended."""
+        if account in self._found:
+            return self._found[account]
+        row = self._db.execute(_FIND, (account,)).fetchone()
+        spender: Spender | None = None
+        if row is not None:
+            allowance: Allowance | None = None
+            if row[2]:
+                allowance = self._book.uses[account] = Allowance(*row[3:])
+            spender = Spender(account, row[0], row[1], allowance)
+        self._found[account] = spender
+        return spender
 
-    def use(self, accept: Accept, messages: int, spend: int) -> None:
-        """Counts a request that is accepted, after `verdict` said so."""
-        waiting = sum(map(is_queued, accept.messages))
-        self._allowances[accept.account].use(messages, spend, waiting)
-        self._fresh[accept.account] = self._fresh.get(accept.account, 0) + waiting
-
-    def close(self) -> None:
-        """Writes what is used."""
-        for account, used in self._allowances.items():
-            self._db.execute(_KEEP, (used.day_ends, used.messages, used.spend, used.waiting, account))
+    def claim(
+        self, spender: Spender, allowance: Allowance, accept: Accept, messages: int, spend: int
+    ) -> Verdict | None:
+        """Counts so many messages of a request for so much; or returns the verdict on one that goes beyond a limit."""
+        waiting = 0
+        for message in accept.messages:
+            if is_queued(message):
+                waiting += 1
+        overrun = allowance.claim(accept.day_ends, messages, spend, waiting)
+        if overrun is Reason.WAITING and not spender.counted:
+            spender.counted = True
+            stored: int = self._db.execute(_WAITING, (spender.account,)).fetchone()[0]
+            allowance.waiting = stored + spender.fresh
+            overrun = allowance.claim(accept.day_ends, messages, spend, waiting)
+        if overrun is not None:
+            return _VERDICTS[overrun]
+        spender.fresh += waiting
+        return None
 
 
 def is_queued(message: Message) -> bool:
     """Returns whether a message that is accepted goes into the queue."""
-    return message.queued or message.state != State.SENT
+    return message.queued or message.state != _SENT

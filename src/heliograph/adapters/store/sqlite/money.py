@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
+from heliograph.domain.allowance import Allowance
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.money import EntryKind
 
@@ -10,6 +11,10 @@ _STEP = 32
 _WORKER_BITS = 31
 
 _ADD = "UPDATE account SET balance = balance + ? WHERE id = ?"
+_ADD_AND_USE = """
+UPDATE account SET balance = balance + ?, used_until = ?, used_messages = ?, used_spend = ?, used_waiting = ?
+WHERE id = ?
+"""
 _TAKEN = "SELECT 1 FROM ledger WHERE account = ? AND key = ?"
 _ENTER = "INSERT INTO ledger (account, key, kind, amount, message, at, note) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
@@ -25,6 +30,8 @@ class Book:
         self._next: dict[int, int] = {}
         self.changes: dict[int, int] = {}
         """Sums to add to balances, in micro-credits, by account."""
+        self.uses: dict[int, Allowance] = {}
+        """Allowances of accounts that made requests; their use replaces that of the account's row."""
 
     def enter(self, account: int, kind: EntryKind, amount: int, message: int, at: int, note: str = "") -> None:
         """Makes an entry; none where `amount` is 0."""
@@ -46,6 +53,11 @@ class Book:
         self.changes[account] = self.changes.get(account, 0) + amount
 
     def close(self) -> None:
-        """Writes the balances."""
+        """Writes the balances, and what is used of limits."""
+        for account, used in self.uses.items():
+            amount = self.changes.pop(account, 0)
+            row = (amount, used.day_ends, used.messages, used.spend, used.waiting, account)
+            self._db.execute(_ADD_AND_USE, row)
         self._db.executemany(_ADD, [(amount, account) for account, amount in self.changes.items() if amount])
         self.changes.clear()
+        self.uses.clear()

@@ -10,7 +10,7 @@ from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.sealing import Sealer, early_place
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.withholding import fail_at_once, withhold
-from heliograph.adapters.store.sqlite.allowances import Allowances, is_queued
+from heliograph.adapters.store.sqlite.allowances import Spenders, is_queued
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
 from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.record_consents import record_consents, withdraw
@@ -92,10 +92,6 @@ _RETRY_CALLBACK = Insert(
 )
 _SET_MARK = Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT (name) DO UPDATE SET value = excluded.value")
 
-_ACCOUNT = """
-SELECT balance + credit_limit, suppressed, daily_messages | daily_spend | max_waiting
-FROM account WHERE id = ? AND suspended = 0
-"""
 _SUPPRESSED = """
 SELECT 1 FROM suppression
 WHERE account = ?1 AND digest = suppression_digest((SELECT key FROM suppression_key), ?1, ?2)
@@ -309,20 +305,16 @@ def _write_accepts(
     db: sqlite3.Connection, accepts: Sequence[Accept], book: Book, sealer: Sealer | None
 ) -> list[Ruling]:
     """Judges the requests in order, and inserts those that are accepted."""
-    rooms: dict[int, tuple[int, int, int] | None] = {}
-    allowances = Allowances(db)
+    spenders = Spenders(db, book)
     named: dict[tuple[int, str], Accept] = {}
     rows = _AcceptedRows(sealer)
     rulings: list[Ruling] = []
     for accept in accepts:
         account = accept.account
-        if account not in rooms:
-            rooms[account] = db.execute(_ACCOUNT, (account,)).fetchone()
-        found = rooms[account]
-        if found is None:
+        spender = spenders.find(account)
+        if spender is None:
             rulings.append(Ruling(accept, Verdict.SUSPENDED))
             continue
-        room, suppressed, capped = found
         if accept.reference is not None:
             before = earlier(db, accept, named.get((account, accept.reference)), sealer)
             if before is not None:
@@ -330,31 +322,29 @@ def _write_accepts(
                 continue
         withheld: Sequence[int] = ()
         saved = 0
-        if suppressed and not accept.exempt:
+        if spender.suppressed and not accept.exempt:
             withheld = _withheld(db, accept, sealer)
             saved = sum(accept.messages[number].price for number in withheld)
             if len(withheld) == len(accept.messages):
                 rulings.append(Ruling(accept, Verdict.SUPPRESSED))
                 continue
         cost = accept.total - saved
-        if cost > room:
+        if cost > spender.room:
             rulings.append(Ruling(accept, Verdict.TOO_LITTLE_CREDIT))
             continue
-        if capped and not accept.exempt:
-            number = len(accept.messages) - len(withheld)
-            overrun = allowances.verdict(accept, number, cost)
+        allowance = spender.allowance
+        if allowance is not None and not accept.exempt:
+            overrun = spenders.claim(spender, allowance, accept, len(accept.messages) - len(withheld), cost)
             if overrun is not None:
                 rulings.append(Ruling(accept, overrun))
                 continue
-            allowances.use(accept, number, cost)
-        rooms[account] = room - cost, suppressed, capped
+        spender.room -= cost
         book.change(account, -cost)
         rows.add(accept, withheld, saved)
         if accept.reference is not None:
             named[account, accept.reference] = accept
         rulings.append(Ruling(accept, Verdict.ACCEPTED, None, withheld))
     rows.write(db)
-    allowances.close()
     return rulings
 
 
