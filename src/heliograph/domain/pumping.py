@@ -69,10 +69,10 @@ class Neighbourhood:
         """Says whether the number is a neighbour of another one, and remembers it."""
         block = int(number) // NEIGHBOURS
         latest = self.latest
-        near = any(latest.get(each, number) != number for each in (block - 1, block, block + 1))
-        latest.pop(block, None)
+        before = latest.pop(block, None)
+        near = block - 1 in latest or block + 1 in latest or (before is not None and before != number)
         latest[block] = number
-        if len(latest) > BLOCKS:
+        if before is None and len(latest) > BLOCKS:
             del latest[next(iter(latest))]
         return near
 

@@ -1,5 +1,6 @@
 """The rounds of the pumping guard: who is watched, what is held, and that it stays a matter of people then."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -150,3 +151,44 @@ async def test_what_is_gathered_is_bounded() -> None:
     assert count.messages == MOST
     assert watch.take(START) == []
     assert MOST_OPEN >= MOST
+
+
+async def test_the_traffic_of_accounts_that_nobody_watches_leaves_room_for_that_of_others() -> None:
+    made = await guarded(guard="on")
+    accepts = await made.send(*row(447700900000, 2))
+    finals = [Final(1, accept.key, Delivery.UNDELIV, "", START, owed=False) for accept in accepts]
+    others = [replace(accept, account=2) for accept in accepts] * MOST
+    watch = TrafficWatch()
+    watch.watched = frozenset({1})
+    watch.committed(Facts(accepts=others, finals=[replace(finals[0], account=2)] * MOST), START, 0.0)
+    watch.committed(Facts(accepts=accepts, finals=finals), START, 0.0)
+    (count,) = watch.take(START)
+    assert (count.account, count.messages, count.near, count.ended, count.failed) == (1, 2, 1, 2, 2)
+
+
+async def test_of_large_requests_no_more_is_counted_in_one_round() -> None:
+    made = await guarded(guard="on")
+    (accept,) = await made.send("447700900000")
+    watch = TrafficWatch()
+    watch.watched = frozenset({1})
+    watch.committed(Facts(accepts=[replace(accept, messages=accept.messages * 1_000)] * 50), START, 0.0)
+    (count,) = watch.take(START)
+    assert count.messages == MOST
+
+
+async def test_of_what_is_remembered_the_oldest_is_forgotten() -> None:
+    made = await guarded(guard="on")
+    (accept,) = await made.send("447700900000")
+    (message,) = accept.messages
+    watch = TrafficWatch()
+    watch.watched = frozenset({1})
+    for first in range(0, MOST_OPEN + MOST, MOST):
+        accepts = [replace(accept, messages=[replace(message, key=key)]) for key in range(first, first + MOST)]
+        watch.committed(Facts(accepts=accepts), START, 0.0)
+        watch.take(START)
+    assert MOST_OPEN - MOST_OPEN // 8 <= len(watch._open) <= MOST_OPEN
+    assert min(watch._open) > 0
+    finals = [Final(1, key, Delivery.DELIVRD, "", START, owed=False) for key in (0, MOST_OPEN + MOST - 1)]
+    watch.committed(Facts(finals=finals), START, 0.0)
+    (count,) = watch.take(START)
+    assert (count.messages, count.ended) == (0, 1)

@@ -5,21 +5,29 @@ MOST of a round is passed over: so much more is a surge, whether or not all of i
 """
 
 import typing
+from itertools import islice
 
 from heliograph.app.facts import Accept, Facts, Final, Verdict
 from heliograph.domain.pumping import Neighbourhood, TrafficCount, range_of
 from heliograph.domain.receipt import Delivery
 
 MOST: typing.Final = 5_000
-"""Requests, and ends of messages, that are gathered until they are counted."""
+"""Requests, and ends of messages, of watched accounts that are gathered until they are counted; and messages of these
+requests that are counted."""
 
 MOST_PAIRS: typing.Final = 5_000
-"""Accounts and ranges that are told apart at once; of more, the one heard of longest ago is forgotten."""
+"""Accounts and ranges that are told apart at once; of more, some of those heard of longest ago are forgotten."""
 
 MOST_OPEN: typing.Final = 50_000
-"""Messages whose end is waited for; of more, the oldest is forgotten."""
+"""Messages whose end is waited for; of more, some of the oldest are forgotten."""
+
+FORGOTTEN: typing.Final = 8
+"""Share, one in so many, that is forgotten at once: a dictionary finds its oldest key behind all that were deleted."""
 
 HOUR_MS: typing.Final = 3_600_000
+
+_ACCEPTED: typing.Final = Verdict.ACCEPTED
+_DELIVERED: typing.Final = Delivery.DELIVRD
 
 Pair = tuple[int, str]
 
@@ -32,51 +40,86 @@ class TrafficWatch:
         self._accepts: list[Accept] = []
         self._finals: list[Final] = []
         self._open: dict[int, Pair] = {}
-        self._neighbours: dict[Pair, Neighbourhood] = {}
+        self._ranges: dict[Pair, _Range] = {}
 
     def committed(self, facts: Facts, now: int, seconds: float) -> None:
         """Keeps what is to be counted."""
         del now, seconds  # it is counted into the hour in which it is taken
-        if self.watched:
+        watched = self.watched
+        if watched:
             if facts.accepts and len(self._accepts) < MOST:
-                self._accepts += facts.accepts
+                self._accepts += [each for each in facts.accepts if each.account in watched]
             if facts.finals and len(self._finals) < MOST:
-                self._finals += facts.finals
+                self._finals += [each for each in facts.finals if each.account in watched]
 
     def take(self, now: int) -> list[TrafficCount]:
         """Counts what was gathered since the last time, into the hour of `now` (ms)."""
         accepts, finals = self._accepts, self._finals
         self._accepts, self._finals = [], []
-        counts: dict[Pair, TrafficCount] = {}
-        hour = now // HOUR_MS * HOUR_MS
+        round_ = _Round(self._ranges, now // HOUR_MS * HOUR_MS)
+        left = MOST
         for accept in accepts:
-            if accept.verdict is Verdict.ACCEPTED and accept.account in self.watched:
-                self._sent(accept, counts, hour)
+            if accept.verdict is _ACCEPTED and left > 0:
+                left -= len(accept.messages)
+                self._sent(accept, round_)
         for final in finals:
             pair = self._open.pop(final.key, None)
             if pair is not None and final.state is not None:
-                count = _count(counts, pair, hour)
+                count = round_.range(pair).count
                 count.ended += 1
-                count.failed += final.state is not Delivery.DELIVRD
-        return list(counts.values())
+                count.failed += final.state is not _DELIVERED
+        _forget_oldest(self._ranges, MOST_PAIRS)
+        _forget_oldest(self._open, MOST_OPEN)
+        return round_.counts
 
-    def _sent(self, accept: Accept, counts: dict[Pair, TrafficCount], hour: int) -> None:
+    def _sent(self, accept: Accept, round_: "_Round") -> None:
         for message in accept.messages:
-            pair = (accept.account, range_of(message.destination))
-            count = _count(counts, pair, hour)
+            destination = message.destination
+            found = round_.range((accept.account, range_of(destination)))
+            count = found.count
             count.messages += 1
-            known = self._neighbours.pop(pair, None) or Neighbourhood()
-            self._neighbours[pair] = known
-            count.near += known.meet(message.destination)
-            self._open[message.key] = pair
-        while len(self._neighbours) > MOST_PAIRS:
-            del self._neighbours[next(iter(self._neighbours))]
-        while len(self._open) > MOST_OPEN:
-            del self._open[next(iter(self._open))]
+            if found.known.meet(destination):
+                count.near += 1
+            self._open[message.key] = found.pair
 
 
-def _count(counts: dict[Pair, TrafficCount], pair: Pair, hour: int) -> TrafficCount:
-    count = counts.get(pair)
-    if count is None:
-        count = counts[pair] = TrafficCount(*pair, hour)
-    return count
+class _Range:
+    """Numbers of one range that one account sent to, and the count of one round."""
+
+    __slots__ = ("count", "known", "pair")
+
+    def __init__(self, pair: Pair, count: TrafficCount) -> None:
+        self.pair = pair
+        self.count = count
+        self.known = Neighbourhood()
+
+
+class _Round:
+    """Counts into one hour, by range."""
+
+    __slots__ = ("_hour", "_ranges", "_seen", "counts")
+
+    def __init__(self, ranges: dict[Pair, _Range], hour: int) -> None:
+        self._ranges = ranges
+        self._hour = hour
+        self._seen: dict[Pair, _Range] = {}
+        self.counts: list[TrafficCount] = []
+
+    def range(self, pair: Pair) -> _Range:
+        """Returns the range, with a count of this round."""
+        found = self._seen.get(pair)
+        if found is None:
+            count = TrafficCount(pair[0], pair[1], self._hour)
+            found = self._ranges.pop(pair, None)
+            if found is None:
+                found = _Range(pair, count)
+            found.count = count
+            self._ranges[pair] = self._seen[pair] = found  # as the latest
+            self.counts.append(count)
+        return found
+
+
+def _forget_oldest(kept: dict[typing.Any, typing.Any], most: int) -> None:
+    if len(kept) > most:
+        for key in list(islice(kept, len(kept) - most + most // FORGOTTEN)):
+            del kept[key]
