@@ -5,9 +5,10 @@ test. The gate is asked three times: `admit` when somebody connects as the accou
 for each message of a request, and `judge` with the rules `at_claim` when a message is claimed from the queue. Between
 accept and claim days may pass (a scheduled message, one that an operator put off), hence the second question.
 
-A rule is a function of the message, the counters and the time, so that whatever limits sending is one more rule: quiet
-hours, holds. Order matters: the first answer that is not PASS stands. Credit, suppressions and what an account may send
-and spend a day (`domain.allowance`) are no rules: the store judges them, in its transaction.
+A rule is a function of the message and the time, so that whatever limits a message is one more rule: quiet hours,
+holds. Order matters: the first answer that is not PASS stands. Rates are no rules: they are of a request as a whole,
+and asked last, since asking counts it. Neither are credit, suppressions and what an account may send and spend a day
+(`domain.allowance`): the store judges them, in its transaction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from math import ceil
 from typing import Final, Protocol
 
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, Entry, Fault, Reason
-from heliograph.domain.host import Network, is_within
+from heliograph.domain.host import NetworkSet
 from heliograph.domain.pumping import range_of
 from heliograph.domain.sender_state import SenderState, problem_of
 
@@ -27,14 +28,6 @@ class Judged(Protocol):
     account: int
     destination: str
     sender: str
-
-
-@dataclass(slots=True)
-class Counters:
-    """Figures of the account at this moment."""
-
-    rate_wait_s: float = 0.0
-    """Seconds until the account's rate lets the request pass; 0 where it does now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +82,7 @@ SUSPENDED: Final = "The account is suspended; ask the operator of the gateway."
 
 Judgement = Pass | Hold | Refuse
 
-Rule = Callable[[Judged, Counters, int], Judgement]
+Rule = Callable[[Judged, int], Judgement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +90,8 @@ class Policy:
     """The rules of one account."""
 
     suspended: bool = False
-    networks: tuple[Network, ...] = ()
-    """Networks that the account may be used from; empty: all."""
+    networks: NetworkSet | None = None
+    """Networks that the account may be used from; None: all."""
     senders: frozenset[str] = frozenset()
     """Senders that the account may use; empty: all."""
     registry: Mapping[str, SenderState] | None = None
@@ -120,7 +113,7 @@ class Policy:
 def compile_policy(
     *,
     suspended: bool = False,
-    networks: tuple[Network, ...] = (),
+    networks: NetworkSet | None = None,
     senders: frozenset[str] = frozenset(),
     registry: Mapping[str, SenderState] | None = None,
     rate: float = 0.0,
@@ -135,13 +128,12 @@ def compile_policy(
     is_open = not (suspended or networks or senders or registry or prefixes or capped or held)
     if is_open and not (rate > 0 or request_rate > 0 or at_claim):
         return None
-    limits: tuple[Rule, ...] = (within_rate(rate),) if rate > 0 else ()
-    if held:
-        limits, at_claim = (*limits, hold_ranges(held)), (*at_claim, hold_ranges(held))
+    at_accept: tuple[Rule, ...] = (hold_ranges(held),) if held else ()
+    at_claim = (*at_claim, *at_accept)
     if suspended:
         at_claim = (*at_claim, hold_suspended)
     return Policy(
-        suspended, networks, senders, registry, rate, request_rate, request_burst, prefixes, capped, limits, at_claim
+        suspended, networks, senders, registry, rate, request_rate, request_burst, prefixes, capped, at_accept, at_claim
     )
 
 
@@ -149,7 +141,7 @@ def admit(policy: Policy, address: str) -> Judgement:
     """Judges whether the account may be used at all, and from this address."""
     if policy.suspended:
         return Refuse(FORBIDDEN, SUSPENDED, reason=Reason.SUSPENDED)
-    if policy.networks and not is_within(address, policy.networks):
+    if policy.networks is not None and not policy.networks.has(address):
         problem = "The account may not be used from this address; ask the operator of the gateway."
         return Refuse(FORBIDDEN, problem, reason=Reason.ADDRESS)
     return PASS
@@ -170,13 +162,17 @@ def judge_sender(policy: Policy, sender: str) -> Judgement:
 
 def judge_destinations(policy: Policy, destinations: Sequence[str]) -> Judgement:
     """Judges where the messages of a request go: all of them may, or none does."""
-    if policy.prefixes:
-        barred = [number for number in destinations if not number.startswith(policy.prefixes)]
-        if barred:
-            shown = ", ".join(barred[:MOST_SHOWN]) + (", ..." if len(barred) > MOST_SHOWN else "")
-            problem = f"The account may not send to {shown}; leave it out, or ask the operator of the gateway."
-            return Refuse(FORBIDDEN, problem, "to", reason=Reason.PREFIX)
-    return PASS
+    prefixes = policy.prefixes
+    barred: list[str] = []
+    if prefixes:
+        for number in destinations:
+            if not number.startswith(prefixes):
+                barred.append(number)  # noqa: PERF401 - hardly ever any
+    if not barred:
+        return PASS
+    shown = ", ".join(barred[:MOST_SHOWN]) + (", ..." if len(barred) > MOST_SHOWN else "")
+    problem = f"The account may not send to {shown}; leave it out, or ask the operator of the gateway."
+    return Refuse(FORBIDDEN, problem, "to", reason=Reason.PREFIX)
 
 
 def over_requests(rate: float, wait_s: float) -> Fault:
@@ -185,37 +181,32 @@ def over_requests(rate: float, wait_s: float) -> Fault:
     return Fault(TOO_EARLY, problem, None, max(1, ceil(wait_s)), Reason.REQUESTS)
 
 
-def judge(message: Judged, rules: tuple[Rule, ...], counters: Counters, now: int) -> Judgement:
+def over_rate(rate: float, wait_s: float) -> Fault:
+    """Returns what is told to a request beyond the messages a second of its account."""
+    problem = f"The account may send {rate:g} messages a second; send this one again a little later."
+    return Fault(TOO_EARLY, problem, None, max(1, ceil(wait_s)), Reason.RATE)
+
+
+def judge(message: Judged, rules: tuple[Rule, ...], now: int) -> Judgement:
     """Asks the rules in their order; the first answer that is not PASS stands."""
     for rule in rules:
-        judgement = rule(message, counters, now)
+        judgement = rule(message, now)
         if judgement is not PASS:
             return judgement
     return PASS
-
-
-def within_rate(rate: float) -> Rule:
-    """Makes the rule of an account that may send `rate` messages a second."""
-    problem = f"The account may send {rate:g} messages a second; send this one again a little later."
-
-    def rule(_: Judged, counters: Counters, __: int) -> Judgement:
-        wait = counters.rate_wait_s
-        return Refuse(TOO_EARLY, problem, None, max(1, ceil(wait)), Reason.RATE) if wait > 0 else PASS
-
-    return rule
 
 
 def hold_ranges(held: tuple[str, ...]) -> Rule:
     """Makes the rule of an account whose traffic to these ranges is held until somebody has looked at it."""
     holds = {each: Hold(HELD_UNTIL + int(each), "pumping guard") for each in held}
 
-    def rule(message: Judged, _: Counters, __: int) -> Judgement:
+    def rule(message: Judged, _: int) -> Judgement:
         return holds.get(range_of(message.destination), PASS)
 
     return rule
 
 
-def hold_suspended(_: Judged, __: Counters, ___: int) -> Judgement:
+def hold_suspended(_: Judged, __: int) -> Judgement:
     """Is the rule of a suspended account: what waits is held until the account is resumed."""
     return _HOLD_SUSPENDED
 

@@ -2,6 +2,13 @@
 
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+REMEMBERED: Final = 4_096
+"""Hosts of which a `NetworkSet` remembers whether it has them."""
+
+LONGEST_HOST: Final = 64
+"""Characters of a host, at most, that is remembered: no address is longer."""
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -23,6 +30,27 @@ def is_within(host: str, networks: tuple[Network, ...]) -> bool:
     """Whether the host's address is in one of the networks; what is no address is in none."""
     address = address_of(host)
     return address is not None and any(address in network for network in networks)
+
+
+class NetworkSet:
+    """Networks that are asked for the same few hosts again and again. A host is parsed once, and then remembered."""
+
+    __slots__ = ("_found", "networks")
+
+    def __init__(self, networks: Iterable[Network]) -> None:
+        self.networks = tuple(networks)
+        self._found: dict[str, bool] = {}
+
+    def has(self, host: str) -> bool:
+        """Returns whether the host's address is in one of the networks; what is no address is in none."""
+        found = self._found.get(host)
+        if found is None:
+            found = is_within(host, self.networks)
+            if len(host) <= LONGEST_HOST:
+                if len(self._found) >= REMEMBERED:
+                    del self._found[next(iter(self._found))]
+                self._found[host] = found
+        return found
 
 
 class AllowedHosts:

@@ -1,30 +1,22 @@
 """Proxies before the gateway, and what they say of the clients behind them."""
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
 from ipaddress import ip_network
 
-from heliograph.domain.host import is_within
+from heliograph.domain.host import LONGEST_HOST, NetworkSet
 
 Address = tuple[str, int]
 """Host and port; the port is 0 where nobody tells it."""
-
-REMEMBERED = 4_096
-"""Hosts of which it is remembered whether they are trusted."""
-
-LONGEST_HOST = 64
-"""Characters of a host, at most, that is looked at: no address is longer."""
 
 
 class Proxies:
     """`trusted` are addresses and networks. Raises ValueError where one is neither."""
 
     def __init__(self, trusted: Sequence[str]) -> None:
-        networks = tuple(ip_network(each, strict=False) for each in trusted)
-        self._is_within = lru_cache(maxsize=REMEMBERED)(partial(is_within, networks=networks))
+        self._trusted = NetworkSet(ip_network(each, strict=False) for each in trusted)
 
     def trust(self, host: str) -> bool:
-        return len(host) <= LONGEST_HOST and self._is_within(host)
+        return len(host) <= LONGEST_HOST and self._trusted.has(host)
 
     def client(self, peer: Address, forwarded: bytes | None) -> Address:
         """Returns the client whose request came from `peer` with this X-Forwarded-For (several, joined by commas).

@@ -11,7 +11,6 @@ from heliograph.domain.error import FORBIDDEN
 from heliograph.domain.gate import (
     PASS,
     SUSPENDED_UNTIL,
-    Counters,
     Hold,
     Judged,
     Judgement,
@@ -36,10 +35,7 @@ def desk() -> Desk:
 def judged(desk: Desk, judgement: Callable[[Judged, int], Judgement]) -> QueueClaims:
     """Claims by a policy of one rule; account 2 has none."""
 
-    def rule(message: Judged, _: Counters, now: int) -> Judgement:
-        return judgement(message, now)
-
-    policy = Policy(at_claim=(rule,))
+    policy = Policy(at_claim=(judgement,))
     dispatcher = desk.dispatcher
     return QueueClaims(
         dispatcher.outcomes,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.domain.host import Address, AllowedHosts, address_of, is_within, network
+from heliograph.domain.host import REMEMBERED, Address, AllowedHosts, NetworkSet, address_of, is_within, network
 
 NO_ADDRESSES = [
     "", " ", "localhost", "192.0.2", "192.0.2.256", "192.0.2.01", "192.0.2.1 ", "192.0.2.1:80", "192.0.2.1/32",
@@ -77,6 +77,24 @@ def test_an_address_is_in_a_network_whose_leading_bits_it_has(base: Address, len
     if isinstance(address, IPv4Address):
         assert is_within(f"::ffff:{address}", networks) is within
         assert is_within(f"::ffff:{int(address) >> 16:x}:{int(address) & 0xFFFF:x}", networks) is within
+
+
+def test_a_set_of_networks_says_the_same_each_time_and_remembers_so_many_hosts() -> None:
+    networks = NetworkSet(ip_network(each) for each in ("192.0.2.0/24", "2001:db8::/32"))
+    hosts = {
+        "192.0.2.7": True,
+        "::ffff:192.0.2.7": True,
+        "192.0.3.7": False,
+        "": False,
+        "2001:db8::1": True,
+        "x" * 99: False,
+    }
+    for _ in range(3):
+        assert {host: networks.has(host) for host in hosts} == hosts
+    for number in range(REMEMBERED + 10):
+        assert not networks.has(f"198.51.{number >> 8}.{number & 255}")
+    assert len(networks._found) == REMEMBERED
+    assert {host: networks.has(host) for host in hosts} == hosts
 
 
 @given(st.text() | st.text("0123456789abcdef.:%/", max_size=45))

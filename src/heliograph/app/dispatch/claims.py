@@ -17,7 +17,7 @@ from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
 from heliograph.app.facts import Message, Queued
 from heliograph.app.ports import Clock, Queue, Unavailable
-from heliograph.domain.gate import PASS, Counters, Hold, Judgement, Policy, Refuse, judge
+from heliograph.domain.gate import PASS, Hold, Judgement, Policy, Refuse, judge
 from heliograph.domain.receipt import Delivery
 
 Route = Callable[[str], int | None]
@@ -114,7 +114,7 @@ class QueueClaims:
         policy = None if self._policy_of is None else self._policy_of(message.account)
         if policy is None or not policy.at_claim:
             return PASS
-        return judge(message, policy.at_claim, Counters(), self._clock.now())
+        return judge(message, policy.at_claim, self._clock.now())
 
     async def open(self, lane: Lane, queue: Queue) -> None:
         """Lets new messages into the lane's memory from now on; but those of accounts that have rows in the queue go

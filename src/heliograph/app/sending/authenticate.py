@@ -179,22 +179,24 @@ class Admission:
         policy = view.policy
         if policy is None:
             return
-        readmit(view, address)
+        _admit(policy, address)
         rate = policy.request_rate
         if rate > 0:
-            account = view.account.id
-            wait = self._requests.wait(account, rate, 1, now, policy.request_burst)
+            wait = self._requests.take(view.account.id, rate, 1, now, policy.request_burst)
             if wait > 0:
                 raise gate.over_requests(rate, wait)
-            self._requests.count(account, rate, 1, now)
 
 
 def readmit(view: AccountView, address: str) -> None:
     """Raises Fault (403) unless the account may be used, and from there."""
     if view.policy is not None:
-        judgement = gate.admit(view.policy, address)
-        if isinstance(judgement, gate.Refuse):
-            raise judgement.fault()
+        _admit(view.policy, address)
+
+
+def _admit(policy: gate.Policy, address: str) -> None:
+    judgement = gate.admit(policy, address)
+    if judgement is not gate.PASS and isinstance(judgement, gate.Refuse):
+        raise judgement.fault()
 
 
 def _proofs(door: Door, view: AccountView) -> tuple[bytes, ...]:

@@ -21,7 +21,7 @@ from heliograph.app.sending.wishes import LEAST_VALIDITY_S, SECONDS, VALIDITY, W
 from heliograph.domain import calendar, limits, phone, segment
 from heliograph.domain.error import MISSING, Fault, Reason, invalid, missing
 from heliograph.domain.extras import Tlv, read_extras
-from heliograph.domain.gate import Refuse, judge_destinations, judge_sender
+from heliograph.domain.gate import PASS, Refuse, judge_destinations, judge_sender
 from heliograph.domain.limits import REFERENCE_CHARS
 from heliograph.domain.message import Kind, State
 from heliograph.domain.money import format_credits
@@ -152,7 +152,7 @@ class Composer:
         policy = view.policy
         if policy is not None and policy.prefixes:
             judgement = judge_destinations(policy, destinations)
-            if isinstance(judgement, Refuse):
+            if judgement is not PASS and isinstance(judgement, Refuse):
                 raise judgement.fault()
         return destinations, routes
 
@@ -306,7 +306,7 @@ def _sender(who: Principal, sender: str | None) -> str:
     policy = who.view.policy
     if policy is not None:
         judgement = judge_sender(policy, sender)
-        if isinstance(judgement, Refuse):
+        if judgement is not PASS and isinstance(judgement, Refuse):
             raise judgement.fault()
     return sender
 

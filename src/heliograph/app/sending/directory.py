@@ -18,6 +18,7 @@ from heliograph.app.routing.rules import RouteRules
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
 from heliograph.domain.gate import Policy, compile_policy
+from heliograph.domain.host import NetworkSet
 from heliograph.domain.numbers import NumberRules, normalise_number
 from heliograph.domain.price_dates import in_force, next_change
 from heliograph.domain.pricing import DEFAULT_PLAN, PriceBook, Tariff
@@ -223,7 +224,7 @@ class Directory:
             zone=calendar.zone(account.timezone),
             policy=compile_policy(
                 suspended=account.suspended,
-                networks=tuple(ip_network(network, strict=False) for network in account.networks),
+                networks=_networks(account.networks),
                 senders=frozenset(account.senders),
                 registry=self._senders.get(account.id),
                 held=self._held.get(account.id, ()),
@@ -235,3 +236,7 @@ class Directory:
             ),
             tariff=self._prices.tariff(account.plan),
         )
+
+
+def _networks(texts: tuple[str, ...]) -> NetworkSet | None:
+    return NetworkSet(ip_network(text, strict=False) for text in texts) if texts else None

@@ -1,7 +1,5 @@
 """Rates of accounts: the counters that the gate judges by, of one process each."""
 
-from heliograph.domain.throttle import TokenBucket
-
 
 class RateLimits:
     """Counts messages, or requests, against the rates of accounts. Times are seconds of a monotonic clock.
@@ -11,39 +9,50 @@ class RateLimits:
     """
 
     def __init__(self) -> None:
-        self._used: dict[int, _Used] = {}
+        self._left: dict[int, _Left] = {}
 
-    def wait(self, account: int, rate: float, messages: int, now: float, burst: int = 0) -> float:
-        """Returns the seconds until so many messages may go, 0 where they may now. Counts nothing."""
-        used = self._used.get(account)
-        if used is None:
-            used = self._used[account] = _Used(rate, burst, now)
-        return used.wait(rate, burst, messages, now)
-
-    def count(self, account: int, rate: float, messages: int, now: float) -> None:
-        """Counts messages that may go, right after `wait` said so."""
-        self._used[account].count(rate, messages, now)
+    def take(self, account: int, rate: float, messages: int, now: float, burst: int = 0) -> float:
+        """Counts messages that may go now, and returns 0; or counts nothing, and returns the seconds until they may."""
+        left = self._left.get(account)
+        if left is None:
+            left = self._left[account] = _Left(rate, burst, now)
+        elif rate != left.rate or burst != left.burst:
+            left.change(rate, burst, now)
+        return left.take(messages, now)
 
 
-class _Used:
-    """The use of one account. Earlier requests have used up what may go until `_held`."""
+class _Left:
+    """The messages that an account may send at once: fewer than none, after a request for more than the burst."""
 
-    __slots__ = ("_bucket", "_held")
+    __slots__ = ("_at", "_most", "_number", "burst", "rate")
 
     def __init__(self, rate: float, burst: int, now: float) -> None:
-        self._bucket = TokenBucket(rate, max(1.0, burst or rate))
-        self._held = now
+        self.rate = rate
+        self.burst = burst
+        self._most = max(1.0, burst or rate)
+        self._number = self._most
+        self._at = now
 
-    def wait(self, rate: float, burst: int, messages: int, now: float) -> float:
-        bucket = self._bucket
-        most = max(1.0, burst or rate)
-        if rate != bucket.rate or most != bucket.burst:
-            bucket.change(now, rate, most)
-        if now < self._held:
-            return self._held - now
-        return max(0.0, bucket.ready_at(now, messages) - now)
+    def take(self, messages: int, now: float) -> float:
+        number = self._number
+        most = self._most
+        if now > self._at:
+            number += (now - self._at) * self.rate
+            if number > most:
+                number = most
+        if number < messages and number < most:
+            wanted = min(messages, most)
+            return (wanted - number) / self.rate
+        self._number = number - messages
+        if now > self._at:
+            self._at = now
+        return 0.0
 
-    def count(self, rate: float, messages: int, now: float) -> None:
-        beyond = messages - self._bucket.take(now, messages)
-        if beyond:
-            self._held = now + beyond / rate
+    def change(self, rate: float, burst: int, now: float) -> None:
+        """Changes the rate; messages that have gone count under the new one, too."""
+        if now > self._at:
+            self._number += (now - self._at) * self.rate
+            self._at = now
+        self.rate, self.burst = rate, burst
+        self._most = max(1.0, burst or rate)
+        self._number = min(self._number, self._most)

@@ -28,7 +28,7 @@ from heliograph.app.sending.principal import Principal
 from heliograph.domain.allowance import overrun_fault
 from heliograph.domain.calendar import day_of
 from heliograph.domain.error import UNAVAILABLE, Fault
-from heliograph.domain.gate import PASS, Counters, Policy, Refuse, judge
+from heliograph.domain.gate import PASS, Refuse, Rule, judge, over_rate
 from heliograph.domain.segment import Split
 
 
@@ -62,7 +62,11 @@ class Sending:
             if policy.capped:
                 accept.day_ends = self._day_ends(who, accept.at)
             if policy.at_accept:
-                self._judge(policy, accept)
+                _judge(policy.at_accept, accept)
+            if policy.rate > 0:
+                wait = self._rates.take(accept.account, policy.rate, len(accept.messages), self._clock.monotonic())
+                if wait > 0:
+                    raise over_rate(policy.rate, wait)
         return accept
 
     def hand_in(self, accept: Accept, then: Callable[[Accept], None]) -> None:
@@ -114,21 +118,15 @@ class Sending:
             begins, ends = self._days[zone.key] = day_of(at, zone)
         return ends
 
-    def _judge(self, policy: Policy, accept: Accept) -> None:
-        """Asks the gate about each message: all of them go, or none. Raises Fault."""
-        account, messages = accept.account, accept.messages
-        now = self._clock.monotonic()
-        rate = policy.rate
-        wait = self._rates.wait(account, rate, len(messages), now) if rate > 0 else 0.0
-        counters = Counters(wait)
-        for message in messages:
-            judgement = judge(message, policy.at_accept, counters, accept.at)
-            if isinstance(judgement, Refuse):
-                raise judgement.fault()
-            if judgement is not PASS:
-                message.queued = True
-        if rate > 0:
-            self._rates.count(account, rate, len(messages), now)
+
+def _judge(rules: tuple[Rule, ...], accept: Accept) -> None:
+    """Asks the gate about each message: all of them go, or none. Raises Fault."""
+    for message in accept.messages:
+        judgement = judge(message, rules, accept.at)
+        if isinstance(judgement, Refuse):
+            raise judgement.fault()
+        if judgement is not PASS:
+            message.queued = True
 
 
 def busy() -> Fault:
