@@ -16,7 +16,6 @@ from heliograph.cli.command import (
     print_table,
     tell,
 )
-from heliograph.domain.country import country_of
 from heliograph.domain.status import MessageStatus
 
 if TYPE_CHECKING:
@@ -220,15 +219,13 @@ def _find_over(
 
 
 def _has(row: dict[str, Any], narrowing: dict[str, str]) -> bool:
-    """Whether a message has the connector, error, sender and country that are asked for, as `message_filter.fits` has
-    it."""
-    ended = row["delivery"] not in (None, "DELIVRD")
-    return (
-        narrowing["connector"] in ("", row["connector"])
-        and narrowing["sender"].lower() in ("", row["sender"].lower())
-        and narrowing["country"].upper() in ("", country_of(row["to"]))
-        and all(ended and word in (row["delivery"], row["err"]) for word in narrowing["error"].upper().split())
-    )
+    """Whether a message of the admin API has the connector, error, sender and country that are asked for."""
+    from heliograph.app.admin.message_filter import FilteredMessage, Narrowing, has
+    from heliograph.domain.receipt import Delivery
+
+    delivery = Delivery[row["delivery"]] if row["delivery"] else None
+    message = FilteredMessage(row["connector"] or "", row["sender"], row["to"], delivery, row["err"] or "")
+    return has(message, Narrowing(**narrowing))
 
 
 def _status(row: dict[str, Any]) -> str:
