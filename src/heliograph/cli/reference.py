@@ -34,6 +34,8 @@ Accounts, connectors, routes and prices are no settings: they live in the store 
 [commands](cli.md), without a restart.
 
 `HELIOGRAPH_USER`, `HELIOGRAPH_API_KEY` and `HELIOGRAPH_URL` are what `heliograph send` signs in with, and where.
+`HELIOGRAPH_CONTEXT` names the [gateway elsewhere](operating.md#away-from-the-machine) that commands mean, and
+`HELIOGRAPH_TOKEN` is the token that `heliograph context add` keeps for one.
 """
 
 _CLI_HEAD = """\

@@ -26,8 +26,9 @@ from heliograph.config.settings import DEFAULT_DATA, Settings
 
 FILE_NAME = "heliograph.toml"
 
-OTHER_VARIABLES = ("DATA", "CONFIG", "USER", "API_KEY", "URL")
-"""Variables that are no settings: where the settings are, and what the `send` command signs in with."""
+OTHER_VARIABLES = ("DATA", "CONFIG", "USER", "API_KEY", "URL", "CONTEXT", "TOKEN")
+"""Variables that are no settings: where the settings are, what the `send` command signs in with, and which gateway
+elsewhere commands mean, with the token that `context add` keeps for it."""
 
 _SERVICE_LINK = re.compile(r"HELIOGRAPH_(SERVICE_(HOST|PORT)(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_.*)?)").fullmatch
 """Names of variables that Kubernetes puts into every container beside a service that is called "heliograph"."""

@@ -123,6 +123,8 @@ def test_what_is_no_setting_but_known_is_passed_over(tmp_path: Path) -> None:
         "HELIOGRAPH_USER": "acme",
         "HELIOGRAPH_API_KEY": "k",
         "HELIOGRAPH_URL": "http://x",
+        "HELIOGRAPH_CONTEXT": "local",
+        "HELIOGRAPH_TOKEN": "hat_x",
         "HELIOGRAPH_SERVICE_HOST": "10.0.0.1",
         "HELIOGRAPH_SERVICE_PORT_HTTP": "80",
         "HELIOGRAPH_PORT": "tcp://10.0.0.1:80",

@@ -12,21 +12,30 @@ from heliograph.cli.main import heliograph
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-GUIDES = [DOCS / f"{name}.md" for name in ("install", "concepts", "migrating-from-jasmin", "migrating-from-kannel")]
+WRITTEN = {"admin-api", "cli", "metrics", "settings"}
+"""Pages that are made of the program itself."""
+GUIDES = [ROOT / "README.md", *sorted(page for page in DOCS.glob("*.md") if page.stem not in WRITTEN)]
 MIGRATING = [page for page in GUIDES if page.stem.startswith("migrating")]
 
-COMMAND = re.compile(r"(?<![\w/.-])heliograph ((?:[a-z-]+)(?: [a-z-]+)?)")
-"""`heliograph` and the one or two words after it; whether the second is a command depends on the first."""
+COMMAND = re.compile(r"(?<![\w/.-])heliograph (?:--context \S+ )?([a-z][a-z-]*(?: [a-z][a-z-]*){0,2})")
+"""`heliograph` and the one to three words after it; how many of them name the command depends on the first."""
 
 
 def command(words: str) -> click.Command:
-    first, _, second = words.partition(" ")
-    assert first in heliograph.commands, words
-    found = heliograph.commands[first]
-    if isinstance(found, click.Group):
-        assert second in found.commands, words
-        return found.commands[second]
+    found: click.Command = heliograph
+    for word in words.split():
+        if not isinstance(found, click.Group):
+            break
+        assert word in found.commands, words
+        found = found.commands[word]
     return found
+
+
+def lines_of_the_log() -> set[str]:
+    """Their events, which are written as settings are."""
+    _, _, after = (DOCS / "operating.md").read_text(encoding="utf-8").partition("### Lines of the log")
+    cells = re.findall(r"^\| ([^|]*) \|", after, re.MULTILINE)
+    return set(re.findall(r"`([a-z_]+\.[a-z_]+)`", " ".join(cells)))
 
 
 def code(page: Path) -> list[str]:
@@ -44,7 +53,8 @@ def test_its_commands_and_their_options_exist(page: Path) -> None:
             piece = piece.partition("heliograph heliograph ")[2] or piece.partition("gateway heliograph ")[2]
             piece = f"heliograph {piece}" if piece else ""
         for words in COMMAND.findall(piece):
-            known = {spelling for parameter in command(words).params for spelling in parameter.opts}
+            named = command(words)
+            known = {spelling for each in named.get_params(click.Context(named)) for spelling in each.opts}
             for option in re.findall(r"(?<!\S)--[a-z-]+", piece):
                 assert option in known | {"--json", "--help"}, piece
 
@@ -55,9 +65,10 @@ def test_its_settings_exist(page: Path) -> None:
     keys = {entry.key for entry in entries}
     variables = {entry.variable for entry in entries} | {f"HELIOGRAPH_{name}" for name in config.OTHER_VARIABLES}
     text = page.read_text(encoding="utf-8")
+    events = lines_of_the_log()
     for section in config.sections():
         for key in re.findall(rf"`({section}\.[a-z_]+)`", text):
-            assert key in keys
+            assert key in keys | events
     for variable in re.findall(r"\bHELIOGRAPH_[A-Z_]+", text):
         assert variable in variables
 
