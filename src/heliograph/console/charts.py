@@ -70,6 +70,11 @@ class Chart:
         return json.dumps(self.data, separators=(",", ":"))
 
     @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw, now or later."""
+        return not self.source and not any(any(line.values) for line in self.lines)
+
+    @property
     def columns(self) -> list[str]:
         return ["Time", *(line.label for line in self.lines)]
 
@@ -93,10 +98,17 @@ def short_duration(ms: float) -> str:
     return f"{ms:,.0f} ms" if ms < SHORT_MS else duration(ms)
 
 
+def percent(share: float) -> str:
+    """A share in percent with one decimal: all and nothing are told apart from nearly so."""
+    if 0.9995 <= share < 1:
+        return "> 99.9%"
+    return "< 0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
+
+
 def share_text(cell: Cell) -> str:
     """The delivery share, for people."""
     share = delivery_share(cell)
-    return "–" if share is None else f"{share:.1%}"
+    return "–" if share is None else percent(share)
 
 
 def late_text(sketch: dict[int, int]) -> str:
@@ -107,7 +119,7 @@ def late_text(sketch: dict[int, int]) -> str:
 
 _SHOWN: dict[str, Callable[[float], str]] = {
     "count": count,
-    "share": lambda share: f"{share:.1%}",
+    "share": percent,
     "ms": short_duration,
     "credits": lambda value: credits_text(round(value * MICRO)),
 }

@@ -41,6 +41,13 @@ def credits_text(micro: int | None) -> str:
     return f"{'−' if micro < 0 else ''}{int(whole):,}{point}{rest}"
 
 
+def rounded(micro: int | None) -> str:
+    """Credits as a glance takes them: those of a thousand and more in hundredths."""
+    if micro is None or abs(micro) < 1_000 * money.MICRO:
+        return credits_text(micro)
+    return f"{'−' if micro < 0 else ''}{abs(micro) / money.MICRO:,.2f}"
+
+
 def priced(micro: int) -> str:
     """`1 credit`, `0.07 credits`."""
     return counted(credits_text(micro), "credit")
@@ -94,6 +101,7 @@ class Renderer:
         )
         self._environment.filters |= {
             "credits": credits_text,
+            "rounded": rounded,
             "priced": priced,
             "moment": moment,
             "since": format_since,

@@ -93,6 +93,12 @@ class Cell:
         """The number of messages whose end is known, without the cancelled ones."""
         return self.delivered + self.failed
 
+    @property
+    def any_messages(self) -> bool:
+        """Whether it counts anything of messages, rather than refused requests alone."""
+        counted = any(self.counts[: COUNTS.index("refused")])
+        return counted or bool(self.failures or self.to_operator or self.to_receipt)
+
     def fail(self, code: str) -> None:
         """Counts a message that failed."""
         self.failed += 1

@@ -2,7 +2,13 @@
 
 import csv
 import json
+import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
+from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.domain.series import Cell, CellKey, Grain
+from tests.integration.admin.test_refusals import GOOD, write_refusals
 from tests.integration.admin.test_reports import count
 from tests.support.admin import AdminHouse, Browser
 
@@ -23,6 +29,48 @@ async def test_the_page_has_charts_tables_and_files(house: AdminHouse, ada: Brow
     chart = json.loads((await ada.get("/reports/points", "range=1h")).text)
     assert sum(chart["series"][0]["values"]) == 8
     assert len(chart["x"]) == 60
+
+
+async def test_figures_are_told_as_a_glance_takes_them(house: AdminHouse, ada: Browser) -> None:
+    now = house.gateway.clock.now()
+    cell = Cell()
+    cell.accepted, cell.delivered, cell.failed, cell.spend = 3_000, 2_999, 1, 248_951_969_116
+    cell.to_operator = {5: 3_000}
+    refused = Cell()
+    refused.refuse("credit", 4)
+    await house.gateway.store.series.add(
+        [
+            SeriesCell(grain, grain.start(now), key, each)
+            for grain in Grain
+            for key, each in ((CellKey(1, 0, "DE"), cell), (CellKey(1, 0, ""), refused))
+        ],
+        CountedCommits(0, 0),
+    )
+    page = (await ada.get("/reports")).text
+    assert "248,951.97" in page
+    assert "&gt; 99.9%" in page
+    assert "100.0%" not in page
+    assert "Nothing was counted in this time." not in page
+    none = (await ada.get("/reports", "country=FR")).text
+    assert none.count("Nothing was counted in this time.") == 4
+    assert "data-chart" not in none
+    (row,) = csv.DictReader((await ada.get("/reports.csv", "by=account")).text.splitlines())
+    assert row["spend"] == "248951.969116"
+
+
+async def test_bars_are_in_the_zone_of_whoever_looks(house: AdminHouse, ada: Browser) -> None:
+    now = house.gateway.clock.now()
+    await house.gateway.send({**GOOD, "to": "no number"})
+    await write_refusals(house)
+    hour = datetime.fromtimestamp(now / 1000, ZoneInfo("Asia/Tokyo")).strftime("%H:00")
+    ada.cookies["heliograph_zone"] = "Asia/Tokyo"
+    for path in ("/accounts/acme", "/refusals"):
+        titles = re.findall(r"<title>(\d\d:\d\d): ", (await ada.get(path)).text)
+        assert titles[-1] == hour, path
+    assert "Usage, last 30 days of UTC" in (await ada.get("/accounts/acme", "days=30")).text
+    days = re.findall(r"<title>(\d\d \w+): ", (await ada.get("/refusals", "hours=168")).text)
+    assert days[-1] == datetime.fromtimestamp(now / 1000, ZoneInfo("Asia/Tokyo")).strftime("%d %b")
+    assert len(days) == len(set(days)) == 8
 
 
 async def test_other_pages_have_charts_too(house: AdminHouse, ada: Browser) -> None:

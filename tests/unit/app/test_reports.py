@@ -94,6 +94,18 @@ async def test_parts_are_named_and_the_largest_comes_first(rig: Rig) -> None:
     assert [each.to_receipt for _, each in report.delays if each.to_receipt] == [{5: 1}]
 
 
+async def test_messages_of_the_simulated_operator_are_its_own_and_refused_requests_nobodys(rig: Rig) -> None:
+    view = ViewReports(rig.store, rig.clock, {0: "simulator"})
+    await rig.happen(rig.now, cell(accepted=2, delivered=2, to_receipt={5: 2}), connector=0)
+    await rig.happen(rig.now, cell(refused=3, refusals={"credit": 3}), connector=0, country="")
+    report = await view.report(ReportQuery())
+    assert {name: (each.accepted, each.refused) for name, each in report.connectors.items()} == {
+        "simulator": (2, 0), "": (0, 3),
+    }  # fmt: skip
+    assert report.connectors["simulator"].to_receipt == {5: 2}
+    assert report.connectors[""].refusals == {"credit": 3}
+
+
 async def test_a_report_may_be_of_one_account_connector_or_country(rig: Rig) -> None:
     await rig.happen(rig.now, cell(accepted=1), country="FR")
     await rig.happen(rig.now, cell(accepted=2), connector=99)

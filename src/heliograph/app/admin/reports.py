@@ -12,7 +12,7 @@ from heliograph.app.admin.report_steps import DAY_MS, RANGES, RangeCut, TimeRang
 from heliograph.app.ports import Clock, Store
 from heliograph.app.ports.series import SeriesQuery
 from heliograph.domain import calendar
-from heliograph.domain.series import WIDTH_MS, Cell, Grain
+from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 from heliograph.domain.sketch import merge, take_away
 
 DEFAULT_RANGE: Final = "24h"
@@ -134,22 +134,22 @@ class ViewReports:
         connectors = await self._connectors()
         coarse = report.range.coarse
 
-        def groups(account: int, connector: int, country: str) -> list[Cell]:
+        def groups(key: CellKey, cell: Cell) -> list[Cell]:
             return [
-                report.accounts.setdefault(_name(accounts, account), Cell()),
-                report.connectors.setdefault(_name(connectors, connector), Cell()),
-                report.countries.setdefault(country, Cell()),
+                report.accounts.setdefault(_name(accounts, key.account), Cell()),
+                report.connectors.setdefault(_connector_name(connectors, key.connector, cell), Cell()),
+                report.countries.setdefault(key.country, Cell()),
             ]
 
         delays: Points = [(at, Cell()) for at in parts.delays.bounds[:-1]]
         for grain, start, end in parts.steps.pieces(coarse):
             query = replace(wanted, grain=grain, start=start, end=end)
             for key, cell in await series.totals(query):
-                for group in groups(*key):
+                for group in groups(key, cell):
                     group.add(cell)
             for each in await series.details(query):
                 middle = each.start + WIDTH_MS[grain] // 2
-                for group in (*groups(*each.key), report.total, delays[parts.delays.place(middle)][1]):
+                for group in (*groups(each.key, each.cell), report.total, delays[parts.delays.place(middle)][1]):
                     group.add(each.cell)
             if grain is Grain.DAY:
                 await self._move(parts.delays, delays, replace(query, grain=Grain.HOUR))
@@ -176,6 +176,12 @@ class ViewReports:
 
 def _name(names: Mapping[int, str], number: int) -> str:
     return names.get(number, f"#{number}") if number else ""
+
+
+def _connector_name(names: Mapping[int, str], number: int, cell: Cell) -> str:
+    """Returns the name of a connector. Messages of 0 went to the simulated operator of a development run, while refused
+    requests have none."""
+    return names.get(0, "") if number == 0 and cell.any_messages else _name(names, number)
 
 
 def _stepped(cells: Points, steps: TimeSteps) -> Points:

@@ -11,7 +11,7 @@ from heliograph.console import chart
 from heliograph.console.pages.reports import account_figures
 from heliograph.console.render import priced
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
-from heliograph.domain import ids
+from heliograph.domain import calendar, ids
 from heliograph.domain.display import counted
 from heliograph.domain.money import format_credits
 from heliograph.domain.pricing import DEFAULT_PLAN
@@ -164,17 +164,19 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
 
 async def _usage(request: PageRequest, account: int, days: int) -> Mapping[str, object]:
     period = await request.views.usage(account, days)
+    # the ledger is summed by hours and days of UTC
+    zone = calendar.zone(request.zone if days == 1 else "UTC")
     spans = {each.at: each for each in period.spans}
     bars = []
     for at in range(period.start, period.end, period.step):
         usage = spans.get(at, Usage(at, 0, 0, 0))
-        when = datetime.fromtimestamp(at / 1000, UTC)
+        when = datetime.fromtimestamp(at / 1000, zone)
         name = when.strftime("%H:%M" if days == 1 else "%d %b")
         words = f"{name}: {priced(usage.charged)} for {counted(usage.requests, 'request')}"
         bars.append((name, usage.charged / 1e6, words))
     charged = sum(each.charged for each in spans.values())
     requests = sum(each.requests for each in spans.values())
-    span = "last 24 hours" if days == 1 else "last 30 days"
+    span = "last 24 hours" if days == 1 else "last 30 days of UTC" if request.zone != "UTC" else "last 30 days"
     label = f"Charged in the {span}: {priced(charged)} for {counted(requests, 'request')}"
     return {
         "chart": chart.bars(bars, label), "charged": charged, "requests": requests, "span": span,

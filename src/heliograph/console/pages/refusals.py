@@ -1,13 +1,14 @@
 """Refused requests: how often and why customers were answered with an error, and the last of these requests."""
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from heliograph.app.admin.refusals import HOUR_MS, MOST_HOURS, RefusalReport
 from heliograph.app.records import Scope
 from heliograph.console import chart
 from heliograph.console.request import Mistake, PageRequest, PageResponse, PageRoute, problem_of
-from heliograph.domain.calendar import DAY_MS
+from heliograph.domain.calendar import day_of, zone
 from heliograph.domain.display import counted
 from heliograph.domain.error import Reason
 
@@ -40,19 +41,25 @@ async def show(request: PageRequest) -> PageResponse:
         reason=reason,
         spans=SPANS,
         hours=hours,
-        chart="" if report is None else _chart(report, request.now),
+        chart="" if report is None else _chart(report, request.now, zone(request.zone)),
     )
 
 
-def _chart(report: RefusalReport, now: int) -> str:
-    step = HOUR_MS if now - report.since <= HOURLY_MS else DAY_MS
-    sums: Counter[int] = Counter()
+def _chart(report: RefusalReport, now: int, zone: ZoneInfo) -> str:
+    """Returns a bar for each hour, or for each day of the zone; an hour is of the day in which it begins."""
+    hourly = now - report.since <= HOURLY_MS
+
+    def step(at: int) -> int:
+        hour = at // HOUR_MS * HOUR_MS
+        return hour if hourly else day_of(hour, zone)[0]
+
+    sums = Counter({step(at): 0 for at in range(report.since, now + 1, HOUR_MS)} | {step(now): 0})
     for hour, requests in report.hours:
-        sums[hour // step] += requests
+        sums[step(hour)] += requests
     bars = []
-    for span in range(report.since // step, now // step + 1):
-        name = datetime.fromtimestamp(span * step / 1000, UTC).strftime("%H:%M" if step == HOUR_MS else "%d %b")
-        bars.append((name, sums[span], f"{name}: {counted(sums[span], 'request')}"))
+    for at, requests in sorted(sums.items()):
+        name = datetime.fromtimestamp(at / 1000, zone).strftime("%H:%M" if hourly else "%d %b")
+        bars.append((name, requests, f"{name}: {counted(requests, 'request')}"))
     return chart.bars(bars, f"Refused requests: {counted(report.requests, 'request')}")
 
 

@@ -19,7 +19,7 @@ from heliograph.console.charts import (
     shares_chart,
     spend_chart,
 )
-from heliograph.console.render import count, credits_text
+from heliograph.console.render import count, rounded
 from heliograph.console.request import (
     FormProblem,
     Mistake,
@@ -139,14 +139,12 @@ def _tiles(report: SeriesReport) -> list[dict[str, str]]:
     return [
         _tile("Accepted", count(total.accepted), _change(total.accepted, before.accepted)),
         _tile("Delivered", count(total.delivered), _change(total.delivered, before.delivered)),
-        _tile(
-            "Delivery share", share_text(total), "of those that ended" if points is None else f"{points:+.1f} points"
-        ),
+        _tile("Delivery share", share_text(total), "of those that ended" if points is None else _points(points)),
         _tile("Failed", count(total.failed), _change(total.failed, before.failed)),
         _tile("Receipt p95", late_text(total.to_receipt), f"operator p95 {late_text(total.to_operator)}"),
         _tile("Inbound", count(total.inbound), _change(total.inbound, before.inbound)),
         _tile("Refused requests", count(total.refused), _change(total.refused, before.refused)),
-        _tile("Spend", credits_text(total.spend), _change(total.spend, before.spend)),
+        _tile("Spend", rounded(total.spend), _change(total.spend, before.spend)),
     ]
 
 
@@ -154,11 +152,21 @@ def _tile(title: str, value: str, below: str) -> dict[str, str]:
     return {"title": title, "value": value, "below": below}
 
 
+def _points(change: float) -> str:
+    """The change of a share in percentage points, in words."""
+    return (
+        "as before"
+        if abs(change) < 0.05
+        else f"{abs(change):.1f} points {'more' if change > 0 else 'less'} than before"
+    )
+
+
 def _change(now: int, before: int) -> str:
     """The change of a figure, in words."""
     if before <= 0:
         return "none before" if now else "none"
-    return "as before" if now == before else f"{(now - before) / before:+.0%} to before"
+    change = (now - before) / before
+    return "as before" if abs(change) < 0.005 else f"{abs(change):,.0%} {'more' if change > 0 else 'less'} than before"
 
 
 PAGES = (
