@@ -237,6 +237,7 @@ def test_what_a_context_cannot_do_is_said(desk: Desk, tmp_path: Path, monkeypatc
     assert told(typed("--data", str(desk.data), "account", "list", "--json"))["accounts"] == []
     monkeypatch.setenv("HELIOGRAPH_CONTEXT", "prod")
     assert told(typed("account", "list", "--json"))["accounts"] == []
+    assert told(typed("--data", str(desk.data), "account", "list", "--json"))["accounts"] == []
 
 
 def test_a_token_is_kept_for_its_user_alone_and_never_sent_in_the_clear(
@@ -245,6 +246,7 @@ def test_a_token_is_kept_for_its_user_alone_and_never_sent_in_the_clear(
     file = tmp_path / "config/heliograph/contexts.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert "letters and digits" in typed("context", "add", "other", "--server", desk.url, input="a b\n").stderr
     monkeypatch.setenv("HELIOGRAPH_TOKEN", "hat_wrong")
     wrong = typed("context", "add", "other", "--server", desk.url)
     assert wrong.exit_code == 1

@@ -122,7 +122,7 @@ def _ask_token() -> str:
         token = click.prompt("Token", hide_input=True, err=True) if asked else sys.stdin.readline()
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise Failure("that is no token; it looks like hat_ and hexadecimal digits.", "Nothing was kept.")
+        raise Failure("that is no token; it begins with hat_, letters and digits follow.", "Nothing was kept.")
     return token
 
 
