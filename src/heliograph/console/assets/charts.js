@@ -15,10 +15,16 @@
     return `${exact.format(Math.round(ms / 360000) / 10)} h`;
   }
 
+  // all and nothing are told apart from nearly so
+  function percent(share) {
+    if (share >= 0.9995 && share < 1) return "> 99.9%";
+    return share > 0 && share < 0.0005 ? "< 0.1%" : `${(share * 100).toFixed(1)}%`;
+  }
+
   // by the unit: how a value is told, and how an axis says it
   const units = {
     count: [whole.format, short.format],
-    share: [(share) => `${(share * 100).toFixed(1)} %`, (share) => `${Math.round(share * 100)} %`],
+    share: [percent, (share) => `${Math.round(share * 100)}%`],
     ms: [span, span],
     credits: [exact.format, short.format],
   };

@@ -15,6 +15,7 @@ from heliograph.console.charts import (
     delays_chart,
     late_text,
     messages_chart,
+    percent,
     share_text,
     shares_chart,
     spend_chart,
@@ -63,6 +64,7 @@ async def show(request: PageRequest) -> PageResponse:
         failures=[] if report is None else _ranked(report.total.failures),
         refusals=[] if report is None else _ranked(report.total.refusals),
         share=share_text,
+        percent=percent,
         late=late_text,
     )  # fmt: skip
 
