@@ -6,6 +6,7 @@ bucket each, and from there on each doubling is cut into 16. That is the scheme 
 """
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Final
 
 Sketch = dict[int, int]
@@ -83,6 +84,13 @@ def encode_sketch(sketch: Mapping[int, int]) -> bytes:
 
 def decode_sketch(packed: bytes) -> Sketch:
     """Unpacks what `encode_sketch` packed."""
+    first = 1 + (len(packed) > 1 and packed[0] >= _MORE)
+    rest = packed[first:]
+    if rest.isascii() and packed[first - 1 : first].isascii():
+        # as of most: each number has one octet, but for the first bucket
+        bucket = packed[0] & (_MORE - 1) if packed else 0
+        bucket |= packed[1] << 7 if first > 1 else 0
+        return dict(zip(accumulate(rest[1::2], initial=bucket), rest[::2], strict=False))
     sketch: Sketch = {}
     bucket = number = shift = 0
     is_bucket = True

@@ -147,10 +147,15 @@ class ViewReports:
             for key, cell in await series.totals(query):
                 for group in groups(key, cell):
                     group.add(cell)
+            detailed: dict[CellKey, Cell] = {}
             for each in await series.details(query):
-                middle = each.start + WIDTH_MS[grain] // 2
-                for group in (*groups(each.key, each.cell), report.total, delays[parts.delays.place(middle)][1]):
-                    group.add(each.cell)
+                detailed.setdefault(each.key, Cell()).add(each.cell)
+                delay = delays[parts.delays.place(each.start + WIDTH_MS[grain] // 2)][1]
+                merge(delay.to_operator, each.cell.to_operator)
+                merge(delay.to_receipt, each.cell.to_receipt)
+            for key, cell in detailed.items():
+                for group in (*groups(key, cell), report.total):
+                    group.add(cell)
             if grain is Grain.DAY:
                 await self._move(parts.delays, delays, replace(query, grain=Grain.HOUR))
         report.delays = _up_to(delays, self._clock.now())
@@ -164,14 +169,18 @@ class ViewReports:
         hours = steps.moved()
         if hours is None:
             return
+        moves: dict[tuple[int, int], Cell] = {}
         for each in await self._store.series.details(query, *hours):
-            counted = delays[steps.place(Grain.DAY.start(each.start) + DAY_MS // 2)][1]
-            happened = delays[steps.place(each.start)][1]
-            if counted is not happened:
-                take_away(counted.to_operator, each.cell.to_operator)
-                take_away(counted.to_receipt, each.cell.to_receipt)
-                merge(happened.to_operator, each.cell.to_operator)
-                merge(happened.to_receipt, each.cell.to_receipt)
+            counted, happened = steps.place(Grain.DAY.start(each.start) + DAY_MS // 2), steps.place(each.start)
+            if counted != happened:
+                moved = moves.setdefault((counted, happened), Cell())
+                merge(moved.to_operator, each.cell.to_operator)
+                merge(moved.to_receipt, each.cell.to_receipt)
+        for (counted, happened), moved in moves.items():
+            take_away(delays[counted][1].to_operator, moved.to_operator)
+            take_away(delays[counted][1].to_receipt, moved.to_receipt)
+            merge(delays[happened][1].to_operator, moved.to_operator)
+            merge(delays[happened][1].to_receipt, moved.to_receipt)
 
 
 def _name(names: Mapping[int, str], number: int) -> str:
