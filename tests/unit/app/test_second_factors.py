@@ -13,6 +13,7 @@ from heliograph.app.admin.second_factors import CODES, MOST_FACTORS, ManageFacto
 from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.admin.sign_in import SecondStep
 from heliograph.app.admin.tickets import LIFETIME_MS, Tickets
+from heliograph.app.ports.factors import SecondFactor
 from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.one_time_code import STEP_MS, code
@@ -112,6 +113,22 @@ async def test_guessing_codes_is_slowed_down_also_from_many_addresses(house: Hou
     assert (await refused(house, step, app.shows(), "203.0.113.1")).entry is TOO_EARLY
 
 
+async def test_guessing_from_elsewhere_locks_out_no_passkey_and_no_recovery_code(house: House) -> None:
+    app, codes = await enrol(house)
+    soft, _ = await make_passkey(house)
+    step = await ticket(house)
+    for number in range(sign_in.FAILURES_AN_ADDRESS):
+        assert (await refused(house, step, "000000", f"198.51.100.{number}")).entry is UNAUTHENTICATED
+    assert (await refused(house, step, app.shows(), "203.0.113.1")).entry is TOO_EARLY
+    assert await house.access.second_step(step, codes[0], "203.0.113.2")
+    options = await house.access.passkey_options(step, HOST)
+    assert options is not None
+    assert await house.access.second_step(step, PasskeyAnswer(HOST, soft.use(options, ORIGIN)), "203.0.113.3")
+    for _ in range(sign_in.FAILURES):
+        assert (await refused(house, step, "not one of them", "203.0.113.4")).entry is UNAUTHENTICATED
+    assert (await refused(house, step, codes[1], "203.0.113.4")).entry is TOO_EARLY
+
+
 async def guess_for_a_day(house: House, address: str = "") -> int:
     """Guesses codes of an app for 23 hours, as fast as that is not slowed down, from an address or from always another
     one; returns how many were checked."""
@@ -147,14 +164,14 @@ async def test_codes_tried_at_once_are_no_more_than_those_tried_in_turn(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await enrol(house)
-    step, use = await ticket(house), house.store.factors.use_code
+    step, of = await ticket(house), house.store.factors.of
 
-    async def slow(user: str, digest: bytes) -> bool:
+    async def slow(user: str) -> list[SecondFactor]:
         await asyncio.sleep(0)
-        return await use(user, digest)
+        return await of(user)
 
-    monkeypatch.setattr(house.store.factors, "use_code", slow)
-    flood = [house.access.second_step(step, f"guess {number}", f"198.51.100.{number}") for number in range(200)]
+    monkeypatch.setattr(house.store.factors, "of", slow)
+    flood = [house.access.second_step(step, f"{number:06}", f"198.51.100.{number}") for number in range(200)]
     found = [fault.entry for fault in await asyncio.gather(*flood, return_exceptions=True) if isinstance(fault, Fault)]
     most = sign_in.FAILURES_AN_ADDRESS
     assert (found.count(UNAUTHENTICATED), found.count(TOO_EARLY)) == (most, 200 - most)

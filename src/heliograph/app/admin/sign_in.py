@@ -207,7 +207,7 @@ class SignIn:
             raise Fault(UNAUTHENTICATED, f"That took too long; {again}.", "ticket")
         # the password was right: whoever guesses here has it, so this locks out nobody who has not
         pair = register.pair(user.name, address)
-        names = self._slow_down_codes(user.name, pair)
+        names = self._slow_down_codes(user.name, pair, given)
         with register.trying(names):
             if isinstance(given, str):
                 proof = await self._proves(user.name, given, pair)
@@ -221,10 +221,12 @@ class SignIn:
                 raise Fault(UNAUTHENTICATED, "The code is wrong, or was used already.", "code")
         return user, proof
 
-    def _slow_down_codes(self, user: str, pair: bytes) -> tuple[bytes, ...]:
+    def _slow_down_codes(self, user: str, pair: bytes, given: str | PasskeyAnswer) -> tuple[bytes, ...]:
         """Returns what a wrong code is counted for: the pair, and unless that is known the user, over all addresses.
+        What nobody can guess counts for the pair alone, so that the owner is not locked out by guesses from elsewhere.
         Raises Fault (429)."""
-        guessed = () if self._register.knows(pair) else (self._register.guessed(user),)
+        guessable = isinstance(given, str) and can_be_guessed(given)
+        guessed = (self._register.guessed(user),) if guessable and not self._register.knows(pair) else ()
         self._slow_down(pair, FAILURES)
         for name in guessed:
             self._slow_down(name, FAILURES_AN_ADDRESS)
