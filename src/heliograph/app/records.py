@@ -44,7 +44,7 @@ class Scope(StrEnum):
     WRITE_MESSAGES = "messages:write"
     """Cancel and reschedule messages, and suppress phones."""
     ERASE = "recipients:erase"
-    """Erase what is kept of a phone."""
+    """Erase what is kept of a phone, and set how long an account's messages are kept."""
     EXPORT = "recipients:export"
     """Read everything that is kept of a phone, texts too."""
     SEND = "messages:send"

@@ -13,6 +13,7 @@ OPERATIONS = operations(KINDS)
 NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
 
 GIVEN: dict[str, Any] = {
+    "retain_text_days": 1, "retain_number_days": 1, "retain_days": 1,
     "plan": "cheap", "credit_limit": "5", "list_interval": 1, "rate": 5, "networks": ["192.0.2.0/24"],
     "senders": ["ACME"], "credit": "1000000", "price": "0.000001", "request_rate": 5, "request_burst": 9,
     "daily_messages": 1000, "daily_spend": "12.5", "max_waiting": 50, "prefixes": ["49", "43"], "guard": "on",

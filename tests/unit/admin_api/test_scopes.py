@@ -66,4 +66,6 @@ def test_every_field_of_an_account_has_its_scope() -> None:
     assert opening == settings | set(OPENING) | {"name"}
     assert {name: scope.value for name, scope in opening_scopes().items()} == OWN_SCOPES
     changing = {name: scope for name, scope in OWN_SCOPES.items() if name not in OPENING}
-    assert {name: scope.value for name, scope in own_scopes().items()} == changing | {"timezone": "limits:write"}
+    later = {"timezone": "limits:write"}
+    later |= dict.fromkeys(("retain_text_days", "retain_number_days", "retain_days"), "recipients:erase")
+    assert {name: scope.value for name, scope in own_scopes().items()} == changing | later

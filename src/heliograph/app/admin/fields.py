@@ -286,25 +286,27 @@ ACCOUNT: Mapping[str, FieldRule] = {
         _retain_days,
         "days after which texts of its messages are redacted; 0 is never, `default` the gateway's setting",
         "90",
-        Scope.WRITE_ACCOUNTS,
+        Scope.ERASE,
     ),
     "retain_number_days": FieldRule(
         _retain_days,
         "days after which phones are redacted; 0 is never, `default` the gateway's setting",
         "365",
-        Scope.WRITE_ACCOUNTS,
+        Scope.ERASE,
     ),
     "retain_days": FieldRule(
         _retain_days,
         "days after which its messages are dropped, but for money; 0 is never, `default` the gateway's setting",
         "730",
-        Scope.WRITE_ACCOUNTS,
+        Scope.ERASE,
     ),
     "senders": FieldRule(_senders, "sender IDs, comma separated; empty is any", "ACME,AcmeCorp", Scope.WRITE_LIMITS),
 }
 
 #: Fields of an account that is opened, beyond ACCOUNT, with what whoever gives them must have.
 OPENING: dict[str, Scope] = {"credit": Scope.TOP_UP, "price": Scope.WRITE_PRICES}
+
+_HARMLESS_WHEN_OPENED = {"timezone", "retain_text_days", "retain_number_days", "retain_days"}
 
 
 def own_scopes() -> dict[str, Scope]:
@@ -315,6 +317,6 @@ def own_scopes() -> dict[str, Scope]:
 def opening_scopes() -> dict[str, Scope]:
     """Returns the same for an account that is opened, OPENING included.
 
-    Its time zone takes no more: it has no day yet that could begin anew.
+    Some take no more: it has no day yet that could begin anew, and no messages that could be dropped early.
     """
-    return {name: scope for name, scope in own_scopes().items() if name != "timezone"} | OPENING
+    return {name: scope for name, scope in own_scopes().items() if name not in _HARMLESS_WHEN_OPENED} | OPENING
