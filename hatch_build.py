@@ -115,7 +115,8 @@ def compile_libraries(libraries: dict[str, list[str]], level: str) -> None:
         # Hidden: thousands of functions that nobody else calls would be looked up by name, each time through a table.
         # Common: the header of a library that takes functions from another one defines their table, and every file
         # of the library includes it. One table is meant; what linkers make of it without this is an error.
-        extension.extra_compile_args += ["-fvisibility=hidden", "-fcommon"]
+        # A list of its own: mypyc gives one and the same to every extension, which would grow with each.
+        extension.extra_compile_args = [*extension.extra_compile_args, "-fvisibility=hidden", "-fcommon"]
     setup(
         name="native", packages=[], ext_modules=extensions, cmdclass={"build_ext": _on_every_core()},
         script_args=["build_ext", "--inplace"],

@@ -37,6 +37,8 @@ def compile_in(folder: Path) -> "subprocess.CompletedProcess[str]":
 def test_a_library_of_several_files_takes_functions_from_another(tmp_path: Path) -> None:
     done = compile_in(tmp_path)
     assert done.returncode == 0, f"{done.stderr}\n{done.stdout}"
+    compiled = [line for line in done.stdout.splitlines() if " -c " in line]
+    assert {line.count("-fvisibility=hidden") for line in compiled} == {1}
     question = "import upper.second as a, lower.count as b; print(a.__file__, b.__file__, a.thrice(4))"
     said = subprocess.run(
         [sys.executable, "-c", question], check=True, cwd=tmp_path, capture_output=True, text=True
