@@ -22,7 +22,7 @@
     document.cookie = `${given}; Path=/console; Max-Age=31536000; SameSite=Strict${secure}`;
     return known();
   };
-  const tellCharts = () => { if (tell() && document.querySelector("figure[data-chart]")) location.reload(); };
+  const tellCharts = () => { if (tell() && document.querySelector("figure.chart, svg.bars")) location.reload(); };
   tellCharts();
   const choice = document.querySelector("[data-zone-choice]");
   if (!choice) return;
