@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.adapters.smpp.receipts import report_of, unmarked_report_of
+from heliograph.adapters.smpp.receipts import incoming_of, report_of, unmarked_report_of
 from heliograph.app.ports import Report
 from heliograph.domain.receipt import Delivery
 from heliograph.smpp import constants as c
@@ -128,3 +128,22 @@ def test_a_receipt_that_names_its_message_by_nothing_but_nuls_names_none() -> No
     report = report_of(pdu)
     assert report is not None
     assert report.operator_id == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "ton", "sender"),
+    [
+        ("4917012345678", c.Ton.INTERNATIONAL, "4917012345678"),
+        ("+4917012345678", c.Ton.INTERNATIONAL, "4917012345678"),
+        ("004917012345678", c.Ton.INTERNATIONAL, "4917012345678"),
+        ("004917012345678", c.Ton.UNKNOWN, "4917012345678"),
+        ("004917012345678", c.Ton.NATIONAL, "004917012345678"),
+        ("017012345678", c.Ton.UNKNOWN, "017012345678"),
+        ("0017012345678", c.Ton.UNKNOWN, "17012345678"),
+        ("00123", c.Ton.UNKNOWN, "00123"),
+        ("ACME", c.Ton.ALPHANUMERIC, "ACME"),
+    ],
+)
+def test_a_phone_is_known_however_its_international_number_is_written(address: str, ton: int, sender: str) -> None:
+    pdu = p.DeliverSm(source_addr=address, source_addr_ton=ton, short_message=b"STOP")
+    assert incoming_of(pdu, lambda _: True, lambda: True).sender == sender

@@ -10,6 +10,7 @@ from heliograph.adapters.smpp.context import BindContext
 from heliograph.app.ports import Incoming, Report
 from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.domain.operator_id import kept
+from heliograph.domain.phone import is_destination
 from heliograph.domain.receipt import Delivery, is_final, own_code, parse_state
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
@@ -59,7 +60,8 @@ def _report(receipt: ReceiptContent, marked: bool) -> Report:
 
 
 def incoming_of(pdu: DeliverSm | DataSm, answer: Callable[[bool], bool], stands: Callable[[], bool]) -> Incoming:
-    """Returns what a phone sent. A leading `+` of an address is dropped: its type of number says as much."""
+    """Returns what a phone sent. A leading `+` of an address is dropped: its type of number says as much. So is the
+    `00` of an international number, by which neither a STOP nor an erasure would find the phone."""
     tlvs, octets = pdu.tlvs, pdu.content
     part = None
     if tlvs:
@@ -74,7 +76,7 @@ def incoming_of(pdu: DeliverSm | DataSm, answer: Callable[[bool], bool], stands:
     )  # fmt: skip
     digest = int.from_bytes(blake2b(repr(told).encode(), digest_size=8).digest(), "big") >> 1 or 1
     return Incoming(
-        pdu.source_addr.removeprefix("+")[:MAX_ADDRESS_CHARS],
+        _international(pdu.source_addr.removeprefix("+"), pdu.source_addr_ton)[:MAX_ADDRESS_CHARS],
         pdu.destination_addr.removeprefix("+")[:MAX_ADDRESS_CHARS],
         pdu.data_coding,
         bool(pdu.esm_class & c.ESM_UDHI),
@@ -84,6 +86,12 @@ def incoming_of(pdu: DeliverSm | DataSm, answer: Callable[[bool], bool], stands:
         answer,
         stands,
     )
+
+
+def _international(number: str, ton: int) -> str:
+    """Returns a number of a phone without the prefix of international calls; no country's code begins with 0."""
+    bare = number.removeprefix("00")
+    return bare if ton in (c.Ton.UNKNOWN, c.Ton.INTERNATIONAL) and is_destination(bare) else number
 
 
 class ReceiptReceiver:
