@@ -24,26 +24,22 @@ def marks(rows: Rows) -> list[str]:
     wrong = []
     dispatch, awaiting, callback = (rows.marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK))
     awaited = {(key, segment) for _, _, key, segment in rows.awaiting}
-    for key, message in rows.messages.items():
-        final = rows.finals.get(key)
-        if final is None and message.state == State.SENT and key <= dispatch and key not in rows.queue:
+    # this runs after each commit: sets pass over all that is in order at once
+    for key in rows.messages.keys() - rows.finals.keys() - rows.queue.keys():
+        message = rows.messages[key]
+        if message.state == State.SENT and key <= dispatch:
             unanswered = [n for n in range(message.segments) if (key, n) not in rows.sent]
             if unanswered:
                 wrong.append(f"nothing will send the parts {unanswered} of {key}")
-        if final is None and message.wants_receipt and key <= awaiting:
-            for n in range(message.segments):
-                taken = rows.sent.get((key, n))
-                if taken is not None and taken.status == 0 and (key, n) not in rows.parts and (key, n) not in awaited:
-                    wrong.append(f"the receipt of part {n} of {key} would not be recognised")
-        if final is not None and final.owed and key <= callback and key not in rows.callbacks:
-            retry = rows.retries.get(key)
-            if retry is None or retry.due is None:
-                wrong.append(f"nothing will make the callback of {key}")
-    for key, inbound in rows.inbound.items():
-        if inbound.owed and key <= callback and key not in rows.callbacks:
-            retry = rows.retries.get(key)
-            if retry is None or retry.due is None:
-                wrong.append(f"nothing will make the callback of the inbound message {key}")
+    for key, n in rows.sent.keys() - rows.parts.keys() - awaited:
+        subject = None if key in rows.finals else rows.messages.get(key)
+        if subject is not None and subject.wants_receipt and key <= awaiting and rows.sent[key, n].status == 0:
+            wrong.append(f"the receipt of part {n} of {key} would not be recognised")
+    made = {key for key, retry in rows.retries.items() if retry.due is not None} | rows.callbacks.keys()
+    owed = {key for key in (rows.finals.keys() & rows.messages.keys()) - made if rows.finals[key].owed}
+    wrong += [f"nothing will make the callback of {key}" for key in owed if key <= callback]
+    owed = {key for key in rows.inbound.keys() - made if rows.inbound[key].owed}
+    wrong += [f"nothing will make the callback of the inbound message {key}" for key in owed if key <= callback]
     return wrong
 
 

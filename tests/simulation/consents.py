@@ -1,5 +1,7 @@
 """What must be true of phones that opt out, whatever happens around them."""
 
+from collections.abc import Callable
+
 from heliograph.app.facts import Accept, Facts, InboundMessage, Message, Verdict
 from heliograph.app.marks import attempted
 from heliograph.domain.message import State
@@ -30,9 +32,9 @@ class Consents:
         """Must be called when the gateway's process has ended."""
         self._in_doubt |= self._on_the_way
 
-    def commit(self, rows: Rows, facts: Facts) -> list[str]:
-        """Must be called after each commit. A STOP leaves nothing waiting that nobody works on, and is confirmed where
-        it is news; who is suppressed gets nothing new."""
+    def commit(self, look: Callable[[], Rows], facts: Facts) -> list[str]:
+        """Must be called after each commit; `look` is asked for the rows where there was a STOP. A STOP leaves nothing
+        waiting that nobody works on, and is confirmed where it is news; who is suppressed gets nothing new."""
         wrong = []
         fresh: dict[Consent, InboundMessage] = {}
         for message in facts.inbound:
@@ -41,7 +43,7 @@ class Consents:
             self._seen.add(message.key)
             whose = message.account, message.sender
             if message.wish is Wish.STOP:
-                kept = rows.inbound[message.key]
+                kept = look().inbound[message.key]
                 if whose in self._stops and kept.replied:
                     wrong.append(f"the STOP {message.key} was confirmed, and was no news")
                 if (
@@ -55,7 +57,9 @@ class Consents:
                 self._stops.pop(whose, None)
                 fresh.pop(whose, None)
         back = {each.key for each in facts.queueings}  # put back by this very commit: ended when they are claimed
+        rows = look() if fresh else None
         for whose, stop in fresh.items():
+            assert rows is not None
             about = {key for key, message in rows.messages.items() if _may_leave(rows, whose, message)}
             self._on_the_way |= about
             sending = {key for _, key in facts.sending}
@@ -72,10 +76,11 @@ class Consents:
                 ]
         return wrong
 
-    def submit(self, rows: Rows, message: Message) -> list[str]:
-        """Must be called as a part is written. Once a STOP is acknowledged no message begins to leave."""
+    def submit(self, look: Callable[[], Rows], message: Message) -> list[str]:
+        """Must be called as a part is written; `look` is asked for the rows where its recipient opted out. Once a STOP
+        is acknowledged no message begins to leave."""
         stop = self._stops.get((message.account, message.destination))
-        if stop is None or _is_reply(rows, message.key) or self._has_begun(message) or message.key in self._in_doubt:
+        if stop is None or _is_reply(look(), message.key) or self._has_begun(message) or message.key in self._in_doubt:
             return []
         acknowledged = any(text.whole == stop.content and text.acknowledged for text in self._phones.texts)
         return [f"{message.key} began to leave after the STOP {stop.key} was acknowledged"] if acknowledged else []

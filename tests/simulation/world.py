@@ -138,8 +138,17 @@ class Simulation:
 
     @property
     def rows(self) -> Rows:
-        """What all shards have, or had before it was dropped."""
+        """What all shards have, or had before it was dropped. A copy of all of it: not for each commit."""
         return with_archive(self.shards[0]) if len(self.shards) == 1 else merged(self.shards)
+
+    @property
+    def administered(self) -> Rows:
+        """The rows that have accounts, connectors and routes."""
+        return self.shards[0]
+
+    def _is_inbound(self, key: int) -> bool:
+        kept = [rows for shard in self.shards for rows in (shard, shard.archive) if rows is not None]
+        return any(key in rows.inbound for rows in kept)
 
     # --- set up
 
@@ -273,7 +282,7 @@ class Simulation:
         return carrier
 
     def _arrived(self, job: WebhookJob) -> None:
-        if job.key not in self.rows.inbound:
+        if not self._is_inbound(job.key):
             self.wrong += forgetting.told(job.key, job.body)
         self.arrived.setdefault(job.key, []).append(job.body)
 
@@ -287,13 +296,15 @@ class Simulation:
             self.wrong += checks.accounts(self.shards, facts)
             for rows in self.shards:
                 self.wrong += checks.marks(rows) + checks.credit(rows)
-            self.wrong += self.consents.commit(self.rows, facts)
-            self.wrong += self.limited_days.commit(self.rows, facts)
+            self.wrong += self.consents.commit(lambda: self.rows, facts)
+            self.wrong += self.limited_days.commit(self.administered, facts)
 
     def _on_submit(self, connector: int, message: Message) -> None:
         self.wrong += forgetting.submitted(message)
         if not self.wrong:
-            self.wrong += checks.attempt(self.shards, connector, message) + self.consents.submit(self.rows, message)
+            self.wrong += checks.attempt(self.shards, connector, message) + self.consents.submit(
+                lambda: self.rows, message
+            )
 
     def _on_raised(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What a timer or a callback raised would only be logged: nobody awaits them."""
@@ -321,9 +332,10 @@ class Simulation:
         if engine._pump_timer is not None:
             engine._pump_timer.cancel()
         self._kill_links(sender)
+        sent = self.rows.sent
         for operator in self.operators.values():
             for name in operator.submits:
-                if name not in self.rows.sent:
+                if name not in sent:
                     self.doubts[name] = self.doubts.get(name, 0) + 1
 
     def _kill_links(self, sender: ScriptedSender) -> None:
@@ -350,7 +362,7 @@ class Simulation:
                 self.clock.ahead = max(MOST_BEHIND_MS, self.clock.ahead + jump)
             if self.plan.phones and self.chance.random() < self.plan.phones:
                 self.phones.write()
-            if self.plan.remove_connector and 2 in self.rows.connectors and self.chance.random() < 0.02:
+            if self.plan.remove_connector and 2 in self.administered.connectors and self.chance.random() < 0.02:
                 await self.store.network.remove_connector("op2")
                 if self.chance.random() < 0.8:
                     await self.store.network.add_route(Route(0, "2", 1))
@@ -386,7 +398,12 @@ class Simulation:
         ]
         for message in messages:
             message.connector = next(
-                (route.connector for route in self.rows.routes.values() if message.destination[0] == route.prefix), 1
+                (
+                    route.connector
+                    for route in self.administered.routes.values()
+                    if message.destination[0] == route.prefix
+                ),
+                1,
             )
         total = sum(message.price for message in messages)
         accept = Accept(account, messages, total, now, scheduled, batch=len(messages) > 1)
