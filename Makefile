@@ -29,8 +29,8 @@ $(VENV)/.runs: requirements/run.txt requirements/build.txt pyproject.toml
 run: $(VENV)/.runs ## start the gateway with a simulated operator and a demo account
 	$(BIN)/heliograph serve --dev
 
-# Many tests wait for other processes: one worker more than there are cores keeps the cores at work.
-TEST_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# Many tests wait for other processes: two workers a core keep the cores at work.
+TEST_WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 test: install ## run everything: checks and all tests
 	$(MAKE) --no-print-directory lint

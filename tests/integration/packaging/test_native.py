@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -10,7 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-CORE = ("tests/unit/app", "tests/unit/domain", "tests/unit/smpp", "tests/vectors", "tests/properties")
+INTERPRETED = ("template", "timetable")
+"""Modules of `domain` that are not compiled, and whose tests take long: they show nothing here that they do not show
+anyway."""
+CORE = (
+    *("tests/unit/app", "tests/unit/domain", "tests/unit/smpp", "tests/vectors", "tests/properties"),
+    *(f"--ignore=tests/properties/domain/test_{module}_properties.py" for module in INTERPRETED),
+)
 EACH_DATABASE_ONCE = "(sqlite or postgres) and not on-loop and not encrypted and not test_the_books_after_anything"
 STORES = ("tests/contracts", "-k", EACH_DATABASE_ONCE)
 """The store in memory keeps no rows, and SQLite on the loop writes them with the modules that its thread does."""
@@ -62,6 +69,14 @@ def test_the_modules_are_the_compiled_ones(native: Path) -> None:
     ).stdout  # fmt: skip
     assert [Path(name).suffix for name in said.split()] == [".so", ".so"]
     assert str(native) in said
+
+
+def test_what_is_left_out_is_not_compiled() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    libraries = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["libraries"]
+    assert not {module for modules in libraries.values() for module in modules} & {
+        f"domain/{name}" for name in INTERPRETED
+    }
 
 
 def test_the_core_does_the_same_when_it_is_compiled(native: Path) -> None:
