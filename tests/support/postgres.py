@@ -74,11 +74,13 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOR name IN SELECT tablename FROM pg_tables
-    WHERE schemaname = 'heliograph' AND tablename NOT IN ('migration', 'suppression_key') LOOP
+    -- most tables were never written to: what has no pages has no rows
+    FOR name IN SELECT relname FROM pg_class
+    WHERE relnamespace = 'heliograph'::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > 0
+    AND relname NOT IN ('migration', 'suppression_key') LOOP
         EXECUTE format('DELETE FROM %I', name);
     END LOOP;
-    FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'heliograph' LOOP
+    FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'heliograph' AND last_value IS NOT NULL LOOP
         EXECUTE format('ALTER SEQUENCE %I RESTART', name);
     END LOOP;
     UPDATE suppression_key SET inner_pad = k.inner_pad, outer_pad = k.outer_pad FROM (
