@@ -51,7 +51,8 @@ LIMITS: Final[dict[str, dict[str, Any]]] = {
 }
 """Limits by kind, each wider than what is sent."""
 
-KINDS: Final = ("none", *LIMITS, "senders", "guard", "all")
+KINDS: Final = ("none", *LIMITS, "senders", "limits", "guard", "all")
+"""`limits` are all that an account can have; `all` is the pumping guard too."""
 
 WARM_UP: Final = 200
 """Messages before those that are counted."""
@@ -83,10 +84,15 @@ class NoIntake:
 
 
 async def open_account(store: SqliteStore, kind: str) -> None:
-    fields = {name: value for each, values in LIMITS.items() if kind in (each, "all") for name, value in values.items()}
+    fields = {
+        name: value
+        for each, values in LIMITS.items()
+        if kind in (each, "limits", "all")
+        for name, value in values.items()
+    }
     account = Account(0, "bench", "-", bytes(32), created=START, guard="off", **fields)
     account = await store.accounts.create(account, ApiKey("key", 0, bytes(32), START), 10**15, [])
-    if kind in ("senders", "all"):
+    if kind in ("senders", "limits", "all"):
         await store.senders.put([RegisteredSender(account.id, SENDER, SenderState.APPROVED, START)])
 
 
@@ -113,8 +119,9 @@ async def send(folder: Path, kind: str, size: int) -> None:
                 [f"491{number * 7_919 % 400_000:08}"], SENDER, "Your code is 123456. Do not share it.", None, Kind.TEXT,
                 wants_receipt=True, url="http://customer.example/receipts",
             )  # fmt: skip
+            now = clock.monotonic()
             if view.policy is not None:
-                admission.admit(view, "127.0.0.1", clock.monotonic())
+                admission.admit(view, "127.0.0.1", now)
             accept = sending.prepare(who, fields)
             message = accept.messages[0]
             accept.key = message.key = keys.next(clock.ms)

@@ -38,9 +38,9 @@ class Allowance:
     def overrun(self, messages: int, spend: int, waiting: int) -> Reason | None:
         """Returns the first limit that so many messages for so much would go beyond, of which `waiting` are to wait;
         None if they may go."""
-        if 0 < self.daily_messages < self.messages + messages:
+        if self.messages + messages > self.daily_messages > 0:
             return Reason.DAILY_MESSAGES
-        if 0 < self.daily_spend < self.spend + spend:
+        if self.spend + spend > self.daily_spend > 0:
             return Reason.DAILY_SPEND
         if waiting and 0 < self.max_waiting < self.waiting + waiting:
             return Reason.WAITING
@@ -49,10 +49,13 @@ class Allowance:
     def claim(self, day_ends: int, messages: int, spend: int, waiting: int) -> Reason | None:
         """Counts messages of the day that ends then; or counts nothing, and returns the first limit that they would go
         beyond."""
-        self.turn(day_ends)
+        if day_ends > self.day_ends:
+            self.turn(day_ends)
         overrun = self.overrun(messages, spend, waiting)
         if overrun is None:
-            self.use(messages, spend, waiting)
+            self.messages += messages
+            self.spend += spend
+            self.waiting += waiting
         return overrun
 
     def use(self, messages: int, spend: int, waiting: int) -> None:

@@ -17,8 +17,8 @@ from heliograph.app.sending.limits import RateLimits
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.app.sending.principal import Door, Principal, Secret
 from heliograph.app.sending.rehash import Rehash
-from heliograph.domain import gate
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
+from heliograph.domain.gate import PASS, Judgement, Refuse, admit, over_requests
 from heliograph.domain.limits import LOGIN_FAILURES, LOGIN_FAILURES_AN_ADDRESS
 
 REMEMBERED_S = 300.0
@@ -179,23 +179,24 @@ class Admission:
         policy = view.policy
         if policy is None:
             return
-        _admit(policy, address)
+        judgement = admit(policy, address)
+        if judgement is not PASS:
+            _refuse(judgement)
         rate = policy.request_rate
         if rate > 0:
             wait = self._requests.take(view.account.id, rate, 1, now, policy.request_burst)
             if wait > 0:
-                raise gate.over_requests(rate, wait)
+                raise over_requests(rate, wait)
 
 
 def readmit(view: AccountView, address: str) -> None:
     """Raises Fault (403) unless the account may be used, and from there."""
     if view.policy is not None:
-        _admit(view.policy, address)
+        _refuse(admit(view.policy, address))
 
 
-def _admit(policy: gate.Policy, address: str) -> None:
-    judgement = gate.admit(policy, address)
-    if judgement is not gate.PASS and isinstance(judgement, gate.Refuse):
+def _refuse(judgement: Judgement) -> None:
+    if isinstance(judgement, Refuse):
         raise judgement.fault()
 
 

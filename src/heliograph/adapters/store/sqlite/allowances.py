@@ -4,6 +4,7 @@ Each account's row is read once and written once, with the balance, whatever the
 """
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,7 +34,9 @@ class Spender:
 
     account: int
     room: int
-    """Micro-credits that the account may still spend."""
+    """Micro-credits that it may still spend."""
+    had: int
+    """Those that it might spend before."""
     suppressed: int
     """Not 0 if recipients opted out of its messages."""
     allowance: Allowance | None
@@ -46,7 +49,7 @@ class Spender:
 
 
 class Spenders:
-    """Finds each account once. The `book` writes what is used of its limits together with its balance."""
+    """Finds each account once. The `book` is told what it spent, and writes that with what is used of its limits."""
 
     def __init__(self, db: sqlite3.Connection, book: Book) -> None:
         self._db = db
@@ -63,18 +66,15 @@ class Spenders:
             allowance: Allowance | None = None
             if row[2]:
                 allowance = self._book.uses[account] = Allowance(*row[3:])
-            spender = Spender(account, row[0], row[1], allowance)
+            spender = Spender(account, row[0], row[0], row[1], allowance)
         self._found[account] = spender
         return spender
 
     def claim(
-        self, spender: Spender, allowance: Allowance, accept: Accept, messages: int, spend: int
+        self, spender: Spender, allowance: Allowance, accept: Accept, messages: int, spend: int, waiting: int
     ) -> Verdict | None:
-        """Counts so many messages of a request for so much; or returns the verdict on one that goes beyond a limit."""
-        waiting = 0
-        for message in accept.messages:
-            if is_queued(message):
-                waiting += 1
+        """Counts so many messages of a request for so much, of which `waiting` go into the queue; or returns the
+        verdict on one that goes beyond a limit."""
         overrun = allowance.claim(accept.day_ends, messages, spend, waiting)
         if overrun is Reason.WAITING and not spender.counted:
             spender.counted = True
@@ -86,7 +86,17 @@ class Spenders:
         spender.fresh += waiting
         return None
 
+    def close(self) -> None:
+        """Tells the book what was spent."""
+        for account, spender in self._found.items():
+            if spender is not None and spender.room != spender.had:
+                self._book.change(account, spender.room - spender.had)
 
-def is_queued(message: Message) -> bool:
-    """Returns whether a message that is accepted goes into the queue."""
-    return message.queued or message.state != _SENT
+
+def queued_of(messages: Sequence[Message]) -> int:
+    """Returns how many messages of those that are accepted go into the queue."""
+    number = 0
+    for message in messages:
+        if message.queued or message.state != _SENT:
+            number += 1
+    return number

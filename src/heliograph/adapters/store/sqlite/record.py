@@ -10,7 +10,7 @@ from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.sealing import Sealer, early_place
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.withholding import fail_at_once, withhold
-from heliograph.adapters.store.sqlite.allowances import Spenders, is_queued
+from heliograph.adapters.store.sqlite.allowances import Spenders, queued_of
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
 from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.record_consents import record_consents, withdraw
@@ -38,6 +38,8 @@ from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import NO_CODE, Delivery
 
 _CHARGE = +EntryKind.CHARGE
+_ACCEPTED = Verdict.ACCEPTED  # a member of an enum is looked up anew each time that it is named
+_UNAVAILABLE = Verdict.UNAVAILABLE
 
 _ONCE = "ON CONFLICT DO NOTHING"
 
@@ -198,7 +200,7 @@ class Ruling:
 def record(connection: FileConnection, facts: Facts, node: int, sealer: Sealer | None = None) -> None:
     """Does `Store.record`."""
     for accept in facts.accepts:
-        accept.verdict = Verdict.UNAVAILABLE
+        accept.verdict = _UNAVAILABLE
     try:
         rulings = connection.transact(_write, facts, node, sealer)
     except Exception as fault:
@@ -260,8 +262,9 @@ class _AcceptedRows:
         self.references: list[Row] = []
         self.queue: list[Row] = []
 
-    def add(self, accept: Accept, withheld: Sequence[int], saved: int) -> None:
-        """`withheld` are the numbers of messages that fail at once, and `saved` is what they would have cost."""
+    def add(self, accept: Accept, queued: int, withheld: Sequence[int], saved: int) -> None:
+        """`queued` is the number of messages that go into the queue, but for those of `withheld`: numbers of messages
+        that fail at once. `saved` is what they would have cost."""
         messages = accept.messages
         key, total = accept.key, accept.total - saved
         if accept.batch:
@@ -285,8 +288,12 @@ class _AcceptedRows:
         else:
             sealer = self.sealer
             self.messages += [_sealed_row(message, sealer) for message in messages]
+        if queued:
+            self._enqueue(messages)
+
+    def _enqueue(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            if is_queued(message) and message.state != State.FAILED:
+            if queued_of((message,)) and message.state != State.FAILED:
                 phone = message.destination if self.sealer is None else self.sealer.token(message.destination)
                 self.queue.append(
                     (message.key, message.account, phone, message.connector, message.time, message.expires, 0)
@@ -332,19 +339,20 @@ def _write_accepts(
         if cost > spender.room:
             rulings.append(Ruling(accept, Verdict.TOO_LITTLE_CREDIT))
             continue
+        queued = queued_of(accept.messages)
         allowance = spender.allowance
         if allowance is not None and not accept.exempt:
-            overrun = spenders.claim(spender, allowance, accept, len(accept.messages) - len(withheld), cost)
+            overrun = spenders.claim(spender, allowance, accept, len(accept.messages) - len(withheld), cost, queued)
             if overrun is not None:
                 rulings.append(Ruling(accept, overrun))
                 continue
         spender.room -= cost
-        book.change(account, -cost)
-        rows.add(accept, withheld, saved)
+        rows.add(accept, queued, withheld, saved)
         if accept.reference is not None:
             named[account, accept.reference] = accept
-        rulings.append(Ruling(accept, Verdict.ACCEPTED, None, withheld))
+        rulings.append(Ruling(accept, _ACCEPTED, None, withheld))
     rows.write(db)
+    spenders.close()
     return rulings
 
 
