@@ -1,5 +1,6 @@
 """The wheel with compiled modules does what the interpreted program does: the core's own tests, and a run of it."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -39,8 +40,20 @@ pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(1800)]
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package as the wheel has it; compiled in a hurry, since only what it does is looked at."""
-    folder = tmp_path_factory.mktemp("native")
+    """A folder with the package as the wheel has it; compiled in a hurry, since only what it does is looked at. Workers
+    share it: the first one compiles, and another that takes one of these tests over waits for it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "native"
+    folder.mkdir(exist_ok=True)
+    package = folder / "package"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not package.exists():
+            _build(folder).rename(package)
+    return package
+
+
+def _build(folder: Path) -> Path:
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
         check=True, cwd=ROOT, env=os.environ | {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true", "MYPYC_OPT_LEVEL": "0"},
@@ -48,8 +61,8 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = folder.glob("*.whl")
     assert "none-any" not in wheel.name
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "package")
-    return folder / "package"
+        archive.extractall(folder / "unpacked")
+    return folder / "unpacked"
 
 
 def must_pass(native: Path, *arguments: str) -> None:
