@@ -1,6 +1,6 @@
 """The accounts that one transaction has requests of: what they may spend, and their limits on a day and on what waits.
 
-Each account's row is read once and written once, with the balance, whatever the number of its requests.
+What is used of limits is written once, with the balance, whatever the number of an account's requests.
 """
 
 import sqlite3
@@ -15,9 +15,12 @@ from heliograph.domain.error import Reason
 from heliograph.domain.message import State
 
 _FIND: Final = """
-SELECT balance + credit_limit, suppressed, daily_messages | daily_spend | max_waiting,
-    daily_messages, daily_spend, max_waiting, used_until, used_messages, used_spend, used_waiting
+SELECT balance + credit_limit, suppressed, daily_messages | daily_spend | max_waiting
 FROM account WHERE id = ? AND suspended = 0
+"""
+_LIMITS: Final = """
+SELECT daily_messages, daily_spend, max_waiting, used_until, used_messages, used_spend, used_waiting
+FROM account WHERE id = ?
 """
 _WAITING: Final = "SELECT count(*) FROM queue WHERE account = ? AND node IS NULL"
 _VERDICTS: Final = {
@@ -64,8 +67,9 @@ class Spenders:
         spender: Spender | None = None
         if row is not None:
             allowance: Allowance | None = None
-            if row[2]:
-                allowance = self._book.uses[account] = Allowance(*row[3:])
+            if row[2]:  # in a statement of its own: its columns would cost every account some
+                limits = self._db.execute(_LIMITS, (account,)).fetchone()
+                allowance = self._book.uses[account] = Allowance(*limits)
             spender = Spender(account, row[0], row[0], row[1], allowance)
         self._found[account] = spender
         return spender
