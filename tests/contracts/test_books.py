@@ -24,7 +24,7 @@ from heliograph.app.facts import Accept, Facts, Final, InboundMessage, Message, 
 from heliograph.app.ports import ListQuery, NotScheduled
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
-from tests.support.store import HOUR, OPENERS, Given, Opener
+from tests.support.store import HOUR, OPENERS, Given, Opener, delivery_of
 
 T = TypeVar("T")
 
@@ -372,7 +372,7 @@ class Books(RuleBasedStateMachine):
     def a_final_comes_after_the_end(self, data: st.DataObject, failed: bool) -> None:
         over = [known for known in self.known() if known.ended or known.state == State.CANCELLED]
         message = data.draw(st.sampled_from(over)).message
-        before = self.run(self.store.customers.delivery(message.key))
+        before = self.run(delivery_of(self.store, message.key))
         final = Final(
             message.account,
             message.key,
@@ -384,7 +384,7 @@ class Books(RuleBasedStateMachine):
             message.price,
         )
         self.run(self.store.commits.record(Facts(finals=[final])))
-        assert self.run(self.store.customers.delivery(message.key)) == before
+        assert self.run(delivery_of(self.store, message.key)) == before
 
     def known(self) -> list[Known]:
         return list(self.model.messages.values())

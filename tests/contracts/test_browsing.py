@@ -19,7 +19,7 @@ from heliograph.app.facts import (
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
-from tests.support.store import CREDIT, HOUR, SECOND, START, Given, Opener, history_of
+from tests.support.store import CREDIT, HOUR, SECOND, START, Given, Opener, delivery_of, history_of
 
 # --- one message, one batch
 
@@ -356,4 +356,21 @@ async def test_a_history_is_its_accounts_alone(store: Store, given: Given, accou
     message = await given.sent(account.id)
     assert await history_of(store, account.id + 1, message.key, message.tail) is None
     assert await history_of(store, account.id, message.key, message.tail ^ 1) is None
-    assert await store.customers.delivery(message.key + 1) is None
+    assert await delivery_of(store, message.key + 1) is None
+
+
+async def test_ends_of_many_are_those_that_have_one(store: Store, given: Given, account: Account) -> None:
+    delivered, unknown, others = [await given.sent(account.id) for _ in range(3)]
+    cancelled = await given.scheduled(account.id)
+    finals = [
+        Final(account.id, delivered.key, Delivery.DELIVRD, "000", START + 5, False, False, 0),
+        Final(account.id, unknown.key, Delivery.UNKNOWN, "", START + 6, False, False, 0),
+    ]
+    await store.commits.record(Facts(finals=finals))
+    await store.customers.cancel(account.id, cancelled.key, cancelled.tail, given.now)
+    ends = await store.customers.deliveries([delivered.key, unknown.key, cancelled.key, others.key, others.key + 1])
+    assert ends == {
+        delivered.key: (Delivery.DELIVRD, "000", START + 5),
+        unknown.key: (Delivery.UNKNOWN, "", START + 6),
+    }
+    assert await store.customers.deliveries([]) == {}

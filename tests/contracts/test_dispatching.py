@@ -11,7 +11,7 @@ from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
-from tests.support.store import CREDIT, HOUR, NODE, START, Given, Opener, history_of
+from tests.support.store import CREDIT, HOUR, NODE, START, Given, Opener, delivery_of, history_of
 
 OTHER_NODE = 8
 
@@ -251,12 +251,12 @@ async def test_the_first_answer_of_a_part_stays(store: Store, given: Given, acco
 
 async def test_the_first_final_stays(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    assert await store.customers.delivery(message.key) is None
+    assert await delivery_of(store, message.key) is None
     first = Final(message.account, message.key, Delivery.DELIVRD, "000", START + 5, owed=False)
     second = replace(first, state=Delivery.UNDELIV, err="011", at=START + 9)
     await store.commits.record(Facts(finals=[first, second]))
     await store.commits.record(Facts(finals=[second]))
-    assert await store.customers.delivery(message.key) == (Delivery.DELIVRD, "000", START + 5)
+    assert await delivery_of(store, message.key) == (Delivery.DELIVRD, "000", START + 5)
 
 
 async def test_a_message_that_never_left_is_refunded_once(store: Store, given: Given, account: Account) -> None:
@@ -272,7 +272,7 @@ async def test_a_message_that_never_left_is_refunded_once(store: Store, given: G
     assert found.state == State.FAILED
     assert await store.customers.messages(account.id, ListQuery()) == [found]
     assert await store.queue.next_due() == {}
-    assert await store.customers.delivery(message.key) == (Delivery.REJECTD, "011", START + 3)
+    assert await delivery_of(store, message.key) == (Delivery.REJECTD, "011", START + 3)
     assert await store.upkeep.audit() == []
 
 
@@ -295,7 +295,7 @@ async def test_a_final_of_a_cancelled_message_is_passed_over(
     await store.customers.cancel(account.id, message.key, message.tail, START)
     final = failed(message) if fails else Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)
     await store.commits.record(Facts(finals=[final]))
-    assert await store.customers.delivery(message.key) is None
+    assert await delivery_of(store, message.key) is None
     assert await store.customers.balance(account.id) == 100 * CREDIT
     assert (await store.commits.recover(0, NODE)).owed == []
     assert await store.upkeep.audit() == []
@@ -305,7 +305,7 @@ async def test_a_final_of_no_message_refunds_nothing(store: Store, given: Given,
     phantom = given.message(account.id)
     await store.commits.record(Facts(finals=[failed(phantom)]))
     assert await store.customers.balance(account.id) == 100 * CREDIT
-    assert await store.customers.delivery(phantom.key) is None
+    assert await delivery_of(store, phantom.key) is None
 
 
 async def test_refunds_of_one_moment_are_told_apart(store: Store, given: Given, account: Account) -> None:

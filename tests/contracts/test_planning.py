@@ -9,7 +9,7 @@ from heliograph.app.configuration import Account, Missing
 from heliograph.app.ports import NotScheduled, Store
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
-from tests.support.store import CREDIT, HOUR, NODE, START, Given
+from tests.support.store import CREDIT, HOUR, NODE, START, Given, delivery_of
 
 LATER = START + 5 * HOUR
 
@@ -25,7 +25,7 @@ async def test_a_cancelled_message_is_refunded_and_never_sent(store: Store, give
     assert await store.queue.claim(1, 10, START + 9 * HOUR, NODE) == []
     assert await store.queue.claim_expired(10, START + 9 * HOUR, NODE) == []
     assert await store.queue.next_due() == {}
-    assert await store.customers.delivery(message.key) is None
+    assert await delivery_of(store, message.key) is None
     assert await store.upkeep.audit() == []
 
 

@@ -10,7 +10,7 @@ from heliograph.app.facts import Facts, Final, Message, Queueing, Withdrawal
 from heliograph.app.ports import NotScheduled, Store
 from heliograph.domain.message import ENDED, TABLE, State, Trigger
 from heliograph.domain.receipt import Delivery
-from tests.support.store import CREDIT, HOUR, NODE, START, Given
+from tests.support.store import CREDIT, HOUR, NODE, START, Given, delivery_of
 
 DUE = START + HOUR
 
@@ -75,7 +75,7 @@ async def test_the_table_is_what_stores_do(
     before = await store.customers.message(account.id, message.key, message.tail)
     assert before is not None
     assert before.state == state
-    delivery = await store.customers.delivery(message.key)
+    delivery = await delivery_of(store, message.key)
     legal = (state, trigger) in TABLE
 
     refused = False
@@ -91,4 +91,4 @@ async def test_the_table_is_what_stores_do(
     assert await store.customers.balance(account.id) == (100 if after.state in ENDED else 99) * CREDIT
     if not legal:
         assert (after.time, after.expires) == (before.time, before.expires)
-        assert await store.customers.delivery(message.key) == delivery
+        assert await delivery_of(store, message.key) == delivery

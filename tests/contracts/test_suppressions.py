@@ -13,7 +13,7 @@ from heliograph.domain.money import EntryKind
 from heliograph.domain.opt_out import Wish
 from heliograph.domain.receipt import NO_CODE, Delivery
 from heliograph.domain.suppression import Suppression
-from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given, history_of
+from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given, delivery_of, history_of
 
 PHONE, OTHER, NUMBER = "4917012345678", "447700900123", "3388"
 
@@ -96,7 +96,7 @@ async def test_of_several_the_others_go(
     states[1] = State.FAILED
     assert [message.state for message in stored.messages] == states
     assert [message.price for message in stored.messages] == [CREDIT, 0, CREDIT]
-    delivery = await store.customers.delivery(left_out.key)
+    delivery = await delivery_of(store, left_out.key)
     assert delivery == (Delivery.REJECTD, NO_CODE, given.now)
     claimed = await store.queue.claim(1, 10, time, NODE)
     assert left_out.key not in {queued.message.key for queued in claimed}

@@ -552,9 +552,10 @@ class MemoryCustomers(MemoryReading):
         rows.last_list[account] = now
         return 0
 
-    async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
-        end = self._open().finals.get(key)
-        return None if end is None or end.state is None else (end.state, end.err, end.at)
+    async def deliveries(self, keys: Sequence[int]) -> dict[int, tuple[Delivery, str, int]]:
+        finals = self._open().finals
+        ends = [(key, finals[key]) for key in keys if key in finals]
+        return {key: (end.state, end.err, end.at) for key, end in ends if end.state is not None}
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
         rows = self._open()

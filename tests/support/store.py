@@ -16,6 +16,7 @@ from heliograph.app.ports import Store
 from heliograph.app.ports.encryption import KeyVault
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
 from tests.support.postgres import PostgresOpener
 
 START = 1_700_000_000_000
@@ -204,3 +205,8 @@ class Given:
         message = self.message(account, **({"time": time, "expires": time + HOUR, "state": State.SCHEDULED} | fields))
         await self.recorded(self.accept(message))
         return message
+
+
+async def delivery_of(store: Store, key: int) -> tuple[Delivery, str, int] | None:
+    """State, error code and time of the message's final; None if it has none, or none with a state."""
+    return (await store.customers.deliveries([key])).get(key)

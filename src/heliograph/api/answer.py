@@ -1,6 +1,6 @@
 """Answers to requests: status, headers, and a compact JSON body in UTF-8."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -16,6 +16,7 @@ from heliograph.api.shapes import (
     QuotePart,
     QuoteResult,
     Record,
+    RecordEnd,
     RecordList,
     SendPart,
     SendResult,
@@ -44,6 +45,7 @@ from heliograph.domain.gate import SUPPRESSED, SUSPENDED
 from heliograph.domain.message import State
 from heliograph.domain.money import format_credits
 from heliograph.domain.national import LANGUAGE_NAMES
+from heliograph.domain.receipt import Delivery, err_of
 from heliograph.domain.segment import Split
 from heliograph.domain.suppression import Suppression
 from heliograph.http.reply import Reply
@@ -56,6 +58,9 @@ REPLAYED = ((b"idempotency-replayed", b"true"),)
 
 STORE_PAUSE_S = 2
 """Seconds in `Retry-After` while the store cannot write."""
+
+Deliveries = Mapping[int, tuple[Delivery, str, int]]
+"""Final states of messages, by key: state, the operator's code, time in ms."""
 
 _encode = msgspec.json.encode
 
@@ -135,12 +140,14 @@ def of_quote(accept: Accept, longest: Message, split: Split, asked: str | None) 
     )
 
 
-def of_message(message: Message, zone: ZoneInfo) -> Reply:
-    return of(_record(message, zone))
+def of_message(message: Message, zone: ZoneInfo, deliveries: Deliveries | None) -> Reply:
+    """Answers with a record, which tells how the message ended if `deliveries` are given."""
+    return of(_record(message, zone, deliveries))
 
 
-def of_page(messages: list[Message], zone: ZoneInfo) -> Reply:
-    return of(RecordList(len(messages), [_record(message, zone) for message in messages]))
+def of_page(messages: list[Message], zone: ZoneInfo, deliveries: Deliveries | None) -> Reply:
+    """Answers with records as `of_message` does."""
+    return of(RecordList(len(messages), [_record(message, zone, deliveries) for message in messages]))
 
 
 def of_inbound(message: InboundMessage, zone: ZoneInfo) -> Reply:
@@ -187,11 +194,19 @@ def of_balance(micro: int) -> Reply:
     return of(Balance("00", format_credits(micro)))
 
 
-def _record(message: Message, zone: ZoneInfo) -> Record:
+def _record(message: Message, zone: ZoneInfo, deliveries: Deliveries | None) -> Record:
     return Record(
         ids.to_hex(message.key, message.tail), message.sender, message.destination,
         format_local(message.time, zone), format_credits(message.price), State(message.state).label, message.content,
+        msgspec.UNSET if deliveries is None else _end(deliveries.get(message.key), zone),
     )  # fmt: skip
+
+
+def _end(delivery: tuple[Delivery, str, int] | None, zone: ZoneInfo) -> RecordEnd | None:
+    if delivery is None:
+        return None
+    state, code, at = delivery
+    return RecordEnd(state.name, err_of(code, state), format_local(at, zone))
 
 
 def _number(micro: int) -> msgspec.Raw:

@@ -28,7 +28,7 @@ from heliograph.app.inbound.suppression_list import SuppressionList
 from heliograph.app.observing.refusals import Asked, Refusals
 from heliograph.app.ports import Clock, Journal, Unavailable
 from heliograph.app.sending.authenticate import Authenticator, readmit
-from heliograph.app.sending.browse import Browse
+from heliograph.app.sending.browse import Browse, wants_delivery
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.reschedule import Rescheduling, no_such_message
@@ -338,16 +338,21 @@ class Api:
 
     async def _list(self, call: Call, _: bytes) -> Reply:
         query = decode.query(call.scope["query_string"])
+        with_delivery = wants_delivery(query)
         messages = await self.services.browse.list(call.who.view, query, self._clock.now())
-        return answer.of_page(messages, call.who.view.zone)
+        deliveries = await self.services.browse.deliveries(messages) if with_delivery else None
+        return answer.of_page(messages, call.who.view.zone, deliveries)
 
     async def _get(self, call: Call, _: bytes) -> Reply:
         query = decode.query(call.scope["query_string"])
         key, tail = _message_id(call)
+        with_delivery = wants_delivery(query)
         found = await self.services.browse.get(call.who.view, key, tail, query)
+        messages = found if isinstance(found, list) else [found]
+        deliveries = await self.services.browse.deliveries(messages) if with_delivery else None
         if isinstance(found, list):
-            return answer.of_page(found, call.who.view.zone)
-        return answer.of_message(found, call.who.view.zone)
+            return answer.of_page(found, call.who.view.zone, deliveries)
+        return answer.of_message(found, call.who.view.zone, deliveries)
 
     async def _history(self, call: Call, _: bytes) -> Reply:
         record = await self.services.browse.trace(call.who.view, *_message_id(call))

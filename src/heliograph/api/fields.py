@@ -347,6 +347,7 @@ LIMIT = Parameter(
     10,
 )
 PENDING = Parameter("pending", lambda _: "Whether scheduled messages are included; default no.", _FLAG, "true")
+DELIVERY = Parameter("delivery", lambda _: "Whether each says how it ended; default no.", _FLAG, "true")
 ORDER = Parameter(
     "order",
     lambda _: "`asc`: oldest first. `desc`: newest first.",
@@ -398,5 +399,5 @@ WAIT_FOR_NOTICE = WAIT._replace(meaning=lambda _: "Seconds to wait for the first
 NOTICES: tuple[Parameter, ...] = (AFTER_CURSOR, SUPPRESSIONS_LIMIT, WAIT_FOR_NOTICE)
 SUPPRESSIONS: tuple[Parameter, ...] = (AFTER_NUMBER, SUPPRESSIONS_LIMIT)
 PULL: tuple[Parameter, ...] = (AFTER, PULL_LIMIT, WAIT)
-PAGE: tuple[Parameter, ...] = (INDEX, LIMIT)
-LIST: tuple[Parameter, ...] = (START, END, INDEX, LIMIT, PENDING, ORDER)
+PAGE: tuple[Parameter, ...] = (INDEX, LIMIT, DELIVERY)
+LIST: tuple[Parameter, ...] = (START, END, INDEX, LIMIT, PENDING, ORDER, DELIVERY)

@@ -130,6 +130,14 @@ class QuoteResult(Struct, rename="pascal"):
     ] = UNSET
 
 
+class RecordEnd(Struct, rename="pascal"):
+    """The end of a message, as its receipt tells it."""
+
+    state: Annotated[str, _text("Its final state.", "DELIVRD", enum=[each.name for each in Delivery if is_final(each)])]
+    err: Annotated[str, _text("The operator's code, always three digits.", "000", "^[0-9]{3}$")]
+    done: Annotated[str, _text("When it ended, in the account's time zone.", "2027-01-15 08:00:07", LOCAL_TIME)]
+
+
 class Record(Struct, rename="pascal"):
     """A message."""
 
@@ -154,6 +162,16 @@ class Record(Struct, rename="pascal"):
         ),
     ]
     content: Annotated[str, _text("The text, decoded; of a `binary` message its hexadecimal digits.", "Hello, world")]
+    delivery: (
+        Annotated[
+            RecordEnd | None,
+            Meta(
+                description="Only with `delivery`: how it ended; null until it has.",
+                examples=[{"State": "DELIVRD", "Err": "000", "Done": "2027-01-15 08:00:07"}],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class RecordList(Struct):

@@ -21,6 +21,12 @@ async def send(gateway: Gateway, **changes: Any) -> str:
     return str(reply.json["Id"])
 
 
+def key_of(identifier: str) -> int:
+    parsed = ids.parse(identifier)
+    assert parsed is not None
+    return parsed[0]
+
+
 async def listed(gateway: Gateway, query: str = "") -> list[str]:
     """Ids of a list query that is not too early."""
     gateway.clock.forward(10)
@@ -70,12 +76,43 @@ async def test_anothers_message_looks_like_none(gateway: Gateway, method: str, b
 async def test_a_record_shows_each_state(gateway: Gateway) -> None:
     scheduled, cancelled, failed = await send(gateway, time=LATER), await send(gateway, time=LATER), await send(gateway)
     await gateway.call("DELETE", f"{LIST}/{cancelled}")
-    parsed = ids.parse(failed)
-    assert parsed is not None
-    final = Final(1, parsed[0], Delivery.REJECTD, "011", START, False, True, 1_000_000)
+    final = Final(1, key_of(failed), Delivery.REJECTD, "011", START, False, True, 1_000_000)
     await gateway.store.commits.record(Facts(finals=[final]))
     shown = [(await gateway.call("GET", f"{LIST}/{each}")).json["Status"] for each in (scheduled, cancelled, failed)]
     assert shown == ["Scheduled", "Cancelled", "Failed"]
+
+
+async def test_a_record_says_on_request_how_its_message_ended(gateway: Gateway) -> None:
+    delivered, refused, open_ = await send(gateway), await send(gateway), await send(gateway)
+    cancelled = await send(gateway, time=LATER)
+    await gateway.call("DELETE", f"{LIST}/{cancelled}")
+    ends = [
+        Final(1, key_of(delivered), Delivery.DELIVRD, "000", START + 7_000, False, True, 0),
+        Final(1, key_of(refused), Delivery.REJECTD, "0x22", START + 8_000, False, True, 0),
+    ]
+    await gateway.store.commits.record(Facts(finals=ends))
+    told = {
+        delivered: {"State": "DELIVRD", "Err": "000", "Done": "2027-01-15 08:00:07"},
+        refused: {"State": "REJECTD", "Err": "001", "Done": "2027-01-15 08:00:08"},
+        open_: None,
+        cancelled: None,
+    }
+    got = {each: (await gateway.call("GET", f"{LIST}/{each}", query="delivery=true")).json for each in told}
+    assert {each: record["Delivery"] for each, record in got.items()} == told
+    assert "Delivery" not in (await gateway.call("GET", f"{LIST}/{delivered}")).json
+    page = (await gateway.call("GET", LIST, query="delivery=yes")).json["messages"]
+    del told[cancelled]
+    assert {each["MessageId"]: each["Delivery"] for each in page} == told
+
+
+async def test_a_batch_says_on_request_how_its_messages_ended(gateway: Gateway) -> None:
+    sent = await gateway.call("POST", LIST, b"to=491701234567,491701234568&from=Helio&content=Hi")
+    last = sent.json["Messages"][1]["Id"]
+    await gateway.store.commits.record(
+        Facts(finals=[Final(1, key_of(last), Delivery.UNDELIV, "011", START, False, True, 0)])
+    )
+    page = (await gateway.call("GET", f"{LIST}/{sent.json['Id']}", query="delivery=1")).json["messages"]
+    assert [each["Delivery"] and each["Delivery"]["State"] for each in page] == [None, "UNDELIV"]
 
 
 # --- list
@@ -125,7 +162,7 @@ async def test_times_are_in_the_accounts_zone(gateway: Gateway) -> None:
         ("limit=0", "limit"), ("limit=101", "limit"), ("limit=-1", "limit"), ("limit=x", "limit"),
         ("limit=1.0", "limit"),
         ("index=-1", "index"), ("index=x", "index"), ("index=" + "9" * 30, "index"), ("index=١", "index"),
-        ("pending=maybe", "pending"), ("order=up", "order"),
+        ("pending=maybe", "pending"), ("order=up", "order"), ("delivery=maybe", "delivery"),
         ("start=x", "start"), ("end=2027-02-30+00:00:00", "end"), ("start=" + "9" * 400, "start"),
         ("start=2027-01-02+00:00:00&end=2027-01-01+00:00:00", "end"),
     ],

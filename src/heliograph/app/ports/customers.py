@@ -1,5 +1,6 @@
 """Customers: what they ask about their messages, and change of those that are scheduled."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,8 +61,9 @@ class Customers(Protocol):
     async def trace(self, account: int, key: int, tail: int) -> MessageRecord | None:
         """Returns everything that the rows know of one message; None if there is no such message."""
 
-    async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
-        """Returns state, error code and time of the message's final, if it has one."""
+    async def deliveries(self, keys: Sequence[int]) -> dict[int, tuple[Delivery, str, int]]:
+        """Returns how messages ended, by key: state, the operator's error code, time (ms). Those that have not, and
+        those that were cancelled, are left out."""
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
         """Cancels a scheduled message, or all still scheduled ones of a batch, and refunds each; returns them.

@@ -11,6 +11,7 @@ from heliograph.app.sending.fields import TIME_CHARS, shown
 from heliograph.app.sending.reschedule import no_such_message
 from heliograph.domain import calendar, limits
 from heliograph.domain.error import TOO_EARLY, Fault, invalid
+from heliograph.domain.receipt import Delivery
 
 _WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
 BOOLEAN_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -61,6 +62,10 @@ class Browse:
             self._unanswered[account.id] = now
             raise
 
+    async def deliveries(self, messages: Page) -> dict[int, tuple[Delivery, str, int]]:
+        """Returns how messages ended, by key: state, the operator's code, time (ms); of those that have."""
+        return await self._customers.deliveries([message.key for message in messages])
+
     async def trace(self, view: AccountView, key: int, tail: int) -> MessageRecord:
         """Returns everything that is known of a message. Raises Fault."""
         record = await self._customers.trace(view.account.id, key, tail)
@@ -79,14 +84,23 @@ def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:
     if start is not None and end is not None and end < start:
         raise invalid("end", "The end lies before the start; exchange them.")
     index, limit = _page(query)
-    pending = BOOLEAN_WORDS.get((query.get("pending") or "false").lower())
-    if pending is None:
-        problem = f"The parameter pending is true or false, not {shown(query['pending'])}."
-        raise invalid("pending", problem)
+    pending = _flag(query, "pending")
     order = (query.get("order") or "asc").lower()
     if order not in ("asc", "desc"):
         raise invalid("order", f"The order is asc or desc, not {shown(query['order'])}.")
     return ListQuery(start, end, index, limit, pending, order == "desc")
+
+
+def wants_delivery(query: Mapping[str, str]) -> bool:
+    """Says whether records are to tell how their messages ended. Raises Fault."""
+    return _flag(query, "delivery")
+
+
+def _flag(query: Mapping[str, str], name: str) -> bool:
+    flag = BOOLEAN_WORDS.get((query.get(name) or "false").lower())
+    if flag is None:
+        raise invalid(name, f"The parameter {name} is true or false, not {shown(query[name])}.")
+    return flag
 
 
 def _second(view: AccountView, query: Mapping[str, str], name: str) -> int | None:

@@ -1,5 +1,6 @@
 """`app.ports.Customers`: what customers ask about their messages, and change of those that are scheduled."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.adapters.store.shared.accounts import lock_account
@@ -82,10 +83,9 @@ class StoredCustomers(Operations):
         message = yield from message_of_customer(account, key, tail)
         return None if message is None else (yield from record_of(message))
 
-    @glance
-    def delivery(self, key: int) -> Steps[tuple[Delivery, str, int] | None]:
-        found = yield from first(Q.delivery(key=key))
-        return None if found is None else (Delivery(found[0]), found[1], found[2])
+    @read
+    def deliveries(self, keys: Sequence[int]) -> Steps[dict[int, tuple[Delivery, str, int]]]:
+        return {key: (Delivery(state), err, at) for key, state, err, at in (yield Q.deliveries(keys=list(keys)))}
 
     @write
     def cancel(self, account: int, key: int, tail: int, now: int) -> Steps[list[Message]]:

@@ -34,8 +34,8 @@ ORDER BY time, key LIMIT :limit OFFSET :index;
 SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
 ORDER BY time DESC, key DESC LIMIT :limit OFFSET :index;
 
--- delivery: The final state of a message.
-SELECT state, err, at FROM final WHERE key = :key AND state IS NOT NULL;
+-- deliveries: The final states of messages.
+SELECT key, state, err, at FROM final WHERE key {among(keys)} AND state IS NOT NULL;
 
 -- message_key: The key, if there is such a message of the account.
 SELECT key FROM message WHERE key = :key AND account = :account AND tail = :tail;
