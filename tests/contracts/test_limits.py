@@ -101,6 +101,26 @@ async def test_a_replayed_request_and_a_suppressed_recipient_count_nothing(store
     assert (await store.customers.allowance(account.id)).messages == 3
 
 
+async def test_what_waited_before_there_was_a_limit_counts(store: Store, given: Given) -> None:
+    account = await given.account()
+    first = await given.scheduled(account.id)
+    await given.scheduled(account.id)
+    await store.accounts.update(account.id, {"max_waiting": 3})
+
+    def scheduled() -> Accept:
+        time = given.now + HOUR
+        return given.accept(given.message(account.id, time=time, expires=time + HOUR, state=State.SCHEDULED))
+
+    assert await verdicts(store, scheduled(), scheduled()) == [Verdict.ACCEPTED, Verdict.WAITING]
+    await store.accounts.update(account.id, {"max_waiting": 0})
+    assert await verdicts(store, scheduled(), scheduled()) == [Verdict.ACCEPTED, Verdict.ACCEPTED]
+    await store.accounts.update(account.id, {"max_waiting": 5})
+    assert await verdicts(store, scheduled()) == [Verdict.WAITING]
+    await store.customers.cancel(account.id, first.key, first.tail, given.now)
+    assert await verdicts(store, scheduled(), scheduled()) == [Verdict.ACCEPTED, Verdict.WAITING]
+    assert await store.upkeep.audit() == []
+
+
 async def test_no_more_wait_than_may_and_what_has_left_makes_room(store: Store, given: Given) -> None:
     account = await given.account(max_waiting=2)
     await given.scheduled(account.id)

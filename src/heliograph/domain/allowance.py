@@ -12,6 +12,10 @@ from typing import Final
 
 from heliograph.domain.error import NO_CREDIT, TOO_EARLY, Fault, Reason
 
+UNCOUNTED: Final = 1 << 40
+"""Messages that are taken to wait while nobody has counted them: more than any limit, so that the next request has them
+counted."""
+
 WAITING_RETRY_S: Final = 30
 """Seconds after which a request may come again that found too many messages waiting."""
 

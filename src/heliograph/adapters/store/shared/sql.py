@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.domain.allowance import UNCOUNTED
 from heliograph.domain.country import HEAD
 from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.message import ENDED, LISTED, OPEN, WAITING, Kind, State, Trigger, after, before
@@ -47,6 +48,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "REDACTED_CODING": REDACTED_CODING,
     "STATES": tuple(State),
     "SUSPENDED_UNTIL": SUSPENDED_UNTIL,
+    "UNCOUNTED": UNCOUNTED,
     "WAITING": WAITING,
 }
 _CALLS: Final = {"subject": "CASE WHEN {0} < 0 THEN -{0} / 2 ELSE {0} END"}

@@ -11,7 +11,8 @@ INSERT INTO account (
     :daily_spend, :max_waiting, :prefixes, :guard, :retain_text_days, :retain_number_days, :retain_days
 ) ON CONFLICT (name) DO NOTHING RETURNING id;
 
--- update_account: Changes all of an account that may be changed.
+-- update_account: Changes all of an account that may be changed. What waits is not counted without a limit: a new one has
+-- it counted by the next request.
 UPDATE account SET
     password_hash = :password_hash, signing_secret = :signing_secret, timezone = :timezone, plan = :plan,
     credit_limit = :credit_limit, suspended = :suspended, list_interval = :list_interval, rate = :rate,
@@ -19,6 +20,7 @@ UPDATE account SET
     networks = :networks, senders = :senders, inbound_url = :inbound_url, inbound_reply = :inbound_reply,
     opt_out = :opt_out, stop_text = :stop_text, help_text = :help_text, smart = :smart, request_rate = :request_rate,
     request_burst = :request_burst, daily_messages = :daily_messages, daily_spend = :daily_spend,
+    used_waiting = CASE WHEN max_waiting = :max_waiting THEN used_waiting ELSE {UNCOUNTED} END,
     max_waiting = :max_waiting, prefixes = :prefixes, guard = :guard,
     retain_text_days = :retain_text_days, retain_number_days = :retain_number_days, retain_days = :retain_days
 WHERE id = :id;
