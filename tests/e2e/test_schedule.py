@@ -137,7 +137,6 @@ def test_what_is_due_of_a_suspended_account_waits(tmp_path: Path, admin: Admin, 
             assert submitted_at(simulator, "491700000001") - resumed < slowness.within(RESUMED_S)
 
 
-@pytest.mark.peer
 def test_what_is_in_a_nodes_memory_waits_while_its_account_is_suspended(tmp_path: Path, slowness: Slowness) -> None:
     database = Server()
     database.start()

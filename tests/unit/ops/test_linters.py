@@ -6,7 +6,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml  # type: ignore[import-untyped]
 
 from tests.support.peers import foreign_program
 from tests.support.timeouts import COMMAND_S
@@ -41,13 +40,6 @@ def test_a_machine_of_each_kind_makes_a_wheel_for_each_python(system: str, kind:
     assert minors
     made = says("cibuildwheel", "--platform", system, "--archs", kind, "--print-build-identifiers").split()
     assert made == [f"cp3{minor}-{tag}" for minor in minors]
-
-
-def test_the_action_is_the_program_that_read_the_configuration() -> None:
-    locked = (ROOT / "requirements/peers.txt").read_text(encoding="utf-8")
-    (version,) = re.findall(r"^cibuildwheel==(\S+)", locked, re.MULTILINE)
-    steps = yaml.safe_load((ROOT / WORKFLOW).read_text(encoding="utf-8"))["jobs"]["wheels"]["steps"]
-    assert f"pypa/cibuildwheel@v{version}" in [each.get("uses") for each in steps]
 
 
 def test_the_workflow_is_of_the_form_that_its_schema_asks_for() -> None:

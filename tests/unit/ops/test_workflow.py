@@ -105,3 +105,9 @@ def test_what_publishes_has_no_secret_and_what_needs_no_rights_has_none() -> Non
     assert yaml.safe_load(TEXT)["permissions"] == {"contents": "read"}
     may_write = [job for job in JOBS if "write" in str(JOBS[job].get("permissions", ""))]
     assert may_write == ["image-of-one-kind", "image", "publish"]
+
+
+def test_wheels_are_built_by_the_program_that_read_the_configuration() -> None:
+    locked = (ROOT / "requirements/peers.txt").read_text(encoding="utf-8")
+    (version,) = re.findall(r"^cibuildwheel==(\S+)", locked, re.MULTILINE)
+    assert f"pypa/cibuildwheel@v{version}" in [each.get("uses") for each in steps("wheels")]
