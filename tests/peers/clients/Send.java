@@ -17,8 +17,8 @@ class Send {
         MessagesApi messages = new MessagesApi(client);
         SendRequest wanted = new SendRequest().to(List.of("491701234567")).from("Helio").content("Hello").dlr(true);
         String id = messages.sendMessage(wanted, null).getId();
-        expect("491701234567".equals(messages.getMessage(id, null, null, null).getTo()), "another number");
-        expect(messages.listMessages(null, null, null, null, 2, true, null).getCount() == 1, "another count");
+        expect("491701234567".equals(messages.getMessage(id, null, null, null, null).getTo()), "another number");
+        expect(messages.listMessages(null, null, null, null, 2, true, null, null).getCount() == 1, "another count");
         try {
             messages.cancelMessage(id, null);
             expect(false, "it was cancelled");

@@ -50,7 +50,7 @@ def test_what_is_not_plain_stays_as_it_is() -> None:
         assert with_initialisers(source) == source
 
 
-@pytest.mark.parametrize(("enabled", "asked"), [("false", set()), ("true", {"mypy", "setuptools"})])
+@pytest.mark.parametrize(("enabled", "asked"), [("false", set()), ("true", {"mypy", "msgspec", "setuptools"})])
 def test_whoever_builds_the_wheel_is_told_what_compiling_takes(
     monkeypatch: pytest.MonkeyPatch, enabled: str, asked: set[str]
 ) -> None:
