@@ -8,19 +8,23 @@ each time. With `--write` the table goes into docs/security.md.
 import argparse
 import base64
 import contextlib
+import json
 import multiprocessing
 import selectors
 import socket
+import ssl
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
+from tests.support.certificates import CertificateAuthority
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
@@ -29,6 +33,9 @@ END = "<!-- end of siege -->"
 
 GOOD = "127.0.0.1"
 HOSTILE = "127.0.0.66"
+
+HALF_HELLO = b"\x16\x03\x01\x02\x00\x01"
+"""The record header of a TLS ClientHello, and its first octet (RFC 8446, 5.1)."""
 
 HALF = b"POST /console/sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n1"
 
@@ -55,18 +62,20 @@ class Attack:
     name: str
     run: Callable[[int, str, Event], None]
     """Given a port, an Authorization header and what ends it."""
+    by_tls: bool = False
+    """Whether it is against the port of TLS, and the good client there, too."""
 
 
-def half_requests(port: int, _: str, over: Event, count: int = 4_200, host: str = HOSTILE) -> None:
-    """Keeps that many connections open, each with half a request; opens anew what is closed."""
+def half_requests(port: int, _: str, over: Event, count: int = 4_200, host: str = HOSTILE, half: bytes = HALF) -> None:
+    """Keeps that many connections open, each with half of what it has to say; opens anew what is closed."""
     selector = selectors.DefaultSelector()
     while not over.is_set():
         for _number in range(min(100, count - len(selector.get_map()))):
             with contextlib.suppress(OSError):
-                half = socket.create_connection(("127.0.0.1", port), TIMEOUT_S, source_address=(host, 0))
-                half.sendall(HALF)
-                half.setblocking(False)
-                selector.register(half, selectors.EVENT_READ)
+                opened = socket.create_connection(("127.0.0.1", port), TIMEOUT_S, source_address=(host, 0))
+                opened.sendall(half)
+                opened.setblocking(False)
+                selector.register(opened, selectors.EVENT_READ)
         for key, _events in selector.select(0.01):
             with contextlib.suppress(OSError):
                 if key.fileobj.recv(4_096):  # type: ignore[union-attr]
@@ -148,6 +157,8 @@ ATTACKS = [
     Attack("8 connections that post 1 MiB of `%25`", _together(escapes, 8)),
     Attack("8 connections that post 1 MiB of JSON numbers", _together(numbers, 8)),
     Attack("64 addresses that sign in with wrong passwords, without a pause", wrong_logins),
+    Attack("none, by TLS", lambda port, authorization, over: None, by_tls=True),
+    Attack("4,200 TLS handshakes that never end", partial(half_requests, half=HALF_HELLO), by_tls=True),
 ]
 
 
@@ -166,17 +177,23 @@ def attacked(attack: Attack, port: int, authorization: str) -> Iterator[None]:
         process.join()
 
 
-def watch(port: int, authorization: str, seconds: float) -> Seen:
-    """Measures for so long what the good client sees."""
+def watch(port: int, authorization: str, seconds: float, trusted: ssl.SSLContext | None = None) -> Seen:
+    """Measures for so long what the good client sees, by TLS where it has something to trust."""
+
+    def connected() -> HTTPConnection:
+        if trusted is None:
+            return HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S, source_address=(GOOD, 0))
+        return HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT_S, source_address=(GOOD, 0), context=trusted)
+
     seen = Seen()
     headers = {"Authorization": authorization, "Content-Type": "application/json"}
-    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S, source_address=(GOOD, 0))
+    connection = connected()
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         body = b'{"to":"447700900123","from":"Good","content":"Hello"}'
         _timed(seen, seen.sends, connection, "POST", "/api/v1/messages", body, headers)
         time.sleep(PAUSE_S)
-        fresh = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S, source_address=(GOOD, 0))
+        fresh = connected()
         _timed(seen, seen.healths, fresh, "GET", "/health/live", None, {})
         fresh.close()
         time.sleep(PAUSE_S)
@@ -229,11 +246,20 @@ def main() -> None:
         keys = {who: admin.account(who, "1000000")["api_key"] for who in ("good", "hostile")}
         good, hostile = ("Basic " + base64.b64encode(f"{who}:{key}".encode()).decode() for who, key in keys.items())
         admin.operator(stack.enter_context(SimulatorProcess(folder, magic=False, logged=False)).port)
-        gateway = stack.enter_context(GatewayProcess(folder / "data", anew=True))
+        authority = CertificateAuthority(folder)
+        shown = authority.issue()
+        settings = {
+            "HELIOGRAPH_HTTP_TLS_LISTEN": "127.0.0.1:0",
+            "HELIOGRAPH_HTTP_CERT_FILE": str(shown.certificate),
+            "HELIOGRAPH_HTTP_KEY_FILE": str(shown.key),
+        }
+        gateway = stack.enter_context(GatewayProcess(folder / "data", settings=settings, anew=True))
+        tls_port = int(json.loads(gateway.first_line())["tls_url"].rpartition(":")[2])
         for attack in (each for each in ATTACKS if given.only in each.name):
-            with attacked(attack, gateway.port, hostile):
+            port, trusted = (tls_port, authority.client()) if attack.by_tls else (gateway.port, None)
+            with attacked(attack, port, hostile):
                 time.sleep(SETTLE_S)
-                found.append(row(attack, watch(gateway.port, good, given.seconds)))
+                found.append(row(attack, watch(port, good, given.seconds, trusted)))
             print(found[-1], flush=True)
     if given.write:
         page = PAGE.read_text(encoding="utf-8")
