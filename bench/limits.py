@@ -1,4 +1,4 @@
-"""What an account's limits cost: instructions a message, each kind of limit by itself and all of them.
+"""Counts the instructions a message that an account's limits cost, each kind of limit by itself and all of them.
 
     python -m bench.limits [--sizes "1 40"] [--kinds "none daily all"]
 

@@ -494,7 +494,7 @@ def test_times_are_those_of_the_viewer_and_what_is_typed_too(opened: Opener) -> 
 
 
 def test_a_field_for_a_time_shows_that_it_has_the_focus(opened: Opener) -> None:
-    """Which is in a part of it, so that no rule for what has the focus holds."""
+    """The focus is in a part of the field, so that no rule for what has the focus holds."""
     page = opened().go("/messages")
     page.get_by_label("State").focus()
     page.keyboard.press("Tab")

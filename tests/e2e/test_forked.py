@@ -70,7 +70,7 @@ def test_one_that_does_not_end_is_waited_for_no_longer_than_was_said(tmp_path: P
 
 
 def test_each_has_dice_of_its_own(tmp_path: Path) -> None:
-    """What was imported before the fork must not make all processes draw the same ids."""
+    """Modules imported before the fork must not make all processes draw the same ids."""
     keys = set()
     for name in ("one", "two"):
         with (tmp_path / name).open("wb") as out:

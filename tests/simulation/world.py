@@ -138,7 +138,7 @@ class Simulation:
 
     @property
     def rows(self) -> Rows:
-        """What all shards have, or had before it was dropped. A copy of all of it: not for each commit."""
+        """Copies the rows that all shards have, or had before they were dropped: too dear for each commit."""
         return with_archive(self.shards[0]) if len(self.shards) == 1 else merged(self.shards)
 
     @property

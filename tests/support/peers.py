@@ -30,7 +30,7 @@ PROGRAMS = frozenset(
 )  # fmt: skip
 
 PYTHON = BROUGHT / "python" / "bin" / "python"
-"""It has what the clients need that generators make, and the linters of what makes a release."""
+"""The interpreter whose packages the generated clients need, and the linters of what makes a release."""
 
 _FOLDERS = os.pathsep.join(
     [

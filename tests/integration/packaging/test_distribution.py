@@ -93,10 +93,10 @@ def test_the_sdist_holds_the_project(built: Built) -> None:
 
 
 class Hook(NamedTuple):
-    """What compiles the hot modules, as a build of the sdist finds it."""
+    """The hook that compiles the hot modules, as a build of the sdist finds it."""
 
     requires: list[str]
-    """What a frontend installs before it, beside build-system.requires."""
+    """Requirements that a frontend installs before it, beside build-system.requires."""
     modules: list[str]
 
 

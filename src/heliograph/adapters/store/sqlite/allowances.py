@@ -39,7 +39,7 @@ class Spender:
     room: int
     """Micro-credits that it may still spend."""
     had: int
-    """Those that it might spend before."""
+    """The room that it had when the transaction began."""
     suppressed: int
     """Not 0 if recipients opted out of its messages."""
     allowance: Allowance | None
