@@ -285,6 +285,14 @@ class SimulatorProcess(Process):
         found.pop("", None)  # receipts
         return found
 
+    def links(self) -> set[int]:
+        """The numbers of the links that are open, as far as it has written."""
+        lines = self.seen()
+        opened, closed = (
+            {line["link"] for line in lines if line["event"] == event} for event in ("connected", "disconnected")
+        )
+        return opened - closed
+
     def destinations(self) -> list[str]:
         return [pdu["destination_addr"] for pdu in self.submits()]
 
