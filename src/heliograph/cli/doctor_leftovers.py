@@ -30,6 +30,7 @@ def leftovers(connectors: "Iterable[Connector]", left: "Leftovers", now: int) ->
         *_unknown(left.unknown),
         *_orphans(left.backlog.orphans),
         *_callbacks(left.backlog.owed, left.backlog.ended),
+        *_national(names, left.links, now),
     ]
     return found or [Finding("backlog", "ok", "nothing waits for long, and nothing has failed")]
 
@@ -110,3 +111,17 @@ def _callbacks(owed: int, ended: int) -> Iterator[Finding]:
             f"{counted(ended, 'callback')} failed, or refused for good by the receiver",
             "When the receiver works again: heliograph callbacks replay --account NAME, or --all",
         )
+
+
+def _national(connectors: "dict[int, Connector]", reports: "list[ConnectorReport]", now: int) -> Iterator[Finding]:
+    """Reports connectors that bring messages from national numbers which nobody can make international ones."""
+    for report in sorted(reports, key=lambda each: each.connector):
+        count = report.state.counters.national_numbers
+        connector = connectors.get(report.connector)
+        if count and connector is not None and now - report.at < FRESH_MS:
+            yield Finding(
+                f"phones of {connector.name}",
+                "fail",
+                f"{counted(count, 'message')} came from national numbers: STOP and heliograph erase do not know them",
+                f"heliograph connector set {connector.name} inbound_country=49, with the country of these numbers",
+            )

@@ -127,6 +127,26 @@ async def test_messages_from_phones_that_nobody_wants_are_no_receipts(options: d
         assert len(rig.journal.said("smpp.mobile_originated")) == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "senders", "unread"),
+    [
+        ({}, ["017012345678", "17012345678", "4917012345678", "4917012345678"], 2),
+        ({"inbound_country": "49"}, ["4917012345678"] * 4, 0),
+    ],
+)
+async def test_a_phone_that_is_written_nationally_is_known_by_its_international_number(
+    options: dict[str, str], senders: list[str], unread: int
+) -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port, options=options)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        for address, ton in (("017012345678", 0), ("17012345678", 2), ("004917012345678", 0), ("+4917012345678", 1)):
+            smsc.link.deliver(p.DeliverSm(source_addr=address, source_addr_ton=ton, short_message=b"STOP"))
+        await wait_until(lambda: len(rig.events.inbound) == 4)
+        assert [each.sender for each in rig.events.inbound] == senders
+        assert rig.carrier.state().counters.national_numbers == unread
+        assert len(rig.journal.said("smpp.national_number")) == min(unread, 1)
+
+
 @pytest.mark.parametrize(("kept", "status"), [(True, Status.ESME_ROK), (False, Status.ESME_RX_T_APPN)])
 async def test_a_message_from_a_phone_is_answered_once_its_fate_is_known(kept: bool, status: Status) -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:

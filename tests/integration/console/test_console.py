@@ -247,6 +247,15 @@ async def test_an_operator_that_answers_nothing_needs_attention(
     assert "silent" in text_of(await ada.get("/connectors/operator"))
 
 
+async def test_national_numbers_that_nobody_understands_need_attention(
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(STATE.counters, "national_numbers", 1)
+    text = text_of(await ada.get("/"))
+    assert "operator brings messages from national numbers, which STOP does not suppress: set inbound_country." in text
+    assert "National numbers 1" in text_of(await ada.get("/connectors/operator"))
+
+
 async def test_receivers_that_fail_and_accounts_without_credit_are_named(house: AdminHouse, ada: Browser) -> None:
     store = house.gateway.store
     await owed(house)

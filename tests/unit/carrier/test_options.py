@@ -71,6 +71,11 @@ def test_options_are_read_as_the_command_line_stores_them() -> None:
         ({"dest_rules": "Helio*: 1/1"}, "rule 1, `Helio*: 1/1`, fits no destination"),
         ({"dest_rules": "44* -> 447700900123"}, "would send messages to another phone"),
         ({"dest_rules": "44 -> 49: 1/1"}, "would send messages to another phone"),
+        ({"inbound_country": "DE"}, "'DE' is no country code; write 49"),
+        ({"inbound_country": 4900}, "4900 is no country code"),
+        ({"inbound_country": "049"}, "'049' is no country code"),
+        ({"inbound_trunk": "0000"}, "'0000' is no prefix of 1 to 3 digits; write 0, or none"),
+        ({"inbound_trunk": ""}, "write 0, or none"),
         ({"outcome_nonsense": "defer"}, "no command status"),
         ({"outcome_0x58": "perhaps"}, "none of accept"),
     ],
@@ -103,6 +108,17 @@ def test_text_keeps_its_form_and_seconds_may_be_text() -> None:
     assert problems == []
     assert (dialect.system_type, dialect.address_range, dialect.service_type) == ("0011", "1.50", "true")
     assert timings.response_timeout_s == 1.5
+
+
+def test_the_country_of_national_numbers_is_an_option() -> None:
+    for texts, read in (
+        ({"inbound_country": "49"}, ("49", "0")),
+        ({"inbound_country": "+39", "inbound_trunk": "None"}, ("39", "")),
+        ({"inbound_country": "36", "inbound_trunk": "06"}, ("36", "06")),
+        ({"inbound_country": "7", "inbound_trunk": "8"}, ("7", "8")),
+    ):
+        dialect, _, problems = read_options({name: parse_option(name, text) for name, text in texts.items()}, Timings())
+        assert ((dialect.inbound_country, dialect.inbound_trunk), problems) == (read, [])
 
 
 def test_what_becomes_of_unknown_outcomes_is_an_option() -> None:

@@ -2,13 +2,16 @@
 
 import pytest
 
-from heliograph.adapters.smpp.receipts import incoming_of, report_of, unmarked_report_of
+from heliograph.adapters.smpp.receipts import NO_COUNTRY, number_of, report_of, unmarked_report_of
 from heliograph.app.ports import Report
+from heliograph.domain.dialling import NationalNumbers
 from heliograph.domain.receipt import Delivery
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv
 from tests.support.smsc import receipt
+
+GERMANY = NationalNumbers("49")
 
 
 @pytest.mark.parametrize(
@@ -137,13 +140,62 @@ def test_a_receipt_that_names_its_message_by_nothing_but_nuls_names_none() -> No
         ("+4917012345678", c.Ton.INTERNATIONAL, "4917012345678"),
         ("004917012345678", c.Ton.INTERNATIONAL, "4917012345678"),
         ("004917012345678", c.Ton.UNKNOWN, "4917012345678"),
-        ("004917012345678", c.Ton.NATIONAL, "004917012345678"),
+        ("004917012345678", c.Ton.NATIONAL, "4917012345678"),
         ("017012345678", c.Ton.UNKNOWN, "017012345678"),
+        ("17012345678", c.Ton.NATIONAL, "17012345678"),
         ("0017012345678", c.Ton.UNKNOWN, "17012345678"),
         ("00123", c.Ton.UNKNOWN, "00123"),
         ("ACME", c.Ton.ALPHANUMERIC, "ACME"),
     ],
 )
 def test_a_phone_is_known_however_its_international_number_is_written(address: str, ton: int, sender: str) -> None:
-    pdu = p.DeliverSm(source_addr=address, source_addr_ton=ton, short_message=b"STOP")
-    assert incoming_of(pdu, lambda _: True, lambda: True).sender == sender
+    assert (number_of(address, ton, NO_COUNTRY) or address).removeprefix("+") == sender
+
+
+@pytest.mark.parametrize(
+    ("address", "ton", "national", "number"),
+    [
+        ("017012345678", c.Ton.UNKNOWN, GERMANY, "4917012345678"),
+        ("017012345678", c.Ton.INTERNATIONAL, GERMANY, "4917012345678"),
+        ("017012345678", c.Ton.NATIONAL, GERMANY, "4917012345678"),
+        ("17012345678", c.Ton.NATIONAL, GERMANY, "4917012345678"),
+        ("17012345678", c.Ton.INTERNATIONAL, GERMANY, "17012345678"),
+        ("17012345678", c.Ton.UNKNOWN, GERMANY, "17012345678"),
+        ("+17012345678", c.Ton.NATIONAL, GERMANY, "17012345678"),
+        ("004917012345678", c.Ton.NATIONAL, GERMANY, "4917012345678"),
+        ("4917012345678", c.Ton.INTERNATIONAL, GERMANY, "4917012345678"),
+        ("0170", c.Ton.UNKNOWN, GERMANY, "0170"),
+        ("33880", c.Ton.NATIONAL, GERMANY, "33880"),
+        ("000170123456", c.Ton.UNKNOWN, GERMANY, "000170123456"),
+        ("017012345678", c.Ton.ALPHANUMERIC, GERMANY, "017012345678"),
+        ("ACME", c.Ton.UNKNOWN, GERMANY, "ACME"),
+        ("0170 12345", c.Ton.NATIONAL, GERMANY, "0170 12345"),
+        ("0612345678", c.Ton.UNKNOWN, NationalNumbers("39", ""), "390612345678"),
+        ("3471234567", c.Ton.NATIONAL, NationalNumbers("39", ""), "393471234567"),
+        ("06301234567", c.Ton.UNKNOWN, NationalNumbers("36", "06"), "36301234567"),
+        ("301234567", c.Ton.NATIONAL, NationalNumbers("36", "06"), "36301234567"),
+        ("0301234567", c.Ton.UNKNOWN, NationalNumbers("36", "06"), None),
+        ("89161234567", c.Ton.NATIONAL, NationalNumbers("7", "8"), "79161234567"),
+        ("9161234567", c.Ton.NATIONAL, NationalNumbers("7", "8"), "79161234567"),
+        ("85212345678", c.Ton.UNKNOWN, NationalNumbers("7", "8"), "85212345678"),
+        ("017012345678", c.Ton.UNKNOWN, NO_COUNTRY, None),
+        ("17012345678", c.Ton.NATIONAL, NO_COUNTRY, None),
+        ("01234567890123456", c.Ton.UNKNOWN, GERMANY, None),
+    ],
+)
+def test_a_national_number_is_read_with_the_country_that_is_set(
+    address: str, ton: int, national: NationalNumbers, number: str | None
+) -> None:
+    assert number_of(address, ton, national) == number
+
+
+@pytest.mark.parametrize(("address", "ton"), [("017012345678", 0), ("17012345678", 2), ("4917012345678", 1)])
+def test_both_addresses_of_a_receipt_are_read_likewise(address: str, ton: int) -> None:
+    pdu = p.DeliverSm(esm_class=c.ESM_RECEIPT, short_message=b"id:1 stat:DELIVRD")
+    pdu.source_addr, pdu.source_addr_ton, pdu.destination_addr = address, ton, "030123456"
+    report = report_of(pdu, GERMANY)
+    assert report is not None
+    assert (report.destination, report.other_number) == ("4917012345678", "4930123456")
+    plain = report_of(pdu)
+    assert plain is not None
+    assert (plain.destination, plain.other_number) == (address, "030123456")

@@ -5,6 +5,7 @@ import asyncio
 from heliograph.app.admin.diagnose import Diagnose
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, Final, Queueing
 from heliograph.app.ports import ConnectorReport, ConnectorState
+from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.cli.doctor_finding import Finding
 from heliograph.cli.doctor_leftovers import UNKNOWN_MS, leftovers
 from heliograph.composition.dev import SIMULATOR
@@ -55,6 +56,20 @@ def test_the_oldest_message_of_each_connector_is_told_wherever_it_waits() -> Non
         assert (await findings(store, now))["queue of op1"].detail == found.detail
         # what a gateway said that is gone is no news
         assert "queue of op1" not in await findings(store, now + HOUR)
+
+    asyncio.run(story())
+
+
+def test_national_numbers_that_no_country_is_set_for_are_a_fault() -> None:
+    async def story() -> None:
+        store, _, _ = await furnished()
+        state = ConnectorState(counters=BindCounters(mobile_originated=3, national_numbers=2))
+        await store.network.save_link_states([ConnectorReport(1, 7, state, START - SECOND)])
+        found = (await findings(store))["phones of op1"]
+        assert found.result == "fail"
+        assert found.detail == "2 messages came from national numbers: STOP and heliograph erase do not know them"
+        assert found.advice.startswith("heliograph connector set op1 inbound_country=49")
+        assert "phones of op1" not in await findings(store, START + HOUR)
 
     asyncio.run(story())
 

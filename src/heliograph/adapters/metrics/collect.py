@@ -214,6 +214,7 @@ class Collector:
             yield Sample("heliograph_receipts_received_total", label, state.counters.receipts)
             yield Sample("heliograph_receipts_put_off_total", label, state.counters.receipts_put_off)
             yield Sample("heliograph_receipts_unreadable_total", label, state.counters.receipts_unreadable)
+            yield Sample("heliograph_inbound_national_numbers_total", label, state.counters.national_numbers)
             yield Sample("heliograph_receipt_queries_total", (connector.name, "asked"), state.asked)
             yield Sample("heliograph_receipt_queries_total", (connector.name, "told"), state.told)
         yield Sample("heliograph_receipt_delay_seconds", (), counters.receipt_ms)

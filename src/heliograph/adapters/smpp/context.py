@@ -12,6 +12,7 @@ from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.adapters.smpp.queries import StateQueries
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
+from heliograph.domain.dialling import NationalNumbers
 from heliograph.domain.host import AllowedHosts
 
 
@@ -41,11 +42,13 @@ class BindContext:
     """Events that are logged once only and have been."""
     dialect: Dialect = field(init=False)
     timings: Timings = field(init=False)
+    national: NationalNumbers = field(init=False)
     complaints: Complaints = field(init=False)
     queries: StateQueries = field(init=False)
 
     def __post_init__(self) -> None:
         self.dialect, self.timings = self.settings.dialect, self.settings.timings
+        self.national = NationalNumbers(self.dialect.inbound_country, self.dialect.inbound_trunk)
         self.complaints = Complaints(self.connector.name, self.clock, self.journal)
         self.queries = StateQueries(self.connector.name, self.events, self.clock, self.journal, self.dialect)
 

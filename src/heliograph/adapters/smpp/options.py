@@ -26,6 +26,8 @@ DEFAULT_PORT: Final = 2775
 
 MAX_HOSTS: Final = 16
 
+MAX_TRUNK_DIGITS: Final = 3
+
 LEAST_QUERY_S: Final = 60
 """Least seconds after which a part without a receipt is asked for."""
 
@@ -110,6 +112,22 @@ def _text(most: int) -> Callable[[Any], str]:
     return read
 
 
+def _country(value: Any) -> str:
+    code = str(value).removeprefix("+")
+    if code and _COUNTRY_CODE(code) is None:
+        raise ValueError(f"{value!r} is no country code; write 49")
+    return code
+
+
+def _trunk(value: Any) -> str:
+    prefix = str(value).lower()
+    if prefix == "none":
+        return ""
+    if _TRUNK_PREFIX(prefix) is None:
+        raise ValueError(f"{value!r} is no prefix of 1 to {MAX_TRUNK_DIGITS} digits; write 0, or none")
+    return prefix
+
+
 def _truth(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{value!r} is neither true nor false")  # noqa: TRY004 - a problem to show, not a fault
@@ -172,6 +190,9 @@ def _version(value: Any) -> int:
 
 _TAGS: Final = {definition.name: tag for tag, definition in tlv.DEFINITIONS.items()}
 _OURS: Final = frozenset((tlv.SAR_MSG_REF_NUM, tlv.SAR_TOTAL_SEGMENTS, tlv.SAR_SEGMENT_SEQNUM, tlv.MESSAGE_PAYLOAD))
+
+_COUNTRY_CODE: Final = re.compile(r"[1-9][0-9]{0,2}").fullmatch
+_TRUNK_PREFIX: Final = re.compile(rf"[0-9]{{1,{MAX_TRUNK_DIGITS}}}").fullmatch
 
 _OCTET: Final = _whole(0, 255)
 _PATH: Final = _text(4096)
@@ -314,6 +335,15 @@ class Dialect:
         _one_of("keep", "reject", "accept"),
         "what becomes of messages from phones: `keep`, or not taken and answered `reject` (ESME_RX_R_APPN) or `accept`",
     )
+    inbound_country: str = option(
+        "",
+        _country,
+        "country code, such as `49`, of phones that the operator writes nationally (`0170...`, or `170...` with "
+        "TON 2), see [below](#national-numbers)",
+    )
+    inbound_trunk: str = option(
+        "0", _trunk, "what such numbers begin with that is no part of the international one; `none` if nothing is"
+    )
     ca_file: str = option("", _PATH, "certificates (PEM) that the operator's must come from, instead of the system's")
     cert_file: str = option("", _PATH, "our client certificate (PEM)")
     key_file: str = option("", _PATH, "its key, unless it is in `cert_file`")
@@ -394,7 +424,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Receipts and unanswered parts": (
         "receipts", "registered_delivery", "query_after_s", "unknown", "unknown_wait_s",
     ),
-    "Messages from phones": ("mobile_originated", "default_alphabet"),
+    "Messages from phones": ("mobile_originated", "inbound_country", "inbound_trunk", "default_alphabet"),
     "Rate by time of day": ("rates", "rates_zone"),
     "Times of a bind": tuple(each.name for each in fields(Timings)),
 }  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Final
 from heliograph.adapters.smpp.context import BindContext
 from heliograph.app.ports import Incoming, Report
 from heliograph.app.ports.carrier_state import BindCounters
+from heliograph.domain.dialling import NationalNumbers
 from heliograph.domain.operator_id import kept
-from heliograph.domain.phone import is_destination
 from heliograph.domain.receipt import Delivery, is_final, own_code, parse_state
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
@@ -26,42 +26,57 @@ MAX_UNACKNOWLEDGED: Final = 5_000
 MAX_ADDRESS_CHARS: Final = 64
 """Characters of a receipt's source_addr that are kept. SMPP v3.4 has room for 20 (4.6.1)."""
 
+NO_COUNTRY: Final = NationalNumbers()
 
-def report_of(pdu: DeliverSm | DataSm) -> Report | None:
+
+def report_of(pdu: DeliverSm | DataSm, national: NationalNumbers = NO_COUNTRY) -> Report | None:
     """The report in a deliver_sm or data_sm that is marked as a receipt by its esm_class, else None.
 
     `operator_id` is empty where the receipt names no message. An intermediate notification is not final whatever
     it says, save that a delivered message stays delivered.
     """
     receipt = parse_receipt(pdu)
-    return None if receipt is None else _report(receipt, True)
+    return None if receipt is None else _report(receipt, pdu, national, True)
 
 
-def unmarked_report_of(pdu: DeliverSm | DataSm) -> Report | None:
+def unmarked_report_of(pdu: DeliverSm | DataSm, national: NationalNumbers = NO_COUNTRY) -> Report | None:
     """The report that a deliver_sm or data_sm reads like though its esm_class does not say so, else None."""
     receipt = parse_unmarked(pdu)
-    return None if receipt is None else _report(receipt, False)
+    return None if receipt is None else _report(receipt, pdu, national, False)
 
 
-def _report(receipt: ReceiptContent, marked: bool) -> Report:
+def _report(receipt: ReceiptContent, pdu: DeliverSm | DataSm, national: NationalNumbers, marked: bool) -> Report:
     state = parse_state(receipt.state)
     final = is_final(state) and (not receipt.intermediate or state is Delivery.DELIVRD)
     message_id, other_id = kept(receipt.message_id), kept(receipt.other_id or "")
+    number, other_number = receipt.source_addr, receipt.destination_addr
+    if national.country:  # every receipt comes by here, and other spellings of a number are compared by its end
+        number = number_of(number, pdu.source_addr_ton, national) or number
+        other_number = number_of(other_number, pdu.dest_addr_ton, national) or other_number
     return Report(
         message_id,
-        receipt.source_addr[:MAX_ADDRESS_CHARS],
+        number[:MAX_ADDRESS_CHARS],
         state,
         final,
         own_code(receipt.err),
         other_id="" if other_id == message_id else other_id,
-        other_number=receipt.destination_addr[:MAX_ADDRESS_CHARS],
+        other_number=other_number[:MAX_ADDRESS_CHARS],
         marked=marked,
     )
 
 
-def incoming_of(pdu: DeliverSm | DataSm, answer: Callable[[bool], bool], stands: Callable[[], bool]) -> Incoming:
-    """Returns what a phone sent. A leading `+` of an address is dropped: its type of number says as much. So is the
-    `00` of an international number, by which neither a STOP nor an erasure would find the phone."""
+def number_of(address: str, ton: int, national: NationalNumbers) -> str | None:
+    """Returns the address of a phone in its international form, by which a STOP and an erasure find it; names as they
+    are, and None for a national number that cannot be understood."""
+    if ton == c.Ton.ALPHANUMERIC:
+        return address
+    return national.international(address, is_national=ton == c.Ton.NATIONAL)
+
+
+def incoming_of(
+    pdu: DeliverSm | DataSm, sender: str, answer: Callable[[bool], bool], stands: Callable[[], bool]
+) -> Incoming:
+    """Returns what the phone `sender` sent. A leading `+` of an address is dropped: its type of number says as much."""
     tlvs, octets = pdu.tlvs, pdu.content
     part = None
     if tlvs:
@@ -76,7 +91,7 @@ def incoming_of(pdu: DeliverSm | DataSm, answer: Callable[[bool], bool], stands:
     )  # fmt: skip
     digest = int.from_bytes(blake2b(repr(told).encode(), digest_size=8).digest(), "big") >> 1 or 1
     return Incoming(
-        _international(pdu.source_addr.removeprefix("+"), pdu.source_addr_ton)[:MAX_ADDRESS_CHARS],
+        sender.removeprefix("+")[:MAX_ADDRESS_CHARS],
         pdu.destination_addr.removeprefix("+")[:MAX_ADDRESS_CHARS],
         pdu.data_coding,
         bool(pdu.esm_class & c.ESM_UDHI),
@@ -86,12 +101,6 @@ def incoming_of(pdu: DeliverSm | DataSm, answer: Callable[[bool], bool], stands:
         answer,
         stands,
     )
-
-
-def _international(number: str, ton: int) -> str:
-    """Returns a number of a phone without the prefix of international calls; no country's code begins with 0."""
-    bare = number.removeprefix("00")
-    return bare if ton in (c.Ton.UNKNOWN, c.Ton.INTERNATIONAL) and is_destination(bare) else number
 
 
 class ReceiptReceiver:
@@ -120,9 +129,9 @@ class ReceiptReceiver:
     def receive(self, request: DeliverSm | DataSm) -> None:
         """Takes a deliver_sm or data_sm. Its answer is written with the next flush, or later."""
         context, counters, session = self._context, self._counters, self._session
-        report = report_of(request)
+        report = report_of(request, context.national)
         if report is None:
-            unmarked = unmarked_report_of(request)
+            unmarked = unmarked_report_of(request, context.national)
             if unmarked is None:
                 self._receive_message(request)
             elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
@@ -165,7 +174,18 @@ class ReceiptReceiver:
         elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
             session.answer(request, CommandStatus.ESME_RX_T_APPN)
         else:
-            context.events.on_inbound(incoming_of(request, partial(self._answer, request), self._stands))
+            sender = self._sender_of(request)
+            context.events.on_inbound(incoming_of(request, sender, partial(self._answer, request), self._stands))
+
+    def _sender_of(self, request: DeliverSm | DataSm) -> str:
+        """Returns the phone that sent a message. Complains of a national number that cannot be understood."""
+        address, context = request.source_addr, self._context
+        number = number_of(address, request.source_addr_ton, context.national)
+        if number is not None:
+            return number
+        self._counters.national_numbers += 1
+        context.say_once("warning", "smpp.national_number", inbound_country=context.national.country)
+        return address
 
     def _stands(self) -> bool:
         return self.ended_well or (not self._session.closing and self._session.state is not SessionState.CLOSED)

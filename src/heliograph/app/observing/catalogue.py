@@ -285,6 +285,12 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "Messages of which parts never came, kept without them.",
                 "connector",
             ),
+            _counter(
+                "heliograph_inbound_national_numbers_total",
+                "Messages and parts from national numbers that no inbound_country of the connector makes international "
+                "ones: neither STOP nor an erasure knows such a phone.",
+                "connector",
+            ),
             _ms(
                 "heliograph_inbound_commit_seconds",
                 "From when a message that came whole was read until it was on disk, and the operator had its answer.",

@@ -28,6 +28,8 @@ class BindCounters:
     receipts_put_off: int = 0
     receipts_unreadable: int = 0
     mobile_originated: int = 0
+    national_numbers: int = 0
+    """Of `mobile_originated`: from a national number that no country is set for."""
     protocol_errors: int = 0
 
     @classmethod

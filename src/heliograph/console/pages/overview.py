@@ -52,6 +52,8 @@ class ConnectorLine:
     oldest: int | None
     """Due time of the oldest of them."""
     deferred: int
+    national: int
+    """Messages from national numbers that nobody can make international ones."""
 
 
 async def overview(request: PageRequest) -> PageResponse:
@@ -117,6 +119,7 @@ def _connector_line(
         state.capacity,
         *waiting,
         deferred,
+        state.counters.national_numbers,
     )
 
 
@@ -140,6 +143,14 @@ def worries(request: PageRequest, backlog: BacklogCounts, lines: list[ConnectorL
         )
         for line in lines
         if line.enabled and line.up and line.oldest is not None and request.now - line.oldest > OLD_MS
+    ]
+    found += [
+        (
+            f"{line.name} brings messages from national numbers, which STOP does not suppress: set inbound_country.",
+            link(f"/connectors/{line.name}"),
+        )
+        for line in lines
+        if line.national
     ]
     if not lines and not request.may(Scope.WRITE_CONNECTORS):  # who may add one has it among the first steps
         found.append(("There is no connector yet: messages have nowhere to go.", link("/connectors-new")))
