@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESKTOP, PHONE, Opener
 from tests.browser.operator import Operator
-from tests.support.process import Admin, GatewayProcess, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.process import Admin, GatewayProcess, eventually
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
 

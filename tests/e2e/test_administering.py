@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
-from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,8 @@ import pytest
 from tests.support.background_sink import BackgroundSink
 from tests.support.crash import CREDIT, WINDOW, kill_under_load, wait_for_all
 from tests.support.load import Load
-from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 
 pytestmark = pytest.mark.slow
 

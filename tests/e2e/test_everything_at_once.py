@@ -15,7 +15,8 @@ import pytest
 
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
-from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.siege import GOOD, HALF, HOSTILE
-from tests.support.process import GatewayProcess, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.process import GatewayProcess, eventually
 from tests.support.timeouts import PATIENCE_S
 
 pytestmark = pytest.mark.slow

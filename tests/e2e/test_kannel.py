@@ -13,7 +13,8 @@ from tests.e2e.test_inbound import Phones, parts, whole
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.peers import foreign_program
-from tests.support.process import Admin, GatewayProcess, Process, SimulatorProcess, eventually, free_port, listens
+from tests.support.ports import free_port, listens
+from tests.support.process import Admin, GatewayProcess, Process, SimulatorProcess, eventually
 from tests.support.sink import Answer
 from tests.support.timeouts import PATIENCE_S
 

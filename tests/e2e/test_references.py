@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.support.customer import Customer, Reply
-from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +86,7 @@ def test_one_reference_is_one_message_though_the_gateway_is_killed(tmp_path: Pat
                 customer.result()
             eventually(lambda: admin("restored")["unsent"] == 0, "all are sent", pause=0.5)
             assert gateway.stop() == 0
+        simulator.until_left()
         sent = set(simulator.destinations())
     assert set(answers.statuses) <= {200, 409, 503}
     assert {len(each) for each in answers.accepted.values()} == {1}

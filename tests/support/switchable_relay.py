@@ -6,6 +6,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from tests.support.timeouts import PATIENCE_S
+
 
 class SwitchableRelay:
     """Relays connections to a port on loopback, on a loop in a thread of its own.
@@ -23,23 +25,30 @@ class SwitchableRelay:
         self.port = 0
 
     def unplug(self) -> None:
-        self._loop.call_soon_threadsafe(self._plugged.clear)
+        """Returns when nothing gets through any more."""
+        asyncio.run_coroutine_threadsafe(self._switch(plugged=False), self._loop).result(PATIENCE_S)
 
     def plug_in(self) -> None:
-        self._loop.call_soon_threadsafe(self._plugged.set)
+        asyncio.run_coroutine_threadsafe(self._switch(plugged=True), self._loop).result(PATIENCE_S)
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(PATIENCE_S)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(PATIENCE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         self._loop.close()
+
+    async def _switch(self, *, plugged: bool) -> None:
+        if plugged:
+            self._plugged.set()
+        else:
+            self._plugged.clear()
 
     async def _open(self) -> None:
         self._server = await asyncio.start_server(self._relay, "127.0.0.1", 0)

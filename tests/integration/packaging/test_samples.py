@@ -18,7 +18,8 @@ import pytest
 from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, DEMO_SIGNING_SECRET
 from tests.support.customer import Customer
 from tests.support.peers import foreign_program
-from tests.support.process import GatewayProcess, Process, eventually, free_port, listens
+from tests.support.ports import free_port, listens
+from tests.support.process import GatewayProcess, Process, eventually
 from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 SAMPLES = Path(__file__).parents[3] / "docs" / "samples"

@@ -13,8 +13,8 @@ from heliograph.adapters.store.postgres.servers import Servers, each_host
 from heliograph.app.facts import Facts
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Unavailable
+from tests.support.ports import free_port
 from tests.support.postgres import LIMITS, Server, urls
-from tests.support.process import free_port
 from tests.support.store import CREDIT, START, Given
 from tests.support.switchable_relay import SwitchableRelay
 from tests.support.timeouts import PATIENCE_S

@@ -15,6 +15,7 @@ from heliograph.adapters.webhook.guard import IPAddress
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.request import OriginAddress
 from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
+from tests.support.ports import free_port
 from tests.support.sink import Answer, Sink
 from tests.support.webhook_jobs import SECRET, Results, make_job, until
 
@@ -290,7 +291,7 @@ async def test_who_waits_too_long_comes_back_untried(sink: Sink, open_sender: Op
 async def test_a_dead_receiver_is_left_alone_and_asked_by_one(open_sender: Open) -> None:
     gate = asyncio.Event()
     sink = Sink(Answer(gate=gate))
-    await sink.start()
+    await sink.start(free_port())
     await sink.stop()
     sender = open_sender(limited(breaker_failures=5, breaker_seconds=0.2, breaker_longest_seconds=0.2))
     results = Results(sender)
