@@ -205,6 +205,7 @@ def test_those_that_fall_due_are_cancelled_and_moved_this_moment(tmp_path: Path,
             except AssertionError as late:
                 raise AssertionError(f"{late}: {unsettled()}") from None
             assert gateway.stop() == 0
+        simulator.until_left()
         sent = Counter(simulator.destinations())
     assert crowd.surprises == []
     assert faults(crowd.requests, told, sent) == []

@@ -200,6 +200,7 @@ def test_receipts_of_every_dialect_find_their_messages(
                 "what it has learnt",
                 pause=0.5,
             )
+        simulator.until_left()
         written = [line for line in simulator.seen() if line["event"] == "receipt"]
     assert told == {line["source_addr"]: line["state"] for line in written}
     assert set(told.values()) == {"DELIVRD", "UNDELIV"}
@@ -280,6 +281,7 @@ def test_what_was_charged_for_another_alphabet_is_refunded_rather_than_sent_with
             assert {"NotSent", "Refunded"} <= set(customer.events(sent))
             shown = admin("message", "show", sent)
             assert "it cannot be written for the operator behind operator" in shown["explanation"]
+        simulator.until_left()
         assert simulator.submits() == []
     admin.assert_books_right()
 

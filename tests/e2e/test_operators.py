@@ -14,6 +14,7 @@ import pytest
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
+from tests.support.ports import free_port
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
 from tests.support.timeouts import COMMAND_S
@@ -168,8 +169,7 @@ def test_who_waits_for_word_sends_nothing_twice(tmp_path: Path, admin: Admin, da
 
 def test_nothing_is_tried_while_the_link_is_down(tmp_path: Path, admin: Admin, data: Path) -> None:
     account = admin.account()
-    with SimulatorProcess(tmp_path) as simulator:
-        port = simulator.port
+    port = free_port()
     admin.operator(port)
     with running(data, account) as (gateway, customer):
         sent = {number: customer.send(1, to=number, content="Hi")["Id"] for number in numbers(20)}
@@ -251,6 +251,7 @@ def test_a_connector_changes_while_messages_flow(
             assert [each["state"] for each in admin("connector", "list")["connectors"]] == ["bound"]
         binds = [line["pdu"] for line in new.seen() if line["event"] == "request" and "bind_" in line["pdu"]["command"]]
         assert {pdu["system_type"] for pdu in binds} == {"0011"}
+        new.until_left()
         assert set(new.destinations()) == set(later)
         assert set(old.destinations()) == set(sent)
 
@@ -309,6 +310,7 @@ def test_receipts_that_never_come_are_asked_for_also_after_a_kill(
             assert states(sink, sent) == expected
             shown = eventually(lambda: query_state(admin, "told"), "the gateway has said so")
             assert shown == {"asked": 6, "told": 6, "queries_off": ""}
+        simulator.until_left()
         queries = [line["pdu"] for line in simulator.seen() if line["event"] == "request"]
         queries = [pdu for pdu in queries if pdu["command"] == "query_sm"]
         assert {pdu["source_addr"] for pdu in queries} == {"Heliograph"}

@@ -15,6 +15,7 @@ from tests.support.crash import Gateways
 from tests.support.customer import Customer
 from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, eventually
+from tests.support.slowness import Slowness
 
 pytestmark = [pytest.mark.slow, pytest.mark.peer]
 
@@ -111,9 +112,7 @@ def assert_settled(operator: Operator, admin: Admin, customer: Customer) -> None
     for number in range(STOPS):
         fields = {"to": phone(number), "from": "Acme", "content": "no"}
         assert customer.document("/api/v1/messages", fields).status == 403
-    eventually(
-        lambda: sum(text == CONFIRMED for _, text in operator.first_submits()) == STOPS, "all confirmations", seconds=60
-    )
+    eventually(lambda: sum(text == CONFIRMED for _, text in operator.first_submits()) == STOPS, "all confirmations")
     submits = operator.first_submits()
     assert not any(text.startswith("far") for _, text in submits)
     assert {(phone(number), near(number)) for number in range(STOPS, STOPS + STAYS)} <= submits.keys()
@@ -129,12 +128,12 @@ def asking(url: str, account: dict[str, Any]) -> Iterator[Customer]:
 
 
 def until_half(operator: Operator, wanted: Callable[[], int]) -> None:
-    eventually(lambda: len(operator.answered) >= wanted(), "acknowledged", seconds=60)
+    eventually(lambda: len(operator.answered) >= wanted(), "acknowledged")
 
 
 def test_a_stop_holds_while_the_gateway_is_killed(tmp_path: Path, admin: Admin, data: Path) -> None:
     chance = random.Random(4)
-    with Operator(tmp_path, stops(), pause_ms=250) as operator:
+    with Slowness() as slowness, Operator(tmp_path, stops(), pause_ms=250) as operator:
         # nothing comes from phones before all is scheduled: nobody is bound
         account = prepare(admin, operator.port, "--binds", "2")
         admin("connector", "set", "operator", "enabled=false")
@@ -153,10 +152,10 @@ def test_a_stop_holds_while_the_gateway_is_killed(tmp_path: Path, admin: Admin, 
         assert kills >= 5
         with GatewayProcess(data) as gateway, asking(gateway.url, account) as customer:
             last = {(phone(number), near(number)) for number in range(STOPS, STOPS + STAYS)}
-            eventually(lambda: last <= operator.first_submits().keys(), "what nobody stopped", seconds=60)
+            eventually(lambda: last <= operator.first_submits().keys(), "what nobody stopped")
             assert_settled(operator, admin, customer)
             assert gateway.stop() == 0
-        assert_nothing_after_a_stop(operator, GRACE_S)
+        assert_nothing_after_a_stop(operator, slowness.within(GRACE_S))
 
 
 def test_a_stop_holds_on_every_node(tmp_path: Path) -> None:
@@ -165,7 +164,7 @@ def test_a_stop_holds_on_every_node(tmp_path: Path) -> None:
     settings = {"HELIOGRAPH_DATABASE_URL": database.url(), "HELIOGRAPH_NODE_MOST_BINDS": "1"}
     try:
         admin = Admin(tmp_path / "admin", settings)
-        with Operator(tmp_path, stops(), pause_ms=250) as operator:
+        with Slowness() as slowness, Operator(tmp_path, stops(), pause_ms=250) as operator:
             account = prepare(admin, operator.port, "--binds", "2")
             admin("connector", "set", "operator", "enabled=false")
             with Gateways(tmp_path, settings, 2) as gateways, asking(gateways.urls[1], account) as customer:
@@ -177,9 +176,9 @@ def test_a_stop_holds_on_every_node(tmp_path: Path) -> None:
                 gateways.revive(0, wait=True)
                 until_half(operator, lambda: STOPS)
                 last = {(phone(number), near(number)) for number in range(STOPS, STOPS + STAYS)}
-                eventually(lambda: last <= operator.first_submits().keys(), "what nobody stopped", seconds=60)
+                eventually(lambda: last <= operator.first_submits().keys(), "what nobody stopped")
                 assert_settled(operator, admin, customer)
                 gateways.stop()
-            assert_nothing_after_a_stop(operator, NODES_GRACE_S)
+            assert_nothing_after_a_stop(operator, slowness.within(NODES_GRACE_S))
     finally:
         database.remove()

@@ -139,7 +139,7 @@ def test_nothing_is_missed_when_one_of_two_nodes_is_killed(tmp_path: Path) -> No
                     time.sleep(0.5)
                     gateways.revive(turn, wait=True)
                 operator.until_answered(len(messages))
-                eventually(lambda: puller.texts() == {each["text"] for each in messages}, "all pulled", seconds=60)
+                eventually(lambda: puller.texts() == {each["text"] for each in messages}, "all pulled")
                 puller.stop()
                 gateways.stop()
         pulled = [each["Id"] for each in puller.messages]

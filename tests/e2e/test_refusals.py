@@ -3,6 +3,7 @@
 import re
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,10 @@ def refused_by_reason(gateway: GatewayProcess) -> dict[str, int]:
     return {reason: int(count) for reason, count in found if count != "0"}
 
 
+def totals(report: dict[str, Any]) -> list[tuple[str, str, int]]:
+    return [(each["account"], each["reason"], each["requests"]) for each in report["totals"]]
+
+
 def test_refused_requests_are_told_by_account_also_after_a_restart(data: Path, admin: Admin) -> None:
     keys = {name: admin.account(name, credit)["api_key"] for name, credit in (("poor", "0"), ("closed", "10"))}
     admin("account", "suspend", "closed")
@@ -31,14 +36,10 @@ def test_refused_requests_are_told_by_account_also_after_a_restart(data: Path, a
             with Customer(gateway.url, name, keys[name]) as customer:
                 assert {customer.document("/api/v1/messages", MESSAGE).status for _ in range(times)} <= {402, 403}
         assert refused_by_reason(gateway) == {"credit": 5, "suspended": 3}
-        told = eventually(lambda: admin("refusals")["totals"], "the refusals to be written down", pause=0.3)
-        assert [(each["account"], each["reason"], each["requests"]) for each in told] == [
-            ("poor", "credit", 5), ("closed", "suspended", 3),
-        ]  # fmt: skip
+        told = [("poor", "credit", 5), ("closed", "suspended", 3)]
+        eventually(lambda: totals(admin("refusals")) == told, "the refusals to be written down", pause=0.3)
         looked = admin("top", "--once", "--interval", "0.2")["refused"]
-        assert [(each["account"], each["reason"], each["requests"]) for each in looked["totals"]] == [
-            ("poor", "credit", 5), ("closed", "suspended", 3),
-        ]  # fmt: skip
+        assert totals(looked) == told
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:00:00.000Z", looked["since"])
         lines = [line for line in gateway.log() if line["event"] == "http.refused"]
         assert {(line["account"], line["reason"]) for line in lines} == {("poor", "credit"), ("closed", "suspended")}

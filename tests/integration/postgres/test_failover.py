@@ -85,6 +85,7 @@ def lose(
             ids = set(load.accepted.values())
             eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
             assert [one.stop(), api.stop()] == [0, 0]
+        simulator.until_left()
         sent = Counter(simulator.destinations())
     print(f"{len(ids)} messages, {gap}")
     assert {status for status, _ in load.refused} <= {503}

@@ -80,6 +80,7 @@ def finish(load: Load, sink: BackgroundSink) -> None:
 
 def compare(admin: Admin, load: Load, simulator: SimulatorProcess, window: int, *more: Load) -> None:
     """What was accepted was sent, charged, and not more than a window of it twice."""
+    simulator.until_left()
     sent = Counter(simulator.destinations())
     accepted = {to for each in (load, *more) for to in each.accepted}
     unanswered = {to for each in (load, *more) for to in each.unanswered}

@@ -123,6 +123,7 @@ async def test_who_sends_cancels_moves_and_tops_up_at_once(own_server: Server, t
         )
         assert await store.upkeep.audit() == []
         assert [await asyncio.to_thread(gateway.stop) for gateway in gateways] == [0, 0, 0]
+        await asyncio.to_thread(simulator.until_left)
         sent = Counter(simulator.destinations())
     print(dict(crowd.answers), f"{crowd.topped_up} top-ups")
     assert set(crowd.answers) <= {

@@ -121,6 +121,7 @@ def test_a_node_that_sends_dies_under_load(
                 eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
                 assert two.bound("operator")
                 assert [two.stop(), api.stop()] == [0, 0]
+        simulator.until_left()
         sent = Counter(simulator.destinations())
         answers = [line["pdu"] for line in simulator.seen() if line["event"] == "answer"]
         assert {pdu["status"] for pdu in answers if pdu["command"].startswith("bind_")} == {"ESME_ROK"}
@@ -172,10 +173,14 @@ def test_a_rate_holds_over_all_nodes(own_server: Server, tmp_path: Path, rates: 
             each.until(lambda each=each: each.bound("operator"), "it is bound")  # type: ignore[misc]
         api = stack.enter_context(node(tmp_path, url, "api", "api"))
         # over some seconds, faster than they are sent: in one moment the first node that looks would claim them all
-        with Load(api.url, "acme", account["api_key"], connections=4, most=messages, pause=0.05) as load:
+        with (
+            Slowness() as slowness,
+            Load(api.url, "acme", account["api_key"], connections=4, most=messages, pause=0.05) as load,
+        ):
             load.join()
-        eventually(lambda: len(simulator.submits()) >= messages, "all are sent", 60, pause=0.2)
+            eventually(lambda: len(simulator.submits()) >= messages, "all are sent", pause=0.2)
         assert [each.stop() for each in (*nodes, api)] == [0] * 4
+        simulator.until_left()
         lines = [line for line in simulator.seen() if line["event"] == "request"]
     sent = [line for line in lines if line["pdu"]["command"] == "submit_sm"]
     # which of them claims how much of so little is nobody's promise; that more than one does is what is tried here
@@ -183,7 +188,8 @@ def test_a_rate_holds_over_all_nodes(own_server: Server, tmp_path: Path, rates: 
     times = sorted(datetime.fromisoformat(line["at"]).timestamp() for line in sent)
     span = 2.0
     most = max(sum(start <= at < start + span for at in times) for start in times)
-    assert most <= rate * span * 1.2 + 3
+    # an operator that has no time for a while notes at once what came meanwhile
+    assert most <= rate * slowness.within(span) * 1.2 + 3
 
 
 def test_three_nodes_are_killed_by_turns(own_server: Server, tmp_path: Path) -> None:
@@ -229,6 +235,7 @@ def test_a_node_that_was_given_up_sends_nothing_and_ends(
                 ids = set(load.accepted.values())
                 eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
                 assert [two.stop(), api.stop()] == [0, 0]
+        simulator.until_left()
         sent = Counter(simulator.destinations())
     assert sum(count - 1 for count in sent.values()) <= WINDOW
     admin.assert_books_right()
@@ -288,6 +295,7 @@ def test_when_the_database_is_away_for_long_a_node_waits_and_goes_on(
             ids = set(load.accepted.values())
             eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
             assert one.stop() == 0
+        simulator.until_left()
         sent = Counter(simulator.destinations())
     assert sum(count - 1 for count in sent.values()) <= WINDOW
     admin.assert_books_right()

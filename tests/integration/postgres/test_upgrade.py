@@ -61,6 +61,7 @@ def test_nodes_of_the_older_version_go_on(own_server: Server, tmp_path: Path) ->
             assert f"version {shipped().version + 1} (later_{shipped().version + 1})" in late.stderr
             assert "newer version" in late.stderr
             assert old.stop() == 0
+        simulator.until_left()
         sent = Counter(simulator.destinations())
     assert load.refused == []
     assert sent == Counter(load.accepted.keys())
