@@ -6,6 +6,7 @@ from time import time
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from heliograph.composition.dev import USER_NAME, USER_PASSWORD
 from heliograph.domain.one_time_code import STEP_MS, code
 from tests.browser.conftest import Opener
 from tests.browser.operator import Operator
@@ -109,6 +110,31 @@ def test_its_pages_are_accessible_and_fit(opened: Opener, gateway: GatewayProces
     give_password(operator, name, password)
     look("the code")
     assert found == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_an_admin_proves_who_it_is_to_help_somebody(
+    opened: Opener, gateway: GatewayProcess, axe: str, size: str
+) -> None:
+    name = f"nils-{size}"
+    password = Admin(gateway.data)("admin", "create", name, "--role", "viewer")["password"]
+    lost = opened(size=SIZES[size], signed_in=False)
+    lost.sign_in(name, password)
+    page = begin(lost, password, "Set up an app")
+    secret = b32decode(page.locator("#secret-1").inner_text())
+    page.get_by_label("The code that it shows").fill(code(secret, round(time() * 1000) // STEP_MS))
+    lost.follow(page.get_by_role("button", name="Add the app"))
+    admin = opened(size=SIZES[size])
+    page = admin.go("/people")
+    admin.answer(page.get_by_role("button", name=f"Reset the second factor of {name}"), yes=True)
+    expect(page.get_by_role("heading", name=f"Reset the second factor of {name}")).to_be_visible()
+    assert problems(page, axe) == []
+    assert not wider_than_the_screen(page)
+    page.get_by_label("Your password").fill(USER_PASSWORD)
+    admin.follow(page.get_by_role("button", name="Go on"))
+    expect(page.get_by_text(f"{name} signs in with the password alone now.")).to_be_visible()
+    lost.sign_in(name, password)
+    expect(lost.page.get_by_text(f"{USER_NAME} removed your second factors on")).to_be_visible()
 
 
 def test_a_passkey_is_made_and_signs_in(chromium: Browser, gateway: GatewayProcess) -> None:

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.sign_in import Actor, SecondStep, same
@@ -30,6 +30,7 @@ from heliograph.console.request import (
     passkey_answer,
     problem_of,
     session_cookie,
+    who_did,
 )
 from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import calendar, error
@@ -296,7 +297,7 @@ class Console:
             return await self._code_page(200, raw, wanted, step.ticket)
         except Fault as fault:
             return _slowed(self._sign_in_page(fault.entry.http, raw, wanted, name, fault.message), fault)
-        return _signed_in(raw, wanted, token)
+        return await self._signed_in(raw, wanted, token)
 
     async def _second_step(self, raw: RawRequest) -> PageResponse:
         wanted = _wanted(raw)
@@ -310,7 +311,20 @@ class Console:
             if fault.field == "ticket":
                 return self._sign_in_page(fault.entry.http, raw, wanted, "", fault.message)
             return _slowed(await self._code_page(fault.entry.http, raw, wanted, ticket, fault.message), fault)
-        return _signed_in(raw, wanted, token)
+        return await self._signed_in(raw, wanted, token)
+
+    async def _signed_in(self, raw: RawRequest, wanted: str, token: str) -> PageResponse:
+        response = PageResponse(303, headers=[(b"location", link(wanted or "/").encode())])
+        response.session(token, secure=raw.secure, seconds=SESSION_S)
+        actor = await self._sessions.session(token, raw.address)
+        reset = actor and await self._services.factors.last_reset(actor.plain_name, unseen=True)
+        if reset:
+            told = (
+                f"{who_did(reset.actor)} removed your second factors on {calendar.format_utc(reset.at)[:10]}: set up "
+                "new ones on the page Security. If you did not ask for that, tell the other admins."
+            )
+            response.cookie(NOTICE_COOKIE, quote(told), secure=raw.secure, seconds=60)
+        return response
 
     async def _code_page(
         self, status: int, raw: RawRequest, wanted: str, ticket: str, problem: str = ""
@@ -388,12 +402,6 @@ def _wanted(raw: RawRequest) -> str:
     """Returns the page that the visitor wants after signing in; empty for the first one."""
     wanted = raw.query.get("next", "")
     return "" if not wanted.startswith("/") or wanted.startswith(("//", "/sign-in")) else wanted
-
-
-def _signed_in(raw: RawRequest, wanted: str, token: str) -> PageResponse:
-    response = PageResponse(303, headers=[(b"location", link(wanted or "/").encode())])
-    response.session(token, secure=raw.secure, seconds=SESSION_S)
-    return response
 
 
 def _slowed(response: PageResponse, fault: Fault) -> PageResponse:

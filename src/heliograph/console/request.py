@@ -285,6 +285,12 @@ def link(path: str, **query: object) -> str:
     return f"{PATH}{quote(path)}" + (f"?{urlencode(given)}" if given else "")
 
 
+def who_did(actor: str) -> str:
+    """Returns how people call an actor of the audit log."""
+    kind, _, name = actor.partition(":")
+    return f"{name} at the command line" if kind == "cli" else name or actor
+
+
 def passkey_answer(host: str, text: str) -> PasskeyAnswer:
     """Reads what the console's script made of a passkey's answer. What is no JSON object proves nothing."""
     try:

@@ -48,6 +48,10 @@ async def owed(house: AdminHouse) -> str:
     return message
 
 
+PROOF = {"old": "correct horse"}
+"""What a change of others takes besides a session."""
+
+
 def text_of(answered: Answered) -> str:
     """What a person reads."""
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", answered.text)).split())
@@ -689,22 +693,24 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
 
 
 async def test_people_and_tokens_are_made_and_removed(house: AdminHouse, ada: Browser) -> None:
-    page = await ada.post("/people/create", {"name": "bob", "role": "viewer"})
+    page = await ada.post("/people/create", {"name": "bob", "role": "viewer"} | PROOF)
     assert "bob may sign in as viewer" in page.text
-    assert "is none of" in (await ada.post("/people/create", {"name": "eve", "role": "root"})).text
+    assert "is none of" in (await ada.post("/people/create", {"name": "eve", "role": "root"} | PROOF)).text
     assert (
         "bob is operator now"
-        in (await ada.follow(await ada.post("/people/role", {"name": "bob", "role": "operator"}))).text
+        in (await ada.follow(await ada.post("/people/role", {"name": "bob", "role": "operator"} | PROOF))).text
     )
-    assert "a new password" in (await ada.post("/people/password", {"name": "bob"})).text
-    assert "can no longer" in (await ada.follow(await ada.post("/people/remove", {"name": "bob"}))).text
+    assert "a new password" in (await ada.post("/people/password", {"name": "bob"} | PROOF)).text
+    assert "can no longer" in (await ada.follow(await ada.post("/people/remove", {"name": "bob"} | PROOF))).text
     for path in ("role", "password", "remove"):
         assert (await ada.post(f"/people/{path}", {"name": "ada", "role": "viewer"})).status == 409
-    page = await ada.post("/people/tokens", {"token_name": "billing", "scope": ["accounts:read", "topups:write"]})
+    page = await ada.post(
+        "/people/tokens", {"token_name": "billing", "scope": ["accounts:read", "topups:write"]} | PROOF
+    )
     assert "hat_" in page.text
     (token,) = await house.users.tokens()
     assert token.scopes == ("accounts:read", "topups:write")
-    assert "at least one scope" in (await ada.post("/people/tokens", {"token_name": "billing"})).text
+    assert "at least one scope" in (await ada.post("/people/tokens", {"token_name": "billing"} | PROOF)).text
     assert "revoked" in (await ada.follow(await ada.post("/people/tokens/revoke", {"token": token.id}))).text
     log = text_of(await ada.get("/audit"))
     assert "token.revoke" in log

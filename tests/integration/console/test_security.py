@@ -190,15 +190,98 @@ async def test_codes_are_made_anew_and_the_app_removed(house: AdminHouse) -> Non
     assert not any(each in log for each in codes)
 
 
+PEOPLE: dict[str, dict[str, Any]] = {
+    "create": {"name": "eve", "role": "admin"},
+    "role": {"name": "bob", "role": "admin"},
+    "password": {"name": "bob"},
+    "remove": {"name": "bob"},
+    "second-factor": {"name": "bob"},
+    "tokens": {"token_name": "mine", "scope": ["accounts:read", "topups:write"]},
+}
+"""Changes of who may sign in, or with what."""
+
+
 async def test_another_admin_helps_who_lost_the_app(house: AdminHouse) -> None:
     bob = await house.visitor("viewer", "bob")
     await set_up(house, bob)
     ada = await house.visitor()
     assert "Reset second factor" in (await ada.get("/people")).text
-    assert (await bob.post("/people/second-factor", {"name": "bob"})).status in (401, 403)
-    assert (await ada.post("/people/second-factor", {"name": "ada"})).status == 409
-    assert (await ada.post("/people/second-factor", {"name": "bob"})).status == 303
+    assert (await bob.post("/people/second-factor", {"name": "bob", "old": PASSWORD})).status in (401, 403)
+    assert (await ada.post("/people/second-factor", {"name": "ada", "old": PASSWORD})).status == 409
+    assert (await ada.post("/people/second-factor", {"name": "bob", "old": PASSWORD})).status == 303
     assert (await Browser(house.console).sign_in("bob", PASSWORD)).status == 303
+
+
+@pytest.mark.parametrize("path", PEOPLE)
+async def test_a_stolen_session_of_an_admin_changes_nothing_of_others(house: AdminHouse, path: str) -> None:
+    bob = await house.visitor("viewer", "bob")
+    await set_up(house, bob)
+    ada = await house.visitor()
+    phone, _ = await set_up(house, ada)
+    store = house.gateway.store
+
+    async def state() -> list[Any]:
+        return [await store.users.all(), await house.users.tokens(), await store.factors.of("bob")]
+
+    before = await state()
+
+    asked = await ada.post(f"/people/{path}", PEOPLE[path])
+    assert (asked.status, "Your password" in asked.text) == (200, True)
+    wrong = await ada.post(f"/people/{path}", PEOPLE[path] | {"old": "a guess of it"})
+    assert (wrong.status, "The password is wrong" in wrong.text) == (400, True)
+    step = await ada.post(f"/people/{path}", PEOPLE[path] | {"old": PASSWORD})
+    assert (step.status, "Your second factor" in step.text) == (200, True)
+    ticket = {"ticket": hidden(step, "ticket")}
+    late = await ada.post(f"/people/{path}", PEOPLE[path] | {"ticket": "x", "code": phone.shows()})
+    assert (late.status, "give your password again" in late.text) == (400, True)
+    wrong = await ada.post(f"/people/{path}", PEOPLE[path] | ticket | {"code": "000000"})
+    assert (wrong.status, "The code is wrong" in wrong.text) == (400, True)
+    assert await state() == before
+    done = await ada.post(f"/people/{path}", PEOPLE[path] | ticket | {"code": phone.shows()})
+    assert done.status in (200, 303)
+    assert await state() != before
+
+
+async def test_the_form_of_a_change_goes_from_step_to_step(house: AdminHouse) -> None:
+    ada = await house.visitor()
+    phone, _ = await set_up(house, ada)
+    form = PEOPLE["tokens"]
+    first = await ada.post("/people/tokens", form)
+    second = await ada.post("/people/tokens", form | {"old": PASSWORD})
+    for page in (first, second):
+        kept = re.findall(r'<input type="hidden" name="(token_name|scope)" value="([^"]*)">', page.text)
+        assert kept == [("token_name", "mine"), ("scope", "accounts:read"), ("scope", "topups:write")]
+        assert PASSWORD not in page.text
+    done = await ada.post("/people/tokens", form | {"ticket": hidden(second, "ticket"), "code": phone.shows()})
+    assert "hat_" in done.text
+
+
+async def test_whose_second_factors_were_removed_is_told_so_when_signing_in(house: AdminHouse) -> None:
+    bob = await house.visitor("viewer", "bob")
+    await set_up(house, bob)
+    ada = await house.visitor()
+    assert "removed all second factors" not in (await bob.get("/security")).text
+    assert (await ada.post("/people/second-factor", {"name": "bob", "old": PASSWORD})).status == 303
+    assert (await bob.get("/security")).status == 303, "the reset ends the sessions"
+    again = Browser(house.console)
+    page = await again.follow(await again.post("/sign-in", {"name": "bob", "password": PASSWORD}, bare=True))
+    assert "ada removed your second factors on 2027-01-15" in page.text
+    assert "ada removed all second factors on" in (await again.get("/security")).text
+    assert "removed your second factors" not in (await again.get("/messages")).text
+    other = Browser(house.console)
+    page = await other.follow(await other.post("/sign-in", {"name": "bob", "password": PASSWORD}, bare=True))
+    assert "removed your second factors" not in page.text, "it is told once"
+    actions = [(each.actor, each.target) for each in await house.entries() if each.action == "factor.reset"]
+    assert actions == [("user:ada", "bob")]
+
+
+async def test_who_lost_them_is_told_that_the_command_line_helped(house: AdminHouse) -> None:
+    bob = await house.visitor("viewer", "bob")
+    await set_up(house, bob)
+    await house.users.acting_as("cli:root").reset_second_factor("bob")
+    again = Browser(house.console)
+    page = await again.follow(await again.post("/sign-in", {"name": "bob", "password": PASSWORD}, bare=True))
+    assert "root at the command line removed your second factors" in page.text
 
 
 async def test_who_must_have_one_can_do_nothing_else_before(house: AdminHouse, monkeypatch: pytest.MonkeyPatch) -> None:

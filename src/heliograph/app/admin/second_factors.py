@@ -12,6 +12,7 @@ from heliograph.app.admin.tickets import Tickets
 from heliograph.app.configuration import Missing
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store
 from heliograph.app.ports.factors import FactorKind, SecondFactor
+from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.domain import one_time_code
 
 ISSUER = "Heliograph"
@@ -20,6 +21,9 @@ CODES = 10
 """Recovery codes that are made at once."""
 
 CODE_OCTETS = 10
+
+RESET = "factor.reset"
+"""Action of the audit log: somebody else removed all factors of a user."""
 
 MOST_FACTORS = 5
 MAX_NAME_CHARS = 64
@@ -116,6 +120,16 @@ class ManageFactors(Audited):
         audited = self.audited("factor.add", user, {"factor": factor.id, "kind": kind.value, "name": title})
         await audited.factors.add(factor, [digest_code(each) for each in codes])
         return codes
+
+    async def last_reset(self, user: str, *, unseen: bool = False) -> AuditEntry | None:
+        """Returns the entry about when somebody else last removed all factors of a user, None if nobody did; with
+        `unseen` only what was done since the session before the user's newest one was opened."""
+        found = await self._store.audit_log.find(AuditQuery(1, action=RESET, target=user))
+        if not found or not unseen:
+            return found[0] if found else None
+        sessions = await self._store.audit_log.find(AuditQuery(2, action="session.open", target=user))
+        before = sessions[1].key if len(sessions) == 2 else 0
+        return found[0] if found[0].key > before else None
 
     async def remove(self, user: str, factor: str) -> None:
         """Removes an app; with the last one go the recovery codes."""

@@ -8,6 +8,7 @@ from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.keys import parse_expiry
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
+from heliograph.app.admin.second_factors import RESET
 from heliograph.app.admin.sign_in import digest, hash_at_once
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Clock, Secrets, Store
@@ -98,7 +99,7 @@ class ManageUsers(Audited):
         await self._find(name)
         lost = ", ".join(each.name for each in await self._store.factors.of(name))
         try:
-            await self.audited("factor.reset", name, {"removed": lost}).factors.reset(name)
+            await self.audited(RESET, name, {"removed": lost}).factors.reset(name)
         except Missing:
             raise NoSuch("second factor of the admin user", name) from None
 

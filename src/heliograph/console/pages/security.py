@@ -1,7 +1,7 @@
 """One's own second factors and recovery codes."""
 
-from heliograph.app.admin.sign_in import SecondStep
 from heliograph.app.records import Scope
+from heliograph.console.confirmation import unconfirmed
 from heliograph.console.qr_code import drawn
 from heliograph.console.request import (
     FormProblem,
@@ -11,17 +11,20 @@ from heliograph.console.request import (
     PageRoute,
     passkey_answer,
     problem_of,
+    who_did,
 )
-from heliograph.domain.error import Fault
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
     factors, codes = await request.factors.of(request.actor.plain_name)
+    reset = await request.factors.last_reset(request.actor.plain_name)
     return request.page(
         "security.html",
         status=200 if problem is None else 400,
         factors=factors,
         codes=codes,
+        reset=reset,
+        reset_by=who_did(reset.actor) if reset else "",
         problem=problem,
     )
 
@@ -30,40 +33,8 @@ async def show_page(request: PageRequest) -> PageResponse:
     return await show(request)
 
 
-async def _unconfirmed(request: PageRequest) -> PageResponse | None:
-    """Returns the page to go on with as long as the user has not given the password and, where there is a second
-    factor, that, too: a code or a passkey's answer, in a second step as when signing in. None once it is done."""
-    form, sign_in = request.form, request.services.admin.sign_in
-    ticket, passkey = form.get("ticket", ""), form.get("passkey", "")
-    try:
-        if not ticket:
-            await sign_in.confirm_fully(request.actor, form.get("old", ""))
-        else:
-            given = passkey_answer(request.host, passkey) if passkey else form.get("code", "")
-            await sign_in.confirm_second(request.actor, ticket, given)
-    except SecondStep as step:
-        return await _second_step(request, step.ticket)
-    except Fault as fault:
-        if ticket and fault.field != "ticket":
-            return await _second_step(request, ticket, problem_of(fault))
-        return await show(request, problem_of(fault))
-    return None
-
-
-async def _second_step(request: PageRequest, ticket: str, problem: FormProblem | None = None) -> PageResponse:
-    options = await request.services.admin.sign_in.passkey_options(ticket, request.host, request.actor)
-    factor = {"factor": request.form["factor"]} if "factor" in request.form else {}
-    return request.page(
-        "security_code.html",
-        status=200 if problem is None else 400,
-        options=options,
-        hidden={"csrf": request.actor.csrf, "ticket": ticket} | factor,
-        problem=problem,
-    )
-
-
 async def begin(request: PageRequest) -> PageResponse:
-    if (page := await _unconfirmed(request)) is not None:
+    if (page := await unconfirmed(request, "Set up an app", "/security")) is not None:
         return page
     enrolment = request.factors.begin(request.actor.plain_name)
     return request.page("security_app.html", enrolment=enrolment, picture=drawn(enrolment.link), form={}, problem=None)
@@ -88,7 +59,7 @@ async def confirm(request: PageRequest) -> PageResponse:
 
 
 async def begin_passkey(request: PageRequest) -> PageResponse:
-    if (page := await _unconfirmed(request)) is not None:
+    if (page := await unconfirmed(request, "Make a passkey", "/security")) is not None:
         return page
     options, ticket = await request.factors.begin_passkey(request.actor.plain_name, request.host)
     return request.page("security_passkey.html", options=options, ticket=ticket, problem=None)
@@ -109,7 +80,7 @@ async def confirm_passkey(request: PageRequest) -> PageResponse:
 
 
 async def remove(request: PageRequest) -> PageResponse:
-    if (page := await _unconfirmed(request)) is not None:
+    if (page := await unconfirmed(request, "Remove a second factor", "/security")) is not None:
         return page
     try:
         await request.factors.remove(request.actor.plain_name, request.form.get("factor", ""))
@@ -119,7 +90,7 @@ async def remove(request: PageRequest) -> PageResponse:
 
 
 async def new_codes(request: PageRequest) -> PageResponse:
-    if (page := await _unconfirmed(request)) is not None:
+    if (page := await unconfirmed(request, "New recovery codes", "/security")) is not None:
         return page
     try:
         codes = await request.factors.new_codes(request.actor.plain_name)

@@ -2,6 +2,7 @@
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.records import TOKEN_SCOPES, AuditQuery, Scope, UserRole
+from heliograph.console.confirmation import unconfirmed
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain.error import CONFLICT, Fault
 
@@ -22,12 +23,20 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
     )
 
 
+async def _unconfirmed(request: PageRequest, what: str) -> PageResponse | None:
+    """Asks who changes who may sign in, or with what, to prove that they are no stolen session: it would make itself
+    another user, and take away the second factors of the others."""
+    return await unconfirmed(request, what, "/people")
+
+
 async def show_page(request: PageRequest) -> PageResponse:
     return await show(request)
 
 
 async def create(request: PageRequest) -> PageResponse:
     name, role = request.form.get("name", ""), request.form.get("role", "")
+    if (page := await _unconfirmed(request, "Let somebody sign in")) is not None:
+        return page
     try:
         password = await request.users.create(name, role)
     except Mistake as mistake:
@@ -49,29 +58,39 @@ def _another(request: PageRequest) -> str:
 
 async def set_role(request: PageRequest) -> PageResponse:
     name, role = _another(request), request.form.get("role", "")
+    if (page := await _unconfirmed(request, f"Set the role of {name}")) is not None:
+        return page
     await request.users.set_role(name, role)
     return request.go("/people", f"{name} is {role} now, and has to sign in again.")
 
 
 async def set_password(request: PageRequest) -> PageResponse:
     name = _another(request)
+    if (page := await _unconfirmed(request, f"New password of {name}")) is not None:
+        return page
     password = await request.users.set_password(name)
     return _told(request, f"{name} has a new password", [("Password", password, f"of {name}")])
 
 
 async def remove(request: PageRequest) -> PageResponse:
     name = _another(request)
+    if (page := await _unconfirmed(request, f"Remove {name}")) is not None:
+        return page
     await request.users.remove(name)
     return request.go("/people", f"{name} can no longer sign in.")
 
 
 async def reset_second_factor(request: PageRequest) -> PageResponse:
     name = _another(request)
+    if (page := await _unconfirmed(request, f"Reset the second factor of {name}")) is not None:
+        return page
     await request.users.reset_second_factor(name)
     return request.go("/people", f"{name} signs in with the password alone now.")
 
 
 async def create_token(request: PageRequest) -> PageResponse:
+    if (page := await _unconfirmed(request, "Make a token")) is not None:
+        return page
     try:
         made = await request.users.create_token(
             request.form.get("token_name", ""), request.forms.get("scope", []), request.form.get("expires", "")
