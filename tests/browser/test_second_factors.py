@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from heliograph.composition.dev import USER_NAME, USER_PASSWORD
 from heliograph.domain.one_time_code import STEP_MS, code
-from tests.browser.conftest import Opener
+from tests.browser.conftest import PATIENCE_MS, Opener
 from tests.browser.operator import Operator
 from tests.browser.test_pages import SIZES, problems, wider_than_the_screen
 from tests.support.process import Admin, GatewayProcess
@@ -140,6 +140,7 @@ def test_an_admin_proves_who_it_is_to_help_somebody(
 def test_a_passkey_is_made_and_signs_in(chromium: Browser, gateway: GatewayProcess) -> None:
     password = Admin(gateway.data)("admin", "create", "bob", "--role", "viewer")["password"]
     context = chromium.new_context()
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     # a passkey belongs to a name, and an address is none
     operator = Operator(page, gateway.url.replace("127.0.0.1", "localhost"))

@@ -17,7 +17,7 @@ from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.ports import free_port
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
-from tests.support.timeouts import COMMAND_S
+from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ class Customers:
     def stop(self) -> None:
         self._stopping.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(PATIENCE_S)
             assert not thread.is_alive()
 
     def _live(self, number: int) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heliograph.http.tls import CertificateFiles
 from tests.support.peers import foreign_program
+from tests.support.timeouts import COMMAND_S
 
 _CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 
@@ -57,4 +58,4 @@ class CertificateAuthority:
     def _run(*words: str, password: str = "") -> None:
         openssl = foreign_program("openssl")
         secret = ["-passout", f"pass:{password}"] if password else ["-nodes"]
-        subprocess.run([openssl, "req", *_CURVE, *secret, *words], check=True, capture_output=True, timeout=60)
+        subprocess.run([openssl, "req", *_CURVE, *secret, *words], check=True, capture_output=True, timeout=COMMAND_S)

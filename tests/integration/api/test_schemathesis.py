@@ -20,6 +20,7 @@ from heliograph.api.openapi import document
 from heliograph.api.serve import serve
 from heliograph.http.server import Server
 from tests.support.gateway import API_KEY, PASSWORD, START, Gateway, basic, open_gateway
+from tests.support.timeouts import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -54,11 +55,11 @@ class Running:
     def close(self) -> None:
         self._run(self._server.stop(1))
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         self._loop.close()
 
     def _run(self, step: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(step, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(step, self._loop).result(PATIENCE_S)
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from heliograph.domain.receipt import Delivery
 from tests.integration.console.test_console import sent, text_of
 from tests.integration.console.test_inbound import PHONE, written
 from tests.support.admin import AdminHouse, Answered, Browser, call_asgi
+from tests.support.timeouts import PATIENCE_S
 
 
 def ids_of(page: Answered) -> list[str]:
@@ -250,15 +251,18 @@ async def test_both_directions_are_one_file(house: AdminHouse, ada: Browser, mon
 
 
 async def test_few_files_are_written_at_once(house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = asyncio.Event()
+    begun, go_on = asyncio.Semaphore(0), asyncio.Event()
 
     async def slow_file(*_: Any) -> AsyncGenerator[bytes]:
         yield b"head\r\n"
+        begun.release()
         await go_on.wait()
 
     monkeypatch.setattr(messages, "message_file", slow_file)
     running = [asyncio.create_task(ada.get("/messages.csv")) for _ in range(4)]
-    await asyncio.sleep(0.2)
+    async with asyncio.timeout(PATIENCE_S):
+        for _ in running:
+            await begun.acquire()
     for path in ("/messages.csv", "/inbound.csv", "/accounts/acme/ledger.csv"):
         refused = await ada.get(path)
         assert (refused.status, refused.header("retry-after")) == (503, "10")

@@ -131,14 +131,17 @@ async def test_killed_with_nothing_to_lose(sink: Sink, sender: ProcessSender) ->
 
 async def test_a_child_that_hangs_is_killed(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "WATCH_SECONDS", 0.05)
-    sender = ProcessSender(limited(try_seconds=2.0, wait_seconds=0.1))
+    settings = limited()
+    sender = ProcessSender(settings)
     await sender.start()
     results = Results(sender)
     sender.post([make_job(1, sink.url())])
     assert await results.code(1) == 200
     pid = sender.pid
     assert pid is not None
-    monkeypatch.setattr(process, "SILENCE_SECONDS", 0.2)
+    # of so long a wait and a try it would be told otherwise
+    allowed = settings.limits.wait_seconds + settings.limits.try_seconds
+    monkeypatch.setattr(process, "SILENCE_SECONDS", 0.2 - allowed)
     os.kill(pid, signal.SIGSTOP)
     sender.post([make_job(2, sink.url())])
     await results.until(lambda: results.losses == 1)

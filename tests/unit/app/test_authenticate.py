@@ -15,6 +15,7 @@ from heliograph.domain.limits import LOGIN_FAILURES_AN_ADDRESS, LOGIN_WINDOW_S
 from tests.support.gateway import HandClock, PlainSecrets, basic, failure_register
 from tests.support.memory_store import MemoryStore
 from tests.support.secrets import rehash
+from tests.support.timeouts import PATIENCE_S
 
 
 async def open_authenticator(names: str = "a") -> tuple[Authenticator, PlainSecrets, asyncio.Event]:
@@ -130,7 +131,7 @@ async def test_so_many_checks_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     authenticator, secrets, go = await open_authenticator()
     go.clear()
     waiting = [asyncio.create_task(authenticator.check(V2, typed(f"wrong {n}"), "x", 0.0)) for n in range(3)]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(Fault) as refused:
             await waiting[2]
     assert refused.value.entry.code == "13"

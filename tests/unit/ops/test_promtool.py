@@ -10,6 +10,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from tests.support.peers import foreign_program
+from tests.support.timeouts import COMMAND_S
 
 OPS = Path(__file__).parents[3] / "ops"
 
@@ -19,7 +20,9 @@ VARIABLES = {"$__rate_interval": "5m", "$__interval": "1m", "$__range": "1h"}
 
 def promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
     program = foreign_program("promtool")
-    return subprocess.run([program, *arguments], cwd=OPS, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [program, *arguments], cwd=OPS, capture_output=True, text=True, timeout=COMMAND_S, check=False
+    )
 
 
 @pytest.mark.peer

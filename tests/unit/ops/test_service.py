@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from heliograph.config import load
+from tests.support.timeouts import COMMAND_S
 
 UNIT = Path(__file__).parents[3] / "ops" / "heliograph.service"
 MOST_EXPOSED = 20
@@ -27,7 +28,7 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
     program = shutil.which("systemd-analyze")
     if program is None:
         pytest.skip("LEFT OUT: systemd-analyze is not here; the unit was not shown to systemd.")
-    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=COMMAND_S, check=False)
 
 
 def on_this_machine(folder: Path) -> Path:

@@ -3,6 +3,7 @@
 import asyncio
 
 from heliograph.runtime.ending import end, whereabouts
+from tests.support.timeouts import PATIENCE_S
 
 
 async def test_a_task_that_loses_its_cancellation_is_cancelled_again() -> None:
@@ -19,7 +20,7 @@ async def test_a_task_that_loses_its_cancellation_is_cancelled_again() -> None:
 
     task = asyncio.create_task(forgetful())
     await asyncio.sleep(0)
-    await asyncio.wait_for(end(task), 30)
+    await asyncio.wait_for(end(task), PATIENCE_S)
     assert task.cancelled()
     assert lost == ["one"]
 
@@ -52,7 +53,7 @@ async def test_the_wait_that_a_stir_ends_in_the_moment_of_the_cancellation() -> 
     for _ in range(5):
         await asyncio.sleep(0)
     stirred.set()
-    await asyncio.wait_for(end(task), 30)
+    await asyncio.wait_for(end(task), PATIENCE_S)
     assert task.cancelled()
 
 

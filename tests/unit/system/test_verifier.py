@@ -28,7 +28,7 @@ class SlowSecrets:
         self.checks.append(password)
         self.together += 1
         self.most_together = max(self.most_together, self.together)
-        assert self.go.wait(10)
+        assert self.go.wait(PATIENCE_S)
         self.together -= 1
         return hashed == self.hash_password(password)
 

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.support.timeouts import COMMAND_S
+
 OFF = """
 import sys
 from dataclasses import replace
@@ -40,5 +42,5 @@ settings = changed(settings, "traces.endpoint", "http://127.0.0.1:4318/v1/traces
 )
 def test_traces_cost_nothing_while_they_are_off(change: str, said: str) -> None:
     command = [sys.executable, "-c", OFF.format(change=change)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_S, check=True)
     assert result.stdout.strip() == said

@@ -9,6 +9,7 @@ from heliograph.runtime.outage import Outage
 from tests.support.gateway import START, HandClock, MemoryJournal
 from tests.support.memory_delivery import MemoryCommits
 from tests.support.memory_store import MemoryStore
+from tests.support.timeouts import PATIENCE_S
 
 
 class Ids:
@@ -52,7 +53,7 @@ async def committed(failures: int = 0) -> tuple[Seen, MemoryJournal, GroupCommit
     gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0x58, START))
     gatherer.wake()
     task = asyncio.create_task(gatherer.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await gatherer.flushed()
         gatherer.wake()  # nothing to write: nobody is told
         await gatherer.flushed()
@@ -82,7 +83,7 @@ async def test_a_watcher_that_fails_each_time_is_told_of_once() -> None:
     for segment in range(3):
         gatherer.facts.attempts.append(Attempt(1, 1, segment, 1, 0x58, START))
         gatherer.wake()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await gatherer.flushed()
     task.cancel()
     await asyncio.wait([task])

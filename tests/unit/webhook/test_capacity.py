@@ -10,6 +10,7 @@ from heliograph.adapters.webhook.capacity import AccountLoad, Place, SharedCapac
 from heliograph.adapters.webhook.dial import Dialer
 from heliograph.adapters.webhook.resolver import LookupTurns
 from heliograph.adapters.webhook.settings import WebhookLimits
+from tests.support.timeouts import PATIENCE_S
 
 ADDRESS = ip_address("192.0.2.1")
 
@@ -147,13 +148,13 @@ async def test_lookups_are_taken_in_turn() -> None:
     waiting = [asyncio.ensure_future(turns.enter(1)) for _ in range(3)]
     await asyncio.sleep(0)
     assert not any(each.done() for each in waiting), "two are what one account may have of eight"
-    await asyncio.wait_for(turns.enter(2), 1)
+    await asyncio.wait_for(turns.enter(2), PATIENCE_S)
     turns.leave(1)
-    await asyncio.wait_for(waiting[0], 1)
+    await asyncio.wait_for(waiting[0], PATIENCE_S)
     waiting[1].cancel()
     await asyncio.sleep(0)
     turns.leave(1)
-    await asyncio.wait_for(waiting[2], 1)
+    await asyncio.wait_for(waiting[2], PATIENCE_S)
     for account in (1, 1, 2):
         turns.leave(account)
     assert (turns._free, turns._held, turns._waiting) == (8, {}, {})
@@ -166,7 +167,7 @@ async def test_a_turn_that_came_to_someone_who_gave_up_goes_on() -> None:
     await asyncio.sleep(0)
     turns.leave(1)
     first.cancel()
-    await asyncio.wait_for(second, 1)
+    await asyncio.wait_for(second, PATIENCE_S)
     assert first.cancelled()
     turns.leave(3)
     assert turns._free == 1
