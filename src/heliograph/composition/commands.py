@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heliograph import files
 from heliograph.app.ports import Secrets, Unavailable
 from heliograph.app.ports.encryption import KeyRefused, KeyVault
 from heliograph.composition.connectors import KINDS, policy_of
@@ -261,7 +262,7 @@ def audit_secret(settings: Settings) -> bytes | None:
     if not settings.audit.key_file:
         return None
     try:
-        secret = Path(settings.audit.key_file).read_bytes().strip()
+        secret = files.read(Path(settings.audit.key_file)).strip()
     except OSError as problem:
         raise Invalid("audit.key_file", f"the file cannot be read: {problem.strerror}") from None
     if len(secret) < LEAST_KEY_OCTETS:

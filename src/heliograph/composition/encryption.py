@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Protocol
 
+from heliograph import files
 from heliograph.app.ports import Store
 from heliograph.app.ports.encryption import Encryption, KeyRefused, KeyVault
 from heliograph.config import Settings
@@ -41,7 +42,7 @@ def vault_of(settings: Settings) -> KeyVault | None:
 def vault_of_file(path: Path, name: str) -> KeyVault:
     """Returns the vault of the master key in a file; `name` is what gave the file. Raises KeyRefused."""
     try:
-        return make_vault(path.read_text("utf-8"), name)
+        return make_vault(files.read(path).decode(), name)
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is no text"
         raise KeyRefused(f"{name}: the file cannot be read: {reason}") from None

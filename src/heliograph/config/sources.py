@@ -1,5 +1,6 @@
 """Sources of settings: the file `heliograph.toml`, `HELIOGRAPH_*` variables, which win over it, and options."""
 
+import errno
 import os
 import re
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from heliograph import files
 from heliograph.config.entry import (
     LIST,
     PREFIX,
@@ -68,13 +70,15 @@ def changed(settings: Settings, key: str, value: object, where: str) -> Settings
 
 def _read(path: Path, *, must_exist: bool) -> dict[str, Any] | None:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
+        text = files.read(path).decode()
+    except files.UnusableFile as problem:
+        if problem.errno not in (errno.ENOENT, errno.ENOTDIR):
+            raise SettingsError(f"the settings file {path} cannot be read: {problem.strerror}") from None
         if must_exist:
             raise SettingsError(f"there is no settings file {path}") from None
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"the settings file {path} cannot be read: {error}") from error
+    except UnicodeDecodeError as problem:
+        raise SettingsError(f"the settings file {path} cannot be read: {problem}") from None
     import tomllib  # for those who have a file
 
     try:

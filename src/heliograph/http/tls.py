@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from heliograph import files
+
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Ciphers of TLS 1.2: authenticated, with forward secrecy. Those of TLS 1.3 are the library's."""
 
@@ -76,14 +78,16 @@ class CertificateFiles:
         context.set_alpn_protocols(PROTOCOLS)
         key = self.key or self.certificate
         try:
-            context.load_cert_chain(self.certificate, key, password=_no_password)
+            context.load_cert_chain(self.certificate, files.usable(key), password=_no_password)
+        except files.UnusableFile as problem:
+            raise CertificateProblem(f"the key {key} cannot be read: {problem.strerror}") from None
         except OSError as problem:
             raise CertificateProblem(
                 f"{key} is no key of the certificate in {self.certificate}: {_why(problem)}"
             ) from None
         if self.client_ca is not None:
             try:
-                context.load_verify_locations(self.client_ca)
+                context.load_verify_locations(files.usable(self.client_ca))
             except OSError as problem:
                 raise CertificateProblem(
                     f"{self.client_ca} has no certificate of an authority: {_why(problem)}"
@@ -131,8 +135,8 @@ def _why(problem: OSError) -> str:
 def _validity(path: Path) -> Validity:
     """Returns when the first certificate of the file is valid. Raises CertificateProblem."""
     try:
-        text = path.read_text(encoding="ascii", errors="replace")
-    except OSError as problem:
+        text = files.read(path).decode("ascii", errors="replace")
+    except files.UnusableFile as problem:
         raise CertificateProblem(f"the certificate {path} cannot be read: {problem.strerror}") from None
     begin, end = text.find("-----BEGIN CERTIFICATE-----"), text.find(_END)
     if begin < 0 or end < begin:

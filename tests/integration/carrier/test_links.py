@@ -578,7 +578,7 @@ async def test_tls_with_a_client_certificate() -> None:
     [
         ({}, "is not trusted"),
         (tls_options(tls_server_name="other.example.test"), "is not trusted"),
-        (tls_options(ca_file="/nowhere/authority.pem"), "a certificate file cannot be read"),
+        (tls_options(ca_file="/nowhere/authority.pem"), "/nowhere/authority.pem cannot be read: No such file"),
     ],
 )
 async def test_tls_that_cannot_be_trusted_does_not_bind(options: dict[str, Any], words: str) -> None:

@@ -4,8 +4,10 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, TypeVar
 
+from heliograph import files
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.domain.host import AllowedHosts
 
@@ -16,7 +18,10 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 def tls_context(dialect: Dialect) -> ssl.SSLContext:
     """Makes a TLS context that verifies the operator's certificate and its name, unless the dialect says otherwise.
-    Reads files: raises OSError, ssl.SSLError."""
+    Reads files: raises UnusableFile, ssl.SSLError."""
+    for name in (dialect.ca_file, dialect.cert_file, dialect.key_file):
+        if name:
+            files.usable(Path(name))
     context = ssl.create_default_context(cafile=dialect.ca_file or None)
     if not dialect.tls_verify:
         context.check_hostname = False

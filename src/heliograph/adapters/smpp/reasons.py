@@ -4,6 +4,7 @@ import socket
 import ssl
 from typing import Final
 
+from heliograph.files import UnusableFile
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.event import CloseReason
 from heliograph.smpp.link import WRONG_CREDENTIALS
@@ -20,8 +21,8 @@ _EXPIRED: Final = 10
 def why_not_connected(error: BaseException, where: str, seconds: float, *, tls: bool) -> str:
     """Says why a connection to `where`, with TLS or without, was not established within `seconds`, and what to do."""
     match error:
-        case FileNotFoundError() | PermissionError():
-            return f"a certificate file cannot be read ({error.strerror}); check ca_file, cert_file and key_file"
+        case UnusableFile():
+            return f"{error.filename} cannot be read: {error.strerror}; check ca_file, cert_file and key_file"
         case TimeoutError():
             advice = "check the host, the port and firewalls on the way" + ", and whether it speaks TLS there" * tls
             return f"{where} did not answer within {seconds:g} s; {advice}"

@@ -1,0 +1,58 @@
+"""The reader of files that settings name: certificates, keys, secrets, the settings themselves.
+
+A slip in a name leads to a FIFO, which nobody ever writes to, to a device without an end, or to somebody's disk image;
+none of them may hold up a start, a reload or a bind.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+MOST_OCTETS: Final = 4 << 20
+"""Size from which on a file is none that a setting means. A bundle of all authorities has a quarter of a mebibyte."""
+
+_KINDS: Final = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class UnusableFile(OSError):
+    """A file cannot be read, or is none to read: `strerror` says why, `filename` which."""
+
+
+def read(path: Path) -> bytes:
+    """Returns the octets of a regular file, without waiting for anything but the disk. Raises UnusableFile, also where
+    it has more than MOST_OCTETS."""
+    try:
+        _check_kind(path, path.stat().st_mode)
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except UnusableFile:
+        raise
+    except (OSError, ValueError) as problem:
+        raise UnusableFile(
+            getattr(problem, "errno", errno.EINVAL), getattr(problem, "strerror", None) or str(problem), str(path)
+        ) from None
+    with os.fdopen(number, "rb") as file:
+        _check_kind(path, os.fstat(number).st_mode)  # what was looked at may have been replaced
+        octets = file.read(MOST_OCTETS + 1)
+    if len(octets) > MOST_OCTETS:
+        raise UnusableFile(errno.EFBIG, f"it has more than {MOST_OCTETS >> 20} MiB", str(path))
+    return octets
+
+
+def usable(path: Path) -> Path:
+    """Returns the path of a file that `read` takes, for a library that reads it by itself. Raises UnusableFile."""
+    read(path)
+    return path
+
+
+def _check_kind(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
+        raise UnusableFile(errno.EINVAL, f"it is {kind}, and no regular file", str(path))
