@@ -22,6 +22,7 @@ from typing import Any, Final
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.worker import FileConnection
+from heliograph.adapters.system.clock import SystemClock
 from heliograph.api.doors import V2
 from heliograph.app.configuration import Account, ApiKey, RegisteredSender
 from heliograph.app.facts import Accept, Facts, Verdict
@@ -38,7 +39,6 @@ from heliograph.domain.message import Kind
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.sender_state import SenderState
 
-START: Final = 1_700_000_000_000
 SENDER: Final = "Bench"
 PRICE: Final = 35_000
 
@@ -63,19 +63,6 @@ ROUND: Final = 400
 """Messages between two counts of the guard. It counts them all here, and in the gateway up to a thousand a second."""
 
 
-class HandClock:
-    """Stands still during a commit."""
-
-    def __init__(self) -> None:
-        self.ms = START
-
-    def now(self) -> int:
-        return self.ms
-
-    def monotonic(self) -> float:
-        return self.ms / 1_000
-
-
 class NoIntake:
     """Takes nothing: requests are committed by hand."""
 
@@ -83,36 +70,37 @@ class NoIntake:
         raise NotImplementedError
 
 
-async def open_account(store: SqliteStore, kind: str) -> None:
+async def open_account(store: SqliteStore, kind: str, now: int) -> None:
     fields = {
         name: value
         for each, values in LIMITS.items()
         if kind in (each, "limits", "all")
         for name, value in values.items()
     }
-    account = Account(0, "bench", "-", bytes(32), created=START, guard="off", **fields)
-    account = await store.accounts.create(account, ApiKey("key", 0, bytes(32), START), 10**15, [])
+    account = Account(0, "bench", "-", bytes(32), created=now, guard="off", **fields)
+    account = await store.accounts.create(account, ApiKey("key", 0, bytes(32), now), 10**15, [])
     if kind in ("senders", "limits", "all"):
-        await store.senders.put([RegisteredSender(account.id, SENDER, SenderState.APPROVED, START)])
+        await store.senders.put([RegisteredSender(account.id, SENDER, SenderState.APPROVED, now)])
 
 
 async def send(folder: Path, kind: str, size: int) -> None:
     """Sends commits of `size` messages, and has callgrind count all but the first."""
     path = folder / "bench.db"
     store = await SqliteStore.open(path)
-    await open_account(store, kind)
+    clock = SystemClock()
+    await open_account(store, kind, clock.now())
     directory = Directory(store.network, store.accounts, fallback=1)
-    await directory.refresh(START)
+    await directory.refresh(clock.now())
     view = await directory.account("bench")
     assert view is not None
-    who, clock, admission, watch = Principal(view, V2), HandClock(), Admission(), TrafficWatch()
+    who, admission, watch = Principal(view, V2), Admission(), TrafficWatch()
     sending = Sending(Composer(directory, lambda _: None, SendRules()), store.customers, NoIntake(), clock)
     if kind in ("guard", "all"):
         watch.watched = frozenset([view.account.id])
     connection, keys = FileConnection(path, 5_000, read_only=False), IdSequence(0)
 
     def commit(first: int) -> None:
-        clock.ms += 2
+        ms = clock.now()
         accepts = []
         for number in range(first, first + size):
             fields = Fields(
@@ -124,15 +112,15 @@ async def send(folder: Path, kind: str, size: int) -> None:
                 admission.admit(view, "127.0.0.1", now)
             accept = sending.prepare(who, fields)
             message = accept.messages[0]
-            accept.key = message.key = keys.next(clock.ms)
+            accept.key = message.key = keys.next(ms)
             accepts.append(accept)
         facts = Facts(accepts=accepts)
         record(connection, facts, 1)
         assert all(accept.verdict is Verdict.ACCEPTED for accept in accepts)
-        facts.finals = [Ended(1, accept.key, Delivery.DELIVRD, "000", clock.ms, owed=True) for accept in accepts]
-        watch.committed(facts, clock.ms, 0.001)
+        facts.finals = [Ended(1, accept.key, Delivery.DELIVRD, "000", ms, owed=True) for accept in accepts]
+        watch.committed(facts, ms, 0.001)
         if watch.watched and first % ROUND < size:
-            watch.take(clock.ms)
+            watch.take(ms)
 
     for first in range(0, WARM_UP, size):
         commit(first)

@@ -264,6 +264,23 @@ def ratio(ours: float, theirs: float) -> float | None:
     return ours / theirs if theirs else None
 
 
+THREADS_APART = 0.04
+"""Share of the CPU that the store's threads take, by which two runs that committed in the same way differ at most."""
+
+
+def alike(run: Run, other: Run) -> bool:
+    """Whether the commits of both were made by the event loop, or of both by the store's thread, for the same time.
+
+    Where a disk is slow for a moment, the loop leaves commits to the thread for a while, and a message costs a fifth
+    more: that would hide what smaller things cost.
+    """
+    return abs(_threads_share(run) - _threads_share(other)) < THREADS_APART
+
+
+def _threads_share(run: Run) -> float:
+    return run.cpu_us.get("store", 0.0) / run.cpu if run.cpu else 0.0
+
+
 def next_rate(low: float, high: float, step: float) -> float | None:
     """The next rate to try between one that holds and one that does not; None when they are within `step` of one
     another, as a share of the lower one. A `high` of 0 is not known yet."""

@@ -14,6 +14,7 @@ from bench.loop.figures import (
     Counts,
     Refused,
     Run,
+    alike,
     demand_sound,
     holds,
     middle,
@@ -216,7 +217,8 @@ class Stand:
     # --- what safety costs
 
     def safety(self) -> Report:
-        """The full loop of an account without limits, of one that has all of them, and in an encrypted store."""
+        """The full loop of an account without limits, of one that has all of them, and in an encrypted store. Pairs
+        that did not commit in the same way are left out."""
         load = Load(seconds=self._options.seconds, scattered=True)
         kinds = (Heliograph, HeliographLimited, HeliographEncrypted)
         found: dict[str, list[Run]] = {}
@@ -225,14 +227,17 @@ class Stand:
                 found.setdefault(kind.name, []).append(self._measured(self._ours(kind, kind.name), load))
         rows = []
         for name, runs in found.items():
-            against = list(zip(runs, found[OURS], strict=True))
+            against = [(run, plain) for run, plain in zip(runs, found[OURS], strict=True) if alike(run, plain)]
+            if not against:
+                raise Refused(f"no pair of {OURS} and {name} committed in the same way; make more RUNS")
             rates = sorted(run.called_back / plain.called_back for run, plain in against)
             costs = sorted(run.cpu / plain.cpu for run, plain in against)
-            run = middle(runs)
+            run = middle([run for run, _ in against])
             rows.append(
-                (name, f"{run.called_back:.0f}", f"{run.cpu:.1f}", *map(_spread, (rates, costs)), pair(run.to_submit))
+                (name, str(len(against)), f"{run.called_back:.0f}", f"{run.cpu:.1f}", *map(_spread, (rates, costs)),
+                 pair(run.to_submit))
             )  # fmt: skip
-        heads = ("gateway", "callbacks/s", "CPU us/msg", "rate, ratio of pairs", "CPU, ratio of pairs",
+        heads = ("gateway", "pairs", "callbacks/s", "CPU us/msg", "rate, ratio of pairs", "CPU, ratio of pairs",
                  "to submit_sm ms p50/p99")  # fmt: skip
         return Report("What safety costs: full loop, closed, 64 connections", heads, rows)
 

@@ -92,10 +92,10 @@ class Policy:
     suspended: bool = False
     networks: NetworkSet | None = None
     """Networks that the account may be used from; None: all."""
-    senders: frozenset[str] = frozenset()
-    """Senders that the account may use; empty: all."""
+    senders: frozenset[str] | None = None
+    """Senders that the account may use; None: all."""
     registry: Mapping[str, SenderState] | None = None
-    """States of the account's registered senders, of which only approved ones may be used; None: it has no registry."""
+    """States of the account's registered senders, which say why others may not be used; None: it has no registry."""
     rate: float = 0.0
     """Messages a second; 0: no limit."""
     request_rate: float = 0.0
@@ -133,8 +133,26 @@ def compile_policy(
     if suspended:
         at_claim = (*at_claim, hold_suspended)
     return Policy(
-        suspended, networks, senders, registry, rate, request_rate, request_burst, prefixes, capped, at_accept, at_claim
+        suspended,
+        networks,
+        _allowed(senders, registry),
+        registry,
+        rate,
+        request_rate,
+        request_burst,
+        prefixes,
+        capped,
+        at_accept,
+        at_claim,
     )
+
+
+def _allowed(senders: frozenset[str], registry: Mapping[str, SenderState] | None) -> frozenset[str] | None:
+    """Returns the senders that may be used, None for all: those that are set, and of a registry the approved ones."""
+    if not registry:
+        return senders or None
+    approved = frozenset(sender for sender, state in registry.items() if state is SenderState.APPROVED)
+    return approved & senders if senders else approved
 
 
 def admit(policy: Policy, address: str) -> Judgement:
@@ -149,15 +167,15 @@ def admit(policy: Policy, address: str) -> Judgement:
 
 def judge_sender(policy: Policy, sender: str) -> Judgement:
     """Judges a sender by itself, since requests are checked field by field, and `from` comes early."""
-    if policy.senders and sender not in policy.senders:
+    if policy.senders is None or sender in policy.senders:
+        return PASS
+    registry = policy.registry
+    state = registry.get(sender) if registry else None
+    if not registry or state is SenderState.APPROVED:
         problem = "The account may not use this sender; ask the operator of the gateway."
         return Refuse(FORBIDDEN, problem, "from", reason=Reason.SENDER)
-    if policy.registry:
-        state = policy.registry.get(sender)
-        if state is not SenderState.APPROVED:
-            reason = Reason.SENDER if state is None else _SENDER_REASONS[state]
-            return Refuse(FORBIDDEN, problem_of(sender, state), "from", reason=reason)
-    return PASS
+    reason = Reason.SENDER if state is None else _SENDER_REASONS[state]
+    return Refuse(FORBIDDEN, problem_of(sender, state), "from", reason=reason)
 
 
 def judge_destinations(policy: Policy, destinations: Sequence[str]) -> Judgement:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.store.sqlite import SqliteStore, driver, loop_commit
+from heliograph.adapters.store.sqlite import SqliteStore, commits, driver, loop_commit
 from heliograph.adapters.store.sqlite import threads as store_threads
+from heliograph.adapters.store.sqlite.record import record
 from heliograph.app.facts import Facts
 from tests.support.store import Given
 
@@ -46,17 +47,82 @@ async def test_while_somebody_else_writes_the_loop_goes_on(store: SqliteStore, t
     await store.close()
 
 
-async def test_a_disk_that_becomes_slow_is_left_to_the_thread(
+TRIES = int(loop_commit.SLOW_SHARE * loop_commit.WATCHED) + 1
+"""Slow ones in a row after which the loop leaves the disk alone."""
+
+
+class Recorded:
+    """The threads that commits were recorded in."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._original = record
+        self._threads: list[int] = []
+        monkeypatch.setattr(commits, "record", self._record)
+
+    def _record(self, *arguments: Any) -> None:
+        self._threads.append(threading.get_ident())
+        self._original(*arguments)
+
+    def by_loop(self) -> bool:
+        """Whether the last one was the loop's."""
+        return self._threads[-1] == threading.get_ident()
+
+
+async def test_a_disk_that_becomes_slow_is_left_to_the_thread_for_a_while(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = Given(store)
     account = await given.account()
-    monkeypatch.setattr(loop_commit, "SLOW_S", 0.0)
-    for _ in range(int(loop_commit.SLOW_SHARE * loop_commit.WATCHED) + 3):
+    recorded = Recorded(monkeypatch)
+    with monkeypatch.context() as slow:
+        slow.setattr(loop_commit, "SLOW_S", 0.0)
+        slow.setattr(loop_commit, "REST_S", 0.05)
+        for _ in range(TRIES):
+            assert await accepted(store, given, account.id)
+            assert recorded.by_loop()
         assert await accepted(store, given, account.id)
-    assert store._threads.on_loop is None
+        assert not recorded.by_loop()
+    await asyncio.sleep(0.06)
+    assert await accepted(store, given, account.id)
+    assert recorded.by_loop()
     assert await store.upkeep.audit() == []
     await store.close()
+
+
+def watched(watch: loop_commit.DiskWatch, now: float, slow: int) -> float:
+    """Notes that many slow ones, and returns for how long it rests then; 0.0 if it does not."""
+    for _ in range(slow):
+        assert not watch.rests(now)
+        watch.note(now, slow=True)
+    rest = 0.0
+    while watch.rests(now + rest):
+        rest += loop_commit.REST_S
+    return rest
+
+
+def test_a_disk_that_stays_slow_is_left_alone_longer_and_longer() -> None:
+    watch, now, rests = loop_commit.DiskWatch(), 1_000.0, []
+    for _ in range(8):
+        rests.append(watched(watch, now, TRIES) / loop_commit.REST_S)
+        now += rests[-1] * loop_commit.REST_S + 1.0
+    assert rests == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert loop_commit.MOST_REST_S == 60 * loop_commit.REST_S
+
+
+def test_a_disk_that_worked_for_as_long_as_it_rested_is_trusted_anew() -> None:
+    watch, now = loop_commit.DiskWatch(), 1_000.0
+    rest = 0.0
+    for _ in range(3):
+        rest = watched(watch, now, TRIES)
+        now += rest
+    assert watched(watch, now + rest, TRIES) == loop_commit.REST_S
+
+
+def test_a_slow_one_now_and_then_is_no_slow_disk() -> None:
+    watch = loop_commit.DiskWatch()
+    for number in range(10 * loop_commit.WATCHED):
+        watch.note(number, slow=number % 50 == 0)
+        assert not watch.rests(number)
 
 
 async def test_looks_that_become_slow_are_left_to_the_thread(
@@ -76,11 +142,12 @@ async def test_looks_that_become_slow_are_left_to_the_thread(
     assert await store.customers.balance(account.id) == before
     assert threads == [loop_thread]
     monkeypatch.setattr(loop_commit, "SLOW_LOOK_S", 0.0)
-    for _ in range(int(loop_commit.SLOW_SHARE * loop_commit.WATCHED) + 3):
+    for _ in range(TRIES + 1):
         assert await store.customers.balance(account.id) == before
     assert threads[-1] != loop_thread
+    recorded = Recorded(monkeypatch)
     assert await accepted(store, given, account.id)
-    assert store._threads.on_loop is not None, "commits are another matter"
+    assert recorded.by_loop(), "commits are another matter"
     await store.close()
 
 

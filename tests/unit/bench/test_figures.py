@@ -12,6 +12,7 @@ from bench.loop.figures import (
     Request,
     Run,
     Window,
+    alike,
     count,
     demand_sound,
     holds,
@@ -154,6 +155,19 @@ def test_the_middle_of_runs_is_taken_figure_by_figure() -> None:
 def test_ratio() -> None:
     assert ratio(6.0, 2.0) == 3.0
     assert ratio(6.0, 0.0) is None
+
+
+def test_only_runs_that_commit_in_the_same_way_are_alike() -> None:
+    by_loop = Run("heliograph", cpu_us={"loop": 46.0, "store": 4.0, "callbacks": 10.0})
+    busier = Run("heliograph", cpu_us={"loop": 47.0, "store": 6.0, "callbacks": 10.0})
+    by_thread = Run("heliograph", cpu_us={"loop": 37.0, "store": 18.0, "callbacks": 10.0})
+    for_a_while = Run("heliograph", cpu_us={"loop": 50.0, "store": 9.0, "callbacks": 10.0})
+    assert alike(by_loop, busier)
+    assert alike(by_thread, by_thread)
+    assert not alike(by_loop, by_thread)
+    assert not alike(for_a_while, by_loop)
+    assert not alike(by_thread, for_a_while)
+    assert alike(Run("kannel", cpu_us={"bearerbox": 9.0}), Run("kannel"))
 
 
 def test_a_search_closes_in_on_the_highest_rate_that_holds() -> None:

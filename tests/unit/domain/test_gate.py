@@ -85,6 +85,19 @@ def test_of_registered_senders_only_approved_ones_pass(sender: str, reason: Reas
         assert word in judgement.why
 
 
+@pytest.mark.parametrize(
+    ("sender", "word"),
+    [("ACME", ""), ("Info", "may not use this sender"), ("News", "pending"), ("Other", "not registered")],
+)
+def test_of_listed_and_registered_senders_both_must_allow_it(sender: str, word: str) -> None:
+    registry = {"ACME": SenderState.APPROVED, "Info": SenderState.APPROVED, "News": SenderState.PENDING}
+    policy = compile_policy(senders=frozenset({"ACME", "News"}), registry=registry)
+    assert policy is not None
+    judgement = judge_sender(policy, sender)
+    assert (judgement is PASS) is (not word)
+    assert not isinstance(judgement, Refuse) or word in judgement.why
+
+
 def test_an_empty_registry_is_none() -> None:
     assert compile_policy(registry={}) is None
     assert compile_policy(registry=None) is None

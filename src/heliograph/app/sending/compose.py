@@ -304,7 +304,7 @@ def _sender(who: Principal, sender: str | None) -> str:
     if problem is not None:
         raise invalid("from", problem)
     policy = who.view.policy
-    if policy is not None and (policy.senders or policy.registry):
+    if policy is not None and policy.senders is not None:
         judgement = judge_sender(policy, sender)
         if judgement is not PASS and isinstance(judgement, Refuse):
             raise judgement.fault()

@@ -31,9 +31,6 @@ class SqliteCommits:
         on_loop = self._threads.on_loop
         if on_loop is not None:
             done, _ = on_loop.try_call(lambda connection: record(connection, facts, node, sealer))
-            if on_loop.tired:
-                self._threads.on_loop = None
-                on_loop.close()
             if done:
                 return
         await self._threads.writer.call(lambda connection: record(connection, facts, node, sealer))

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -32,9 +33,15 @@ SLOW_LOOK_S = 0.002
 """Seconds from which on a lookup counts as slow. A disk that writes into a cache of its own may be slow to read."""
 
 SLOW_SHARE = 0.02
-"""Share of WATCHED commits, or lookups, that may be slow; if more are, the loop does them no more."""
+"""Share of WATCHED commits, or lookups, that may be slow; of more, the loop leaves them to a thread for a while."""
 
 WATCHED = 500
+
+REST_S = 60.0
+"""Seconds of the first such while. It is twice as long each time that the disk was slow again before the loop had been
+at work for as long as it had rested: a backup slows a disk down once, a worn disk always."""
+
+MOST_REST_S = 3_600.0
 
 
 def syncs_quickly(folder: Path) -> bool:
@@ -61,20 +68,34 @@ def syncs_quickly(folder: Path) -> bool:
 
 
 class DiskWatch:
-    """Notices that the disk has become slow."""
+    """Notices that the disk has become slow, and says for how long it is left alone then. Times are seconds of one
+    monotonic clock."""
 
     def __init__(self) -> None:
         self._slow = 0
         self._seen = 0
-        self.tired = False
+        self._rest_s = 0.0
+        self._rests_until = -inf
 
-    def note(self, *, slow: bool) -> None:
+    def rests(self, now: float) -> bool:
+        """Whether the loop should leave the disk to the threads."""
+        return now < self._rests_until
+
+    def note(self, now: float, *, slow: bool) -> None:
+        """Notes what the loop has done, and whether that was slow."""
         self._seen += 1
         if slow:
             self._slow += 1
-            self.tired = self._slow > SLOW_SHARE * WATCHED
+            if self._slow > SLOW_SHARE * WATCHED:
+                self._rest(now)
         if self._seen >= WATCHED:
             self._seen = self._slow = 0
+
+    def _rest(self, now: float) -> None:
+        lasted = now - self._rests_until >= self._rest_s
+        self._rest_s = REST_S if lasted else min(2 * self._rest_s, MOST_REST_S)
+        self._rests_until = now + self._rest_s
+        self._seen = self._slow = 0
 
 
 class LoopConnection:
@@ -85,20 +106,18 @@ class LoopConnection:
         self._commits = DiskWatch()
         self._looks = DiskWatch()
 
-    @property
-    def tired(self) -> bool:
-        """True once the disk has become so slow that the loop should commit no more."""
-        return self._commits.tired
-
     def try_call(self, work: Callable[[FileConnection], R]) -> tuple[bool, R | None]:
-        """Runs `work` now; returns (False, None), having done nothing, if somebody else is writing.
+        """Runs `work` now; returns (False, None), having done nothing, if somebody else is writing or commits are slow.
 
         Raises what `work` raises, and Unavailable for any other fault of the file.
         """
+        now = time.perf_counter()
+        if self._commits.rests(now):
+            return False, None
         self._connection.committing_s = 0.0
         done, result = self._try(work)
         if done:
-            self._commits.note(slow=self._connection.committing_s > SLOW_S)
+            self._commits.note(now, slow=self._connection.committing_s > SLOW_S)
         return done, result
 
     def try_look(
@@ -106,11 +125,11 @@ class LoopConnection:
     ) -> tuple[bool, R | None]:
         """Runs `FileConnection.look` now, at a row or two; returns (False, None) if it has to wait or lookups are
         slow."""
-        if self._looks.tired:
-            return False, None
         started = time.perf_counter()
+        if self._looks.rests(started):
+            return False, None
         done, result = self._try(lambda connection: connection.look(work, *args, **kwargs))
-        self._looks.note(slow=time.perf_counter() - started > SLOW_LOOK_S)
+        self._looks.note(started, slow=time.perf_counter() - started > SLOW_LOOK_S)
         return done, result
 
     def close(self) -> None:
