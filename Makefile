@@ -59,9 +59,10 @@ clean: ## remove everything that was built or installed
 
 lock: ## work out requirements/*.txt again, from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
-	for name in build run dev native release peers; do \
+	for name in build run dev native release peers wheels; do \
 	  case $$name in \
 	    build|native|release|peers) what=requirements/$$name.in;; \
+	    wheels) what="--constraints requirements/peers.txt requirements/wheels.in";; \
 	    run) what="--extra postgres pyproject.toml";; \
 	    dev) what="--extra dev pyproject.toml";; \
 	  esac; \

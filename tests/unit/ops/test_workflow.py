@@ -32,6 +32,13 @@ def uses(job: str, action: str) -> dict[str, Any]:
     return dict(step.get("with", {}))
 
 
+def test_actions_are_named_by_commits_and_their_versions() -> None:
+    named = re.findall(r"uses: *(.*)", TEXT)
+    assert len(named) == sum("uses" in step for job in JOBS for step in steps(job)) > 0
+    assert [each for each in named if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
+    assert len(set(named)) == len({each.partition("@")[0] for each in named}), "an action in two versions"
+
+
 def test_one_version_has_one_entry_in_the_change_log() -> None:
     log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## ([0-9.]+)", log, re.MULTILINE).count(__version__) == 1
@@ -108,6 +115,11 @@ def test_what_publishes_has_no_secret_and_what_needs_no_rights_has_none() -> Non
 
 
 def test_wheels_are_built_by_the_program_that_read_the_configuration() -> None:
-    locked = (ROOT / "requirements/peers.txt").read_text(encoding="utf-8")
-    (version,) = re.findall(r"^cibuildwheel==(\S+)", locked, re.MULTILINE)
-    assert f"pypa/cibuildwheel@v{version}" in [each.get("uses") for each in steps("wheels")]
+    locked = [(ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8") for name in ("peers", "wheels")]
+    peers, wheels = (set(re.findall(r"^([\w.-]+==\S+)", text, re.MULTILINE)) for text in locked)
+    assert wheels <= peers
+    assert any(each.startswith("cibuildwheel==") for each in wheels)
+    runs = [each.get("run", "") for each in steps("wheels")]
+    assert runs.index("python -m pip install --require-hashes -r requirements/wheels.txt") < runs.index(
+        "python -m cibuildwheel --output-dir wheels"
+    )
