@@ -69,15 +69,19 @@ END $$;
 -- --- opt-outs
 
 -- The digest by which a suppressed number is known: domain.suppression.suppression_digest, in the database's own words.
--- In an encrypted store the number has it with it (shared/sealing.py).
-CREATE OR REPLACE FUNCTION suppression_digest(p_account bigint, p_number text) RETURNS bytea LANGUAGE sql STABLE AS $$
+-- In an encrypted store the number has it with it (shared/sealing.py). A query of many numbers looks the key up once.
+CREATE OR REPLACE FUNCTION keyed_digest(k suppression_key, p_account bigint, p_number text) RETURNS bytea
+LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN length(p_number) >= 45 AND left(p_number, 1) = '#'
         THEN decode(substr(p_number, 24, 22) || '==', 'base64')
         ELSE substring(
             sha256(k.outer_pad || sha256(k.inner_pad || convert_to(p_account || ':' || p_number, 'UTF8'))) FROM 1 FOR 16
         )
     END
-    FROM suppression_key AS k
+$$;
+
+CREATE OR REPLACE FUNCTION suppression_digest(p_account bigint, p_number text) RETURNS bytea LANGUAGE sql STABLE AS $$
+    SELECT keyed_digest(k, p_account, p_number) FROM suppression_key AS k
 $$;
 
 -- Keeps the trail of messages that ended at one time, for series to count from the rows: as app.observing.trail writes it.
@@ -722,41 +726,82 @@ END $$;
 -- unique_violation, so that the whole commit is undone, and done again by the functions that leave the first one as it
 -- is.
 
+-- Whether an account has limits of a day or of what waits.
+CREATE OR REPLACE FUNCTION is_capped(a account) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT a.daily_messages | a.daily_spend | a.max_waiting <> 0
+$$;
+
+-- What was used of a limit before a request, whose account's day ends at p_day_ends: nothing where that begins a day.
+CREATE OR REPLACE FUNCTION used_before(p_day_ends bigint, p_until bigint, p_used bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN p_day_ends > p_until THEN 0 ELSE p_used END
+$$;
+
+-- Whether so many messages that do not wait, for so much, are within the limits of the account's day.
+CREATE OR REPLACE FUNCTION is_within_day(a account, p_day_ends bigint, p_number bigint, p_amount bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT (
+        a.daily_messages = 0 OR used_before(p_day_ends, a.used_until, a.used_messages) + p_number <= a.daily_messages
+    ) AND (a.daily_spend = 0 OR used_before(p_day_ends, a.used_until, a.used_spend) + p_amount <= a.daily_spend)
+$$;
+
 -- Does what record_accepts does for requests of one message each, without reference, that go to the operator at once.
--- `p_totals` is what the requests of each of `p_accounts` cost together. It locks the accounts, in order, by itself.
--- Returns NULL where all are accepted.
-CREATE OR REPLACE FUNCTION record_singles(p_accounts bigint[], p_totals bigint[], p_rows single_row[])
-RETURNS integer[] LANGUAGE plpgsql AS $$
+-- `p_totals` is what the requests of each of `p_accounts` cost together, `p_numbers` how many messages they have, and
+-- `p_day_ends` the end of the account's day, or 0. It locks the accounts, in order, by itself. Returns NULL where all
+-- are accepted.
+CREATE OR REPLACE FUNCTION record_singles(
+    p_accounts bigint[], p_totals bigint[], p_numbers bigint[], p_day_ends bigint[], p_rows single_row[]
+) RETURNS integer[] LANGUAGE plpgsql AS $$
 DECLARE
-    payable boolean;
+    payable boolean := false;
 BEGIN
     IF cardinality(p_accounts) = 1 THEN
         -- found, judged, locked and charged by one statement
-        UPDATE account SET balance = balance - p_totals[1]
+        UPDATE account AS a SET
+            balance = balance - p_totals[1],
+            used_until = CASE WHEN is_capped(a) THEN greatest(used_until, p_day_ends[1]) ELSE used_until END,
+            used_messages = CASE WHEN is_capped(a)
+                THEN used_before(p_day_ends[1], used_until, used_messages) + p_numbers[1] ELSE used_messages END,
+            used_spend = CASE WHEN is_capped(a)
+                THEN used_before(p_day_ends[1], used_until, used_spend) + p_totals[1] ELSE used_spend END
         WHERE id = p_accounts[1] AND NOT suspended AND balance + credit_limit >= p_totals[1] AND NOT suppressed
-            AND daily_messages | daily_spend | max_waiting = 0;
+            AND is_within_day(a, p_day_ends[1], p_numbers[1], p_totals[1]);
         payable := FOUND;
-    ELSE
+    END IF;
+    IF NOT payable THEN
         PERFORM 1 FROM account WHERE id = ANY (p_accounts) ORDER BY id FOR NO KEY UPDATE;
         payable := NOT EXISTS (
-            SELECT 1 FROM unnest(p_accounts, p_totals) AS s (id, amount) LEFT JOIN account AS a ON a.id = s.id
-            WHERE a.suspended IS NOT FALSE OR a.balance + a.credit_limit < s.amount OR a.suppressed
-                OR a.daily_messages | a.daily_spend | a.max_waiting <> 0
+            SELECT 1 FROM unnest(p_accounts, p_totals, p_numbers, p_day_ends) AS s (id, amount, number, day_ends)
+            LEFT JOIN account AS a ON a.id = s.id
+            WHERE a.suspended IS NOT FALSE OR a.balance + a.credit_limit < s.amount
+                OR NOT is_within_day(a, s.day_ends, s.number, s.amount)
+        ) AND NOT EXISTS (
+            SELECT 1 FROM suppression_key AS k, unnest(p_rows) AS m JOIN account AS a ON a.id = p_accounts[m.place]
+            WHERE a.suppressed AND EXISTS (
+                SELECT 1 FROM suppression AS s
+                WHERE s.account = a.id AND s.digest = keyed_digest(k, a.id, m.destination)
+            )
         );
         IF payable THEN
-            UPDATE account AS a SET balance = a.balance - s.amount
-            FROM unnest(p_accounts, p_totals) AS s (id, amount) WHERE a.id = s.id;
+            UPDATE account AS a SET
+                balance = a.balance - s.amount,
+                used_until = CASE WHEN is_capped(a) THEN greatest(a.used_until, s.day_ends) ELSE a.used_until END,
+                used_messages = CASE WHEN is_capped(a)
+                    THEN used_before(s.day_ends, a.used_until, a.used_messages) + s.number ELSE a.used_messages END,
+                used_spend = CASE WHEN is_capped(a)
+                    THEN used_before(s.day_ends, a.used_until, a.used_spend) + s.amount ELSE a.used_spend END
+            FROM unnest(p_accounts, p_totals, p_numbers, p_day_ends) AS s (id, amount, number, day_ends)
+            WHERE a.id = s.id;
         END IF;
     END IF;
     IF NOT payable THEN
-        -- some of them may be, and some to suppressed numbers: they are judged one by one
-        PERFORM 1 FROM account WHERE id = ANY (p_accounts) ORDER BY id FOR NO KEY UPDATE;
+        -- some of them may be: they are judged one by one
         RETURN (
             SELECT record_accepts(
                 p_accounts, array_agg(place ORDER BY n), array_agg(key ORDER BY n), array_agg(tail ORDER BY n),
                 array_agg(price ORDER BY n), array_agg(time ORDER BY n), array_agg(0::bigint), array_agg(false),
-                array_agg(NULL::text), array_agg(NULL::bytea), array_agg(0::bigint), array_agg(n::integer ORDER BY n),
-                array_agg(key ORDER BY n), array_agg(tail ORDER BY n), array_agg(price ORDER BY n),
+                array_agg(NULL::text), array_agg(NULL::bytea), array_agg(p_day_ends[place] ORDER BY n),
+                array_agg(n::integer ORDER BY n), array_agg(key ORDER BY n), array_agg(tail ORDER BY n), array_agg(price ORDER BY n),
                 array_agg(time ORDER BY n), array_agg(expires ORDER BY n), array_agg(connector ORDER BY n),
                 array_agg(segments ORDER BY n), array_agg(kind ORDER BY n), array_agg({State.SENT}::smallint),
                 array_agg(wants_receipt ORDER BY n), array_agg(false), array_agg(destination ORDER BY n),

@@ -73,9 +73,14 @@ def accounts_of(facts: Facts) -> list[int]:
 
 def are_single(facts: Facts) -> bool:
     """Returns whether `add_singles` may take the requests: each has one message that is sent at once, as nearly all
-    have, and there is no refund or inbound message, whose account would have to be locked with theirs."""
+    have, those of an account with limits are of one day, and there is no refund or inbound message, whose account would
+    have to be locked with theirs."""
+    days: dict[int, int] = {}
     for accept in facts.accepts:
-        if accept.batch or accept.reference is not None or accept.day_ends or len(accept.messages) != 1:
+        if accept.batch or accept.reference is not None or len(accept.messages) != 1:
+            return False
+        day_ends = accept.day_ends
+        if day_ends and days.setdefault(accept.account, day_ends) != day_ends:
             return False
         message = accept.messages[0]
         if (
@@ -110,14 +115,16 @@ def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
     """Adds requests of one message each. The function returns NULL where all are accepted, else the verdicts in order;
     it locks the accounts itself."""
     places = {account: place for place, account in enumerate(accounts, 1)}
-    totals = dict.fromkeys(accounts, 0)
-    for accept in accepts:
-        totals[accept.account] += accept.total
+    totals, numbers, days = [0] * len(accounts), [0] * len(accounts), [0] * len(accounts)
     rows: list[SingleRow] = []
     for accept in accepts:
         message = accept.messages[0]
-        rows.append((places[accept.account], message, *_stored(message, sealer)))
-    calls.add("record_singles", accounts, list(totals.values()), rows, name=VERDICTS)
+        place = places[accept.account]
+        totals[place - 1] += accept.total
+        numbers[place - 1] += 1
+        days[place - 1] = accept.day_ends or days[place - 1]
+        rows.append((place, message, *_stored(message, sealer)))
+    calls.add("record_singles", accounts, totals, numbers, days, rows, name=VERDICTS)
 
 
 def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int], sealer: Sealer | None) -> None:
