@@ -16,9 +16,10 @@ import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
 from tests.support.customer import Customer
-from tests.support.postgres import Server
+from tests.support.postgres import AMPLE, Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.store import CREDIT
+from tests.support.timeouts import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -88,7 +89,7 @@ class Crowd:
 
     def _top_up(self, *_: Any) -> None:
         adding = self._store.accounts.add_credit(1, CREDIT, "", int(time.time() * 1000))
-        asyncio.run_coroutine_threadsafe(adding, self._loop).result(60)
+        asyncio.run_coroutine_threadsafe(adding, self._loop).result(PATIENCE_S)
         with self._lock:
             self.topped_up += 1
 
@@ -97,7 +98,7 @@ async def test_who_sends_cancels_moves_and_tops_up_at_once(own_server: Server, t
     settings = {"HELIOGRAPH_DATABASE_URL": own_server.url(), "HELIOGRAPH_NODE_MOST_BINDS": "1"}
     admin = Admin(tmp_path / "node0", settings)
     account = await asyncio.to_thread(admin.account, "acme", str(CREDITS), "--list-interval", str(INTERVAL_S))
-    store = await PostgresStore.open(own_server.url())
+    store = await PostgresStore.open(own_server.url(), limits=AMPLE)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
         simulator = stack.enter_context(SimulatorProcess(tmp_path, magic=False, max_binds=3))

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -73,16 +74,16 @@ async def test_a_disk_that_becomes_slow_is_left_to_the_thread_for_a_while(
 ) -> None:
     given = Given(store)
     account = await given.account()
-    recorded = Recorded(monkeypatch)
+    recorded, now = Recorded(monkeypatch), [1_000.0]
+    monkeypatch.setattr(loop_commit, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     with monkeypatch.context() as slow:
         slow.setattr(loop_commit, "SLOW_S", 0.0)
-        slow.setattr(loop_commit, "REST_S", 0.05)
         for _ in range(TRIES):
             assert await accepted(store, given, account.id)
             assert recorded.by_loop()
         assert await accepted(store, given, account.id)
         assert not recorded.by_loop()
-    await asyncio.sleep(0.06)
+    now[0] += loop_commit.REST_S
     assert await accepted(store, given, account.id)
     assert recorded.by_loop()
     assert await store.upkeep.audit() == []
@@ -163,11 +164,13 @@ async def test_a_look_sees_what_the_thread_has_committed(store: SqliteStore) -> 
     await store.close()
 
 
-@pytest.mark.parametrize(("seconds", "quick"), [(0.0, True), (0.001, False)])
+@pytest.mark.parametrize(("seconds", "quick"), [(0.0003, True), (0.0005, False)])
 def test_what_a_sync_takes_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, quick: bool
 ) -> None:
-    monkeypatch.setattr(os, "fdatasync", lambda _: time.sleep(seconds))
+    syncs: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", syncs.append)
+    monkeypatch.setattr(loop_commit, "time", SimpleNamespace(perf_counter=lambda: len(syncs) * seconds))
     assert loop_commit.syncs_quickly(tmp_path) is quick
     assert list(tmp_path.iterdir()) == []
 
@@ -176,6 +179,7 @@ def test_a_probe_that_was_left_when_the_power_went_is_not_in_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "fdatasync", lambda _: None)
+    monkeypatch.setattr(loop_commit, "time", SimpleNamespace(perf_counter=lambda: 0.0))
     (tmp_path / ".sync-probe").write_bytes(b"left")
     assert loop_commit.syncs_quickly(tmp_path)
     assert list(tmp_path.iterdir()) == []
