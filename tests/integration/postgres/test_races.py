@@ -30,7 +30,7 @@ CREDITS = 30
 INTERVAL_S = 3
 
 
-Act = Callable[[Customer, random.Random, str], None]
+Act = Callable[[Customer, random.Random, str], object]
 
 
 class Crowd:
@@ -64,15 +64,20 @@ class Crowd:
             # few, and the newest, so that many are after the same
             return chance.choice(list(self.later)[-8:]) if self.later else None
 
-    def _send(self, customer: Customer, _: random.Random, to: str, **more: str) -> None:
+    def _send(self, customer: Customer, _: random.Random, to: str, **more: str) -> bool:
+        """Returns False where nothing came of it since the time had passed by when the request was read."""
         reply = customer.form("/api/v1/messages", {"to": to, "from": "Heliograph", "content": "Race", **more})
+        if b"The time has passed" in reply.body:
+            return False
         self._note("send", reply.status)
         if reply.status == 200:
             with self._lock:
                 (self.later if more else self.now)[reply.json["Id"]] = to
+        return True
 
     def _plan(self, customer: Customer, chance: random.Random, to: str) -> None:
-        self._send(customer, chance, to, time=f"{time.time() + chance.choice([1, 2, 3600]):.3f}")
+        while not self._send(customer, chance, to, time=f"{time.time() + chance.choice([1, 2, 3600]):.3f}"):
+            pass
 
     def _cancel(self, customer: Customer, chance: random.Random, _: str) -> None:
         if (message := self._some(chance)) is not None:
