@@ -14,7 +14,7 @@ from tests.support.process import Admin, GatewayProcess, eventually
 from tests.support.sink import Answer, Sink
 from tests.support.store import Given
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 OWED = 4_000
 CONNECTIONS = 64

@@ -12,7 +12,7 @@ from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess
 from tests.support.restore_check import CREDIT, compare_restored
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 
 def test_a_backup_made_under_load_is_put_back(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:

@@ -19,7 +19,7 @@ KILLS = int(os.environ.get("TEST_KILLS", "5"))
 """How often the gateway is killed under load; `make crash KILLS=50` prints what came of it."""
 
 
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(600 + 60 * KILLS)
 def test_killed_under_load(tmp_path: Path) -> None:
     toll = kill_under_load(tmp_path, KILLS)
     assert toll.faults() == []

@@ -24,7 +24,7 @@ from tests.support.process import Admin, GatewayProcess, eventually
 from tests.support.sink import Answer
 from tests.support.timeouts import PATIENCE_S
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 PHONE, TEXT = "4915550417263", "Zwetschgenkompott 7Q4X"
 """A phone that somebody has erased, and what was written to and by it. No setting names it."""

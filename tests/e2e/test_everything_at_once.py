@@ -121,7 +121,7 @@ class Customers:
                 self.surprises.append(reply)
 
 
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(600 + 60 * KILLS)
 def test_the_books_add_up_and_nothing_is_lost(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:
     account = admin.account("acme", str(CREDIT))
     port = free_port()

@@ -35,7 +35,7 @@ PATCHED = (
 )
 """They patch a constant or a function, and those are compiled in."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module")

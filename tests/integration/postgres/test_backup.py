@@ -11,7 +11,7 @@ from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess
 from tests.support.restore_check import CREDIT, compare_restored
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

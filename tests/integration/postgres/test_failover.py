@@ -17,7 +17,7 @@ from tests.support.slowness import Slowness
 from tests.support.switchable_relay import SwitchableRelay
 from tests.support.timeouts import COMMAND_S
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 WINDOW = 10
 CREDIT = 1_000_000

@@ -21,7 +21,7 @@ from tests.support.process import Admin, GatewayProcess, SimulatorProcess, event
 from tests.support.store import CREDIT
 from tests.support.timeouts import PATIENCE_S
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 CLIENTS = 64
 STEPS = 20

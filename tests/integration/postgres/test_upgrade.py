@@ -37,7 +37,6 @@ EXPANDING = (
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_nodes_of_the_older_version_go_on(own_server: Server, tmp_path: Path) -> None:
     settings = {"HELIOGRAPH_DATABASE_URL": own_server.url()}
     admin = Admin(tmp_path / "old", settings)

@@ -13,7 +13,7 @@ from tests.support.power.restarts import lose_power_under_load
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux"),
 ]
 
