@@ -4,6 +4,7 @@ column by column. What may have it afterwards is named in docs/privacy.md, and h
 import asyncio
 import contextlib
 import json
+import os
 import re
 import sqlite3
 import time
@@ -227,10 +228,15 @@ class Look:
         self.data, self._server = data, server
 
     def octets(self) -> Mapping[str, bytes]:
-        """All files of the data directory, and of the database's server."""
-        folders = [self.data] if self._server is None else [self.data, self._server.folder]
-        files = [each for folder in folders for each in folder.rglob("*")]
-        return {str(each): each.read_bytes() for each in files if each.is_file()}
+        """All files of the data directory, and of the database's server but for those that it takes away meanwhile."""
+        found = {}
+        for folder in [self.data] if self._server is None else [self.data, self._server.folder]:
+            for place, _, names in os.walk(folder):
+                for file in (Path(place) / name for name in names):
+                    with contextlib.suppress(FileNotFoundError):
+                        if file.is_file():
+                            found[str(file)] = file.read_bytes()
+        return found
 
     def log_of_the_server(self) -> bytes:
         return b"" if self._server is None else (self._server.folder / "log").read_bytes()
