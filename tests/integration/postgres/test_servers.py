@@ -1,8 +1,10 @@
 """One URL for several servers: which of them is used."""
 
 import asyncio
+import struct
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -14,7 +16,7 @@ from heliograph.app.facts import Facts
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Unavailable
 from tests.support.ports import free_port
-from tests.support.postgres import LIMITS, Server, urls
+from tests.support.postgres import LIMITS, Server, server, urls
 from tests.support.store import CREDIT, START, Given
 from tests.support.switchable_relay import SwitchableRelay
 from tests.support.timeouts import PATIENCE_S
@@ -97,6 +99,51 @@ async def test_one_that_was_told_to_take_no_writes_is_left_though_its_connection
     await store.upkeep.probe()
     assert await store.upkeep.audit() == []
     await store.close()
+
+
+IDLE = b"SFATAL\0VFATAL\0C57P05\0Mterminating connection due to idle-session timeout\0\0"
+READY = b"Z\0\0\0\5I"
+
+
+@asynccontextmanager
+async def impatient(times: int) -> AsyncIterator[int]:
+    """Relays to the server; the first so many connections are ended as soon as they are ready, before anything was
+    asked. Gives the port."""
+    left = times
+
+    async def relay(client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        nonlocal left
+        answers, to_server = await asyncio.open_connection("127.0.0.1", server().port)
+        ends, left = left > 0, left - 1
+
+        async def ask() -> None:
+            while octets := await client.read(65_536):
+                to_server.write(octets)
+            to_server.close()
+
+        asking = asyncio.create_task(ask())
+        while octets := await answers.read(65_536):
+            to_client.write(octets)
+            if ends and octets.endswith(READY):
+                to_client.write(b"E" + struct.pack(">I", len(IDLE) + 4) + IDLE)
+                break
+        to_client.close()
+        await asking
+
+    listener = await asyncio.start_server(relay, "127.0.0.1", 0)
+    yield listener.sockets[0].getsockname()[1]
+    listener.close()
+
+
+async def test_a_connection_that_is_ended_before_anything_was_asked_is_made_once_more() -> None:
+    for times in (1, 2):
+        async with impatient(times) as port:
+            servers = Servers(urls(port), LIMITS)
+            if times == 1:
+                assert await port_of(servers) == server().port
+                continue
+            with pytest.raises(Unavailable, match="cannot be used"):
+                await port_of(servers)
 
 
 async def until_refused(call: Callable[[], Awaitable[None]]) -> None:

@@ -20,9 +20,9 @@ from tests.support.timeouts import PATIENCE_S
 
 ADVERSE = {
     "lock_timeout": "100ms",
-    "statement_timeout": "200ms",
+    "statement_timeout": "400ms",
     "idle_in_transaction_session_timeout": "100ms",
-    "idle_session_timeout": "20ms",
+    "idle_session_timeout": "100ms",
     "default_transaction_isolation": "serializable",
     "default_transaction_deferrable": "on",
     "synchronous_commit": "off",
@@ -41,14 +41,16 @@ ADVERSE = {
     "work_mem": "64kB",
 }
 
-TRANSACTION_TIMEOUT = "200ms"
+TRANSACTION_TIMEOUT = "400ms"
 """Known from PostgreSQL 17 on: more than one of ours takes here, less than `HELD_S`."""
 
 NOTICED_S = 12
 """Longest time after which the server notices that the machine of a client is gone."""
 
 HELD_S = 0.5
-"""How long a row that is asked for is held by another transaction."""
+"""How long a row that is asked for is held by another transaction, and how long connections have nothing to do."""
+
+SESSIONS = "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND application_name = 'heliograph' ORDER BY pid"
 
 
 @pytest.fixture
@@ -73,13 +75,18 @@ async def test_what_a_role_or_a_database_has_for_a_default_is_not_what_we_work_b
     account = await given.account()
     await store.commits.recover(0, 42)
     other = await asyncpg.connect(server().url(adverse.rpartition("/")[2]))
-    await other.execute("SET statement_timeout = 0")
+    await other.execute("SET statement_timeout = 0; SET idle_session_timeout = 0")
     await other.execute(f"BEGIN; SELECT 1 FROM heliograph.account WHERE id = {account.id} FOR UPDATE")
     sent = [asyncio.create_task(given.sent(account.id)) for _ in range(20)]
     paid = [asyncio.create_task(store.accounts.add_credit(account.id, 1, "", given.now)) for _ in range(20)]
     await asyncio.sleep(HELD_S)
     await other.execute("COMMIT")
     await asyncio.gather(*sent, *paid)
+    name = adverse.rpartition("/")[2]
+    sessions = await other.fetch(SESSIONS, name)
+    await asyncio.sleep(HELD_S)
+    assert len(sessions) > 1
+    assert await other.fetch(SESSIONS, name) == sessions
     await other.close()
     assert await store.customers.balance(account.id) == 80 * CREDIT + 20
     assert await store.upkeep.audit() == []

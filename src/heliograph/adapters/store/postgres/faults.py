@@ -57,6 +57,12 @@ def is_loss(fault: BaseException) -> bool:
     return isinstance(fault, OSError | TimeoutError | asyncpg.InternalClientError)
 
 
+def is_broken_off(fault: BaseException) -> bool:
+    """Returns whether a connection broke off while it was made, so that another one may do. The driver has no word for
+    the server's last one where nothing was asked, as of a session that its role lets be idle for milliseconds."""
+    return isinstance(fault, ConnectionError) if isinstance(fault, OSError) else is_loss(fault)
+
+
 def is_elsewhere(fault: BaseException) -> bool:
     """Returns whether the server takes no writes any more: another one may, and only a new connection finds it."""
     return code_of(fault) == _READ_ONLY

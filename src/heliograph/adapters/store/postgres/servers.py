@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.postgres.faults import describe, translated
+from heliograph.adapters.store.postgres.faults import describe, is_broken_off, translated
 from heliograph.adapters.store.postgres.limits import DatabaseLimits
 from heliograph.adapters.store.postgres.session import settle
 from heliograph.app.ports import Unavailable
@@ -49,7 +49,7 @@ class Servers:
                     return await self._dial(self._urls[0], patient, settings)
                 return await self._find(patient, settings)
             except Exception as fault:  # noqa: BLE001 - a driver's own kinds too; none of them may quote the URL
-                if last or not isinstance(fault, ConnectionError | asyncpg.PostgresConnectionError):
+                if last or not is_broken_off(fault):
                     raise _unreachable(fault) from None
         raise AssertionError("not reached")
 
