@@ -103,9 +103,14 @@ async def test_a_name_does_not_lead_past_the_allowed_hosts() -> None:
 async def test_a_bind_that_is_not_answered() -> None:
     async with Smsc() as smsc:
         smsc.bind_status = None
-        name, detail = await failure(connector(smsc.port), timeout_s=0.2)
+        name = detail = ""
+        # where it took longer to connect, that says something of the machine
+        for seconds in (0.2, 2.0, 20.0):
+            name, detail = await failure(connector(smsc.port), seconds)
+            if name == "bind":
+                break
         assert name == "bind"
-        assert "no answer to bind within 0.2 s" in detail
+        assert f"no answer to bind within {seconds:g} s" in detail
 
 
 async def test_a_connection_that_is_closed_at_once() -> None:
