@@ -45,12 +45,15 @@ def test_an_operator_that_unbinds_with_messages_in_flight_gets_none_twice(
     numbers = [f"4917{n:08d}" for n in range(150)]
     with ForeignCentre(tmp_path, "unbinding.js", 40, 3) as npm:
         admin.operator(npm.port, "npm", "", "--window", "10")
+        admin("connector", "set", "npm", "enabled=false")
         with (
             GatewayProcess(data, settings=QUICK) as gateway,
             Customer(gateway.url, "acme", account["api_key"]) as customer,
         ):
             for number in numbers:
                 customer.send(1, to=number, content="Hi")
+            # all wait by now, so that the window is full whenever it unbinds
+            admin("connector", "set", "npm", "enabled=true")
             eventually(lambda: len(npm.seen("submit_sm")) >= 150, "all with the operator")
             assert gateway.stop() == 0
         taken = npm.seen("submit_sm")
