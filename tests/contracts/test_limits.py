@@ -1,6 +1,7 @@
 """Limits of a day and of what waits: exact, however requests come."""
 
 import asyncio
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -49,6 +50,19 @@ async def test_what_comes_late_or_of_an_unknown_day_counts_into_the_day_that_has
     assert await verdicts(store, single(given, account, day_ends=EVENING + DAY)) == [Verdict.ACCEPTED]
     assert await verdicts(store, single(given, account)) == [Verdict.ACCEPTED]
     assert await verdicts(store, single(given, account, day_ends=0)) == [Verdict.DAILY_MESSAGES]
+
+
+@pytest.mark.parametrize("together", [False, True])
+async def test_a_day_begins_anew_for_each_account(store: Store, given: Given, together: bool) -> None:
+    accounts = [await given.account(name, daily_messages=3, daily_spend=9 * CREDIT) for name in ("one", "two")]
+    for ends, number in ((EVENING, 1), (EVENING, 2), (EVENING + DAY, 2)):
+        accepts = [[single(given, account, day_ends=ends) for _ in range(number)] for account in accounts]
+        for commit in [[each for mine in accepts for each in mine]] if together else accepts:
+            assert await verdicts(store, *commit) == [Verdict.ACCEPTED] * len(commit)
+    for account in accounts:
+        allowance = await store.customers.allowance(account.id)
+        assert (allowance.day_ends, allowance.messages, allowance.spend) == (EVENING + DAY, 2, 2 * CREDIT)
+        assert await store.customers.balance(account.id) == 95 * CREDIT
 
 
 async def test_spending_of_a_day_ends_at_the_limit_and_less_may_still_go(store: Store, given: Given) -> None:
@@ -171,24 +185,29 @@ async def test_several_nodes_at_once_do_not_go_beyond_it(store: Store, opener: O
         await other.close()
 
 
-Commits = list[list[tuple[int, int, int, bool]]]
+Request = tuple[int, int, int, int, bool]
+Commits = list[list[Request]]
 
 PLACES = count(0, 1_000)
 """Distances of the times of examples, so that no two have the same keys."""
 
-REQUESTS = st.lists(
-    st.lists(
-        st.tuples(
-            st.integers(1, 4),  # messages
-            st.integers(0, 3),  # credits each
-            st.integers(0, 2),  # days later
-            st.booleans(),  # whether they are queued
-        ),
-        min_size=1,
-        max_size=6,
-    ),
-    max_size=6,
-)
+ACCOUNTS = 2
+
+
+def requests(messages: st.SearchStrategy[int], queued: st.SearchStrategy[bool]) -> st.SearchStrategy[list[Request]]:
+    """Requests of a commit: their accounts, messages, credits for each, days later, and whether they are queued."""
+    each = st.tuples(st.integers(0, ACCOUNTS - 1), messages, st.integers(0, 3), st.integers(0, 2), queued)
+    return st.lists(each, min_size=1, max_size=6)
+
+
+def of_one_day(commit: list[Request]) -> list[Request]:
+    return [(account, messages, price, commit[0][3], queued) for account, messages, price, _, queued in commit]
+
+
+PLAIN = requests(st.just(1), st.just(False))
+"""What nearly all commits are like, and stores may judge as a whole."""
+
+COMMITS = st.lists(requests(st.integers(1, 4), st.booleans()) | PLAIN | PLAIN.map(of_one_day), max_size=6)
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"])
@@ -197,8 +216,8 @@ def test_any_requests_are_judged_as_a_model_does(kind: str, tmp_path: Path) -> N
     with asyncio.Runner() as runner:
         store = runner.run(EVERY[kind](tmp_path)())
 
-        @settings(max_examples=40, deadline=None)
-        @any_of(commits=REQUESTS, messages=st.integers(0, 9), spend=st.integers(0, 9), waiting=st.integers(0, 5))
+        @settings(max_examples=60, deadline=None)
+        @any_of(commits=COMMITS, messages=st.integers(0, 9), spend=st.integers(0, 9), waiting=st.integers(0, 5))
         def judged(commits: Commits, messages: int, spend: int, waiting: int) -> None:
             allowance = Allowance(messages, spend * CREDIT, waiting)
             runner.run(_judged(store, f"account-{next(names)}", commits, allowance))
@@ -208,34 +227,49 @@ def test_any_requests_are_judged_as_a_model_does(kind: str, tmp_path: Path) -> N
         runner.run(store.close())
 
 
-async def _judged(store: Store, name: str, commits: Commits, model: Allowance) -> None:
+async def _judged(store: Store, name: str, commits: Commits, limits: Allowance) -> None:
     given = Given(store, START + next(PLACES))
-    account = await given.account(
-        name,
-        credit=1000 * CREDIT,
-        daily_messages=model.daily_messages,
-        daily_spend=model.daily_spend,
-        max_waiting=model.max_waiting,
-    )
-    sums: dict[int, tuple[int, int]] = {}
+    accounts = [
+        await given.account(
+            f"{name}-{number}",
+            credit=1000 * CREDIT,
+            daily_messages=limits.daily_messages,
+            daily_spend=limits.daily_spend,
+            max_waiting=limits.max_waiting,
+        )
+        for number in range(ACCOUNTS)
+    ]
+    models = [replace(limits) for _ in accounts]
+    sums: dict[tuple[int, int], tuple[int, int]] = {}
     for commit in commits:
-        accepts = []
-        for number, price, later, queued in commit:
-            accept = given.batch(account.id, number, price=price * CREDIT, queued=queued)
-            accept.day_ends = EVENING + later * DAY
-            accepts.append(accept)
+        accepts = [_request(given, accounts, each) for each in commit]
         await store.commits.record(Facts(accepts=accepts))
-        for accept, (number, price, _, queued) in zip(accepts, commit, strict=True):
+        for accept, (place, number, price, _, queued) in zip(accepts, commit, strict=True):
+            model = models[place]
             model.turn(accept.day_ends)
             load = (number, number * price * CREDIT, number if queued else 0)
             expected = model.overrun(*load)
             assert accept.verdict.name == ("ACCEPTED" if expected is None else expected.name)
             if expected is None:
                 model.use(*load)
-                sent, spent = sums.get(model.day_ends, (0, 0))
-                sums[model.day_ends] = (sent + load[0], spent + load[1])
+                sent, spent = sums.get((place, model.day_ends), (0, 0))
+                sums[place, model.day_ends] = (sent + load[0], spent + load[1])
     for sent, spent in sums.values():
-        assert not model.daily_messages or sent <= model.daily_messages
-        assert not model.daily_spend or spent <= model.daily_spend
-    if model.daily_messages or model.daily_spend or model.max_waiting:
-        assert await store.customers.allowance(account.id) == model
+        assert not limits.daily_messages or sent <= limits.daily_messages
+        assert not limits.daily_spend or spent <= limits.daily_spend
+    for place, account in enumerate(accounts):
+        spent = sum(spent for (owner, _), (_, spent) in sums.items() if owner == place)
+        assert await store.customers.balance(account.id) == 1000 * CREDIT - spent
+        if limits.daily_messages or limits.daily_spend or limits.max_waiting:
+            assert await store.customers.allowance(account.id) == models[place]
+
+
+def _request(given: Given, accounts: list[Account], request: Request) -> Accept:
+    place, messages, price, later, queued = request
+    account = accounts[place].id
+    if messages == 1:
+        accept = given.accept(given.message(account, price=price * CREDIT, queued=queued))
+    else:
+        accept = given.batch(account, messages, price=price * CREDIT, queued=queued)
+    accept.day_ends = EVENING + later * DAY
+    return accept
