@@ -37,6 +37,8 @@ class Consents:
         waiting that nobody works on, and is confirmed where it is news; who is suppressed gets nothing new."""
         wrong = []
         fresh: dict[Consent, InboundMessage] = {}
+        news: set[Consent] = set()
+        """Of those: what an operator put off after an earlier STOP is ended when it is claimed, and not by this one."""
         for message in facts.inbound:
             if message.key in self._seen:
                 continue
@@ -52,6 +54,8 @@ class Consents:
                     and _went(message.reply) != bool(kept.replied)
                 ):
                     wrong.append(f"the STOP {message.key} was news, and names the confirmation {kept.replied}")
+                if whose not in self._stops:
+                    news.add(whose)
                 fresh[whose] = self._stops.setdefault(whose, message)
             elif message.changes_consent:
                 self._stops.pop(whose, None)
@@ -64,9 +68,8 @@ class Consents:
             self._on_the_way |= about
             sending = {key for _, key in facts.sending}
             self._in_doubt |= {key for key in about if key in rows.queue and key not in sending}
-            wrong += [
-                f"the STOP {stop.key} left {key} waiting" for key in _waiting(rows, whose, stop) if key not in back
-            ]
+            left = [key for key in _waiting(rows, whose, stop) if key not in back] if whose in news else []
+            wrong += [f"the STOP {stop.key} left {key} waiting" for key in left]
         for accept in facts.accepts:
             if accept.verdict is Verdict.ACCEPTED:
                 wrong += [

@@ -104,6 +104,8 @@ class FaultyStore(MemoryStore):
         self.watchers: list[Callable[[Facts], None]] = []
         self.outages = 0
         """Commits that failed for want of the store."""
+        self.unheard: Callable[[], None] = lambda: None
+        """Called when a look at accounts and connectors fails."""
         for port, part in list(vars(self).items()):
             if isinstance(part, MemoryPart):
                 setattr(self, port, Around(port, part, self._around))
@@ -128,7 +130,12 @@ class FaultyStore(MemoryStore):
     async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         if name not in _SLOW:
             return await call(*args)
-        await self._before()
+        try:
+            await self._before()
+        except Unavailable:
+            if name.startswith("network."):
+                self.unheard()
+            raise
         result = await call(*args)
         await self._after()
         return result

@@ -44,6 +44,11 @@ PLANS: dict[str, Plan] = {
     "redacting": Plan(retain_s=(1.0, 2.0, 0.0), lives=4),
     "dropping": Plan(retain_s=(2.0, 20.0, 90.0), busy_s=120.0, requests_s=3.0, lives=4),
     "dropping-phones": Plan(retain_s=(0.0, 0.0, 90.0), busy_s=120.0, requests_s=3.0, lives=4, phones=0.4),
+    "suspensions": Plan(suspensions=0.03, lives=4),
+    "suspensions-stops": Plan(suspensions=0.03, graceful=True),
+    "suspensions-memory": Plan(suspensions=0.03, requests_s=15.0, short_memory=True, recipients=6, lives=4),
+    "suspensions-phones": Plan(suspensions=0.03, phones=0.6, opt_outs=True, lives=4),
+    "suspensions-shards": Plan(suspensions=0.03, shards=2, lives=4),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 
@@ -67,6 +72,7 @@ _SHORT: list[tuple[ModuleType, str, int]] = [
     (notifier, "IN_THE_AIR", 4),
     (notifier, "CLAIM", 3),
     (upkeep, "BATCH", 5),
+    (upkeep, "RESUMED_BATCHES", 2_000),
     (group_commit, "COMMIT_PARTS", 2),
 ]
 """Limits of memory, so low that they are met all the time."""

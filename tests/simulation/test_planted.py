@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -37,6 +37,7 @@ from heliograph.app.facts import (
     Outstanding,
     PartReceipt,
     PartSet,
+    Queued,
     Queueing,
     Submission,
     Verdict,
@@ -54,6 +55,7 @@ from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.ports import Incoming, Part, Queue, Report, Unfit
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
+from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.allowance import Allowance
 from heliograph.domain.message import State
@@ -65,7 +67,7 @@ from heliograph.domain.retention import Stage
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit
-from tests.simulation import checks, consents, days, forgetting
+from tests.simulation import checks, consents, days, forgetting, suspensions
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
 from tests.simulation.world import Plan
@@ -73,7 +75,7 @@ from tests.support import memory_delivery, memory_retention, memory_suppressions
 from tests.support.memory_delivery import MemoryCommits, MemoryCustomers, MemoryNotices, MemoryQueue, MemoryReceipts
 from tests.support.memory_inbound import MemoryInbound, keep_inbound
 from tests.support.memory_rows import MemoryState, Rows
-from tests.support.store import CREDIT
+from tests.support.store import CREDIT, HOUR
 
 SEEDS = 6
 """Within so many seeds each bug is found; most are in the first one."""
@@ -87,6 +89,8 @@ RESTARTS = replace(BRIEF, busy_s=30.0, lives=6)
 PHONES = replace(BRIEF, phones=0.8, busy_s=20.0, lives=3)
 REPLIES = replace(PHONES, replies=True)
 OPT_OUTS = replace(PHONES, opt_outs=True, requests_s=10.0)
+
+SUSPENSIONS = replace(BRIEF, suspensions=0.05, busy_s=40.0, rate=4.0, lives=2)
 
 DAYS = replace(BRIEF, day_s=4.0, busy_s=20.0, lives=3)
 
@@ -890,6 +894,54 @@ def a_withdrawn_message_is_not_refunded(patch: pytest.MonkeyPatch) -> None:
     _entries(patch, lambda kind, amount: 0 if kind is EntryKind.REFUND else amount)
 
 
+# --- suspension
+
+
+@bug("began to leave, though the account 1 is suspended", plan=SUSPENSIONS)
+def nobody_knows_who_is_suspended(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Directory, "claim_policy", lambda *_: None)
+
+
+@bug("began to leave, though the account 1 is suspended", plan=SUSPENSIONS)
+def what_a_suspended_account_has_in_memory_goes_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Dispatcher, "judge_anew", lambda *_: None)
+
+
+@bug("began to leave, though the account 1 is suspended", plan=SUSPENSIONS)
+def what_a_suspended_account_has_in_the_queue_is_claimed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(QueueClaims, "_refilled", lambda self, lane, item: self._resume(lane, item))
+
+
+@bug("began to leave, though the account 1 is suspended", plan=replace(SUSPENSIONS, lives=6))
+def a_start_takes_up_what_a_suspended_account_had_in_memory(patch: pytest.MonkeyPatch) -> None:
+    recover = QueueClaims.recover
+
+    async def broken(self: QueueClaims, unsent: Iterable[Queued]) -> None:
+        with pytest.MonkeyPatch.context() as meanwhile:
+            meanwhile.setattr(QueueClaims, "passes", lambda *_: True)
+            await recover(self, unsent)
+
+    patch.setattr(QueueClaims, "recover", broken)
+
+
+@bug("is held, though its account is resumed", plan=SUSPENSIONS)
+def what_was_held_is_never_let_go(patch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> int:
+        return 0
+
+    patch.setattr(MemoryQueue, "resume", broken)
+
+
+@bug("was left to expire, though nothing was in its way", plan=replace(SUSPENSIONS, busy_s=90.0))
+def what_was_held_is_let_go_too_late(patch: pytest.MonkeyPatch) -> None:
+    resume = MemoryQueue.resume
+
+    async def broken(self: MemoryQueue, now: int, limit: int) -> int:
+        return await resume(self, now + HOUR, limit)
+
+    patch.setattr(MemoryQueue, "resume", broken)
+
+
 # --- the tests
 
 
@@ -1000,7 +1052,7 @@ def test_without_a_bug_nothing_is_found() -> None:
 def test_every_sentence_of_the_checkers_is_brought_out_by_a_bug() -> None:
     """So that a new check comes with the bug that it finds."""
     sentences = []
-    sources = (inspect.getsource(each) for each in (checks, consents, days, forgetting))
+    sources = (inspect.getsource(each) for each in (checks, consents, days, forgetting, suspensions))
     nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
     for node in nodes:
         if isinstance(node, ast.JoinedStr):

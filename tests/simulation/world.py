@@ -26,6 +26,7 @@ from tests.simulation import checks, forgetting, phones
 from tests.simulation.consents import Consents
 from tests.simulation.days import Days
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
+from tests.simulation.suspensions import Suspensions
 from tests.support.connectors import smpp_connector
 from tests.support.memory_retention import with_archive
 from tests.support.memory_rows import Rows, merged
@@ -87,6 +88,8 @@ class Plan:
     """Seconds after which texts and numbers are redacted, and rows dropped; 0: never."""
     day_s: float = 0.0
     """Days are that short, and accounts have limits for each; 0: they have none."""
+    suspensions: float = 0.0
+    """The share of steps at which an account is suspended or resumed."""
     unfit: float = 0.0
     """The share of what operators, receivers and customers say that no store takes."""
 
@@ -135,6 +138,7 @@ class Simulation:
         self.phones.wishes = self.plan.opt_outs
         self.consents = Consents(self.phones, self.operators)
         self.limited_days = Days()
+        self.suspensions = Suspensions(chance, self.operators, self.clock.monotonic)
 
     @property
     def rows(self) -> Rows:
@@ -156,6 +160,7 @@ class Simulation:
         self.stores = stores = [FaultyStore(rows, self.chance, self._odds) for rows in self.shards]
         for store in stores:
             store.watchers.append(self._on_commit)
+            store.unheard = self.suspensions.unheard
         if len(stores) == 1:
             return stores[0]
         firsts = [SLOTS * number // len(stores) for number in range(len(stores))]
@@ -171,8 +176,13 @@ class Simulation:
         for _ in range(self.plan.lives - 1):
             await self._customers()
             await self._end(engine, sender)
+            if self.plan.suspensions and self.chance.random() < 0.5:  # from another node, or by a command
+                await self._change_standing()
             engine, sender = await self._start()
         await self._customers()
+        for account in (1, 2):
+            if self.suspensions.is_suspended(account):
+                await self._suspend(account, suspended=False)
         self.odds.stop()
         self.clock.ahead = max(0, self.clock.ahead)
         calm = self.clock.now()
@@ -190,7 +200,7 @@ class Simulation:
         if not self.plan.clock_jumps:  # a clock that was ahead has ended validities too early
             self.wrong += checks.liveness(self.rows, calm)
         self.wrong += checks.rates(operators)
-        self.wrong += checks.order(operators, self.planned)
+        self.wrong += checks.order(operators, self.planned | self.suspensions.held)
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)
         self.wrong += phones.check(self.rows, self.phones, self.arrived) + phones.leftovers(engine.reception)
@@ -251,6 +261,7 @@ class Simulation:
                 await asyncio.sleep(1.0)
                 continue
             self.intake = engine.gatherer
+            self.suspensions.started()
             if self.plan.replies:
                 composer = Composer(engine._environment.directory, lambda _: None, SendRules())
                 engine.replies.sending = Sending(composer, self.store.customers, engine.gatherer, self.clock)
@@ -298,13 +309,14 @@ class Simulation:
                 self.wrong += checks.marks(rows) + checks.credit(rows)
             self.wrong += self.consents.commit(lambda: self.rows, facts)
             self.wrong += self.limited_days.commit(self.administered, facts)
+            if self.plan.suspensions:
+                self.wrong += self.suspensions.commit(self.shards)
 
     def _on_submit(self, connector: int, message: Message) -> None:
         self.wrong += forgetting.submitted(message)
         if not self.wrong:
-            self.wrong += checks.attempt(self.shards, connector, message) + self.consents.submit(
-                lambda: self.rows, message
-            )
+            self.wrong += checks.attempt(self.shards, connector, message) + self.suspensions.submit(message)
+            self.wrong += self.consents.submit(lambda: self.rows, message)
 
     def _on_raised(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What a timer or a callback raised would only be logged: nobody awaits them."""
@@ -341,6 +353,8 @@ class Simulation:
     def _kill_links(self, sender: ScriptedSender) -> None:
         sender.kill()
         self.consents.restart()
+        if self.plan.suspensions:
+            self.suspensions.restart(self.shards)
         for carrier in self.carriers:
             carrier.kill()
         self.carriers.clear()
@@ -362,10 +376,20 @@ class Simulation:
                 self.clock.ahead = max(MOST_BEHIND_MS, self.clock.ahead + jump)
             if self.plan.phones and self.chance.random() < self.plan.phones:
                 self.phones.write()
+            if self.plan.suspensions and self.chance.random() < self.plan.suspensions:
+                await self._change_standing()
             if self.plan.remove_connector and 2 in self.administered.connectors and self.chance.random() < 0.02:
                 await self.store.network.remove_connector("op2")
                 if self.chance.random() < 0.8:
                     await self.store.network.add_route(Route(0, "2", 1))
+
+    async def _change_standing(self) -> None:
+        account, suspended = self.suspensions.turn()
+        await self._suspend(account, suspended=suspended)
+
+    async def _suspend(self, account: int, *, suspended: bool) -> None:
+        await self.store.accounts.update(account, {"suspended": suspended})
+        self.suspensions.turned(account, suspended=suspended)
 
     def _send(self) -> None:
         chance = self.chance

@@ -174,6 +174,9 @@ class Shards:
     async def queue_release(self, node: int) -> int:
         return sum(await self._each(lambda store: store.queue.release(node)))
 
+    async def queue_resume(self, now: int, limit: int) -> int:
+        return max(await self._each(lambda store: store.queue.resume(now, limit)))
+
     # --- receipts: the operator's id does not say whose message it is
 
     async def receipts_find(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
@@ -303,7 +306,8 @@ class Shards:
         return sum([await store.network.revision() for store in self._stores])
 
     async def network_tables(self) -> Tables:
-        return replace(await self._stores[0].network.tables(), revision=await self.network_revision())
+        revision = await self.network_revision()  # first: what changes meanwhile is read anew
+        return replace(await self._stores[0].network.tables(), revision=revision)
 
     # --- keeping house
 

@@ -120,6 +120,9 @@ class Housekeeping:
             self._accounts.invalidate()
             if self._lease is None:
                 self._parts.carriers.sync()
+        # Before all that may fail, in each round anew, and ends it.
+        await self._heed_rules(environment.clock.now(), changed=changed)
+        await self._heed_suppressions(environment.clock.now())
         await self._look_after_nodes()
         await self._accounts.refresh()
         now = environment.clock.now()
@@ -133,13 +136,7 @@ class Housekeeping:
                 )
         if self._roles.upkeep:
             await self._keep_rows(now)
-        await self._heed_rules(now, changed=changed)
         self._parts.reception.tick()
-        if self._parts.dispatcher.busy:
-            # Other processes and nodes suppress numbers too. What is asked for twice is withdrawn once.
-            made = await environment.store.suppressions.made_since(now - SUPPRESSED_MS)
-            if made:
-                self._parts.dispatcher.withdraw_all({(of, number): first_key_at(since) for of, number, since in made})
         if self._round % SWEEP_ROUNDS == 1:
             await self._parts.reception.keep_house()
         if self._round % STATE_ROUNDS == 1:
@@ -149,6 +146,14 @@ class Housekeeping:
         await self._questions.ask(now)
         if len(self._parts.matcher.awaited) or self._parts.notifier.in_the_air or self._parts.dispatcher.busy:
             self._parts.gatherer.wake()
+
+    async def _heed_suppressions(self, now: int) -> None:
+        """Withdraws what waits for phones that opted out of late: other processes and nodes suppress numbers, too. What
+        is asked for twice is withdrawn once."""
+        if self._parts.dispatcher.busy:
+            made = await self._environment.store.suppressions.made_since(now - SUPPRESSED_MS)
+            if made:
+                self._parts.dispatcher.withdraw_all({(of, number): first_key_at(since) for of, number, since in made})
 
     async def _heed_rules(self, now: int, *, changed: bool) -> None:
         """Calls back what accounts' rules hold by now, and makes due what they held until an account was resumed."""

@@ -213,6 +213,47 @@ def test_what_waits_of_a_suspended_account_goes_as_soon_as_it_is_resumed() -> No
     scenario(story, rate=5.0)
 
 
+def test_a_suspension_is_heeded_while_a_chore_of_housekeeping_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(rig: Rig) -> None:
+        async def away(*_: object) -> int:
+            raise Unavailable("it takes too long")
+
+        monkeypatch.setattr(rig.store.series, "settle", away)
+        await asyncio.sleep(20.0)
+        await rig.send(*[rig.fresh() for _ in range(60)])
+        await asyncio.sleep(2.0)
+        await rig.store.accounts.update(1, {"suspended": True})
+        await asyncio.sleep(1.5)
+        before = rig.submits
+        assert 0 < before < 60
+        await asyncio.sleep(60.0)
+        assert rig.submits <= before + 1, "what was written to the operator by then"
+        await rig.store.accounts.update(1, {"suspended": False})
+        await asyncio.sleep(2.0)
+        assert rig.submits > before + 1
+
+    scenario(story, rate=5.0)
+
+
+def test_a_stop_of_elsewhere_is_heeded_while_a_chore_of_housekeeping_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(rig: Rig) -> None:
+        async def away(*_: object) -> int:
+            raise Unavailable("it takes too long")
+
+        monkeypatch.setattr(rig.store.series, "settle", away)
+        await asyncio.sleep(20.0)
+        await rig.send(*[rig.fresh(destination="447700900123") for _ in range(60)])
+        await asyncio.sleep(2.0)
+        await rig.store.suppressions.suppress(1, ["447700900123"], "api", rig.clock.now())
+        await asyncio.sleep(2.0)
+        before = rig.submits
+        assert 0 < before < 60
+        await asyncio.sleep(60.0)
+        assert rig.submits <= before + 1, "what was written to the operator by then"
+
+    scenario(story, rate=5.0)
+
+
 def test_a_run_that_begins_while_an_account_is_suspended_holds_what_was_in_memory() -> None:
     async def story(rig: Rig) -> None:
         rig.carriers[1].up = False
