@@ -13,8 +13,11 @@ from tests.support.timeouts import PATIENCE_S
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run",
+    "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP rebound.test 127.0.0.1",
 ]  # fmt: skip
+
+FOREIGN_NAME = "rebound.test"
+"""The name of somebody else's page, which the browser finds on this machine."""
 
 PATIENCE_MS = PATIENCE_S * 1000
 """For all that Playwright waits for."""

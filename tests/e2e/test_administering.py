@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.support.background_sink import BackgroundSink
@@ -13,6 +14,7 @@ from tests.support.customer import Customer
 from tests.support.ports import free_port
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
+from tests.support.timeouts import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -159,3 +161,15 @@ def test_the_command_line_answers_as_the_admin_api_does(data: Path, admin: Admin
             assert shown.keys() == also.keys()
             assert [link.keys() for link in shown["links"]] == [link.keys() for link in also["links"]]
             assert shown["state"] == also["state"] == "bound"
+
+
+def test_the_console_and_the_admin_api_are_asked_for_by_their_names_alone(data: Path, admin: Admin) -> None:
+    secret = admin("admin", "token", "create", "reader", "--scope", "accounts:read")["secret"]
+    with GatewayProcess(data, settings={"HELIOGRAPH_CONSOLE_NAMES": "sms.example.com"}) as gateway:
+        bearer = {"Authorization": f"Bearer {secret}"}
+        for host, allowed in (("sms.example.com", True), ("evil.example", False), ("127.0.0.1", True)):
+            with httpx.Client(base_url=gateway.url, headers={"Host": host}, timeout=PATIENCE_S) as client:
+                assert client.get("/console/sign-in").status_code == (200 if allowed else 403)
+                assert client.get("/admin/v1/accounts", headers=bearer).status_code == (200 if allowed else 403)
+                assert client.get("/health/live").status_code == 200
+                assert client.post("/api/v1/account/balance").status_code == 401, "customers come by whatever name"

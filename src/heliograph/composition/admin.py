@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from heliograph import admin_api, console
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.admin_api.certificate import CertificateDoor
+from heliograph.admin_api.named_door import NamedDoor
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
@@ -39,10 +40,11 @@ from heliograph.app.sending.send import Sending
 from heliograph.composition.commands import audit_secret
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.composition.dev import NAMES
-from heliograph.config import Settings
+from heliograph.config import Settings, parse_address
 from heliograph.domain.receipt import Delivery
 from heliograph.http.asgi import Asgi
 from heliograph.http.on_demand import OnDemand
+from heliograph.http.proxies import is_loopback
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.recent_activity import RecentActivity
 from heliograph.smpp.constants import CommandStatus
@@ -141,9 +143,17 @@ class AdminApps:
         admin: Asgi = OnDemand(self._make_api)
         if self._parts.settings.admin.client_ca_file:
             admin = CertificateDoor(admin)
-        api.mount(admin_api.PATH, admin)
-        api.mount(console.PATH, OnDemand(self._make_console))
+        api.mount(admin_api.PATH, self._by_name(admin))
+        api.mount(console.PATH, self._by_name(OnDemand(self._make_console)))
         api.home = f"{console.PATH}/"
+
+    def _by_name(self, application: Asgi) -> Asgi:
+        """Puts the door before an application that refuses foreign names, where names are set; and in a development run
+        on loopback, whose users' passwords everybody knows."""
+        settings = self._parts.settings
+        host = parse_address(settings.http.listen)[0]
+        private = self._parts.simulated is not None and (host == "localhost" or is_loopback(host))
+        return NamedDoor(application, settings.console.names) if settings.console.names or private else application
 
     async def stop(self) -> None:
         """Stops the lists that the console is sending where they are."""

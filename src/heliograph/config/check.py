@@ -62,6 +62,15 @@ def hosts_problem(hosts: tuple[str, ...]) -> str | None:
     return None
 
 
+def names_problem(names: tuple[str, ...]) -> str | None:
+    for name in names:
+        try:
+            text_values.host(name)
+        except ValueError:
+            return f"{name!r} is no name; write sms.example.com, without a port"
+    return None
+
+
 def endpoint_problem(text: str) -> str | None:
     if text and not re.match(r"https?://[^/]", text):
         return "an endpoint begins with http:// or https://"

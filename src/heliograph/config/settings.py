@@ -12,6 +12,7 @@ from heliograph.config.check import (
     database_problem,
     endpoint_problem,
     hosts_problem,
+    names_problem,
     networks_problem,
     optional_address_problem,
     ports_problem,
@@ -377,6 +378,13 @@ class PasswordSettings:
 class ConsoleSettings:
     """The console at /console."""
 
+    names: tuple[str, ...] = _setting(
+        (),
+        "Names by which browsers and programs ask for the console and the admin API, such as sms.example.com: requests "
+        "for another name get 403. Addresses and localhost are always taken. Empty takes any name; then a development "
+        "run on loopback takes none.",
+        check=names_problem,
+    )
     idle_minutes: float = _setting(
         60.0,
         "How long somebody who is signed in may do nothing before the session ends. What a page fetches anew by itself "

@@ -2,10 +2,11 @@
 
 import asyncio
 import errno
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from ipaddress import IPv4Address, ip_address
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -465,6 +466,57 @@ async def test_a_name_that_turns_inwards_between_two_tries(sink: Sink, open_send
     sender.post([make_job(2, sink.url(host="hooks.example.test"))])
     assert await results.problem(2) == "its address is refused: loopback"
     assert sink.connections == 1
+
+
+async def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
+    sink: Sink, open_sender: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name leads to the public internet when it is looked up first, and to this machine from then on."""
+    dialled: list[tuple[Any, ...]] = []
+
+    async def connect(sock: socket.socket, where: tuple[Any, ...]) -> None:
+        dialled.append(where)
+        raise ConnectionRefusedError
+
+    resolver = Resolver(["93.184.216.34"], ["127.0.0.1"])
+    sender = open_sender(WebhookSettings(limits=WebhookLimits(name_seconds=0.0)), resolver)
+    results = Results(sender)
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(asyncio.get_running_loop(), "sock_connect", connect)
+        sender.post([make_job(1, sink.url(host="hooks.example.test"))])
+        assert await results.problem(1) == "connection refused"
+    assert dialled == [("93.184.216.34", sink.port)], "the name is not looked up once more for the connection"
+    assert len(resolver.asked) == 1
+    sender.post([make_job(2, sink.url(host="hooks.example.test"))])
+    assert await results.problem(2) == "its address is refused: loopback", "a retry checks anew"
+    assert sink.connections == 0
+
+
+async def test_a_connection_that_is_kept_stays_with_the_address_that_was_checked(sink: Sink, open_sender: Open) -> None:
+    resolver = Resolver(["127.0.0.1"], ["127.0.0.2"])
+    sender = open_sender(limited(name_seconds=0.0), resolver)
+    results = Results(sender)
+    for key in range(1, 4):
+        sender.post([make_job(key, sink.url(host="hooks.example.test"))])
+        assert await results.code(key) == 200
+    assert (sink.connections, len(resolver.asked)) == (1, 1), "nothing is looked up for a connection that stands"
+    await sink.drop_connections()
+    sender.post([make_job(4, sink.url(host="hooks.example.test"))])
+    assert await results.problem(4) == "its address is refused: loopback"
+    assert sink.connections == 1
+
+
+@pytest.mark.parametrize("inside", ["127.0.0.1", "169.254.169.254", "turned.example.test"])
+async def test_a_redirect_into_the_network_is_not_followed(sink: Sink, open_sender: Open, inside: str) -> None:
+    async with Sink() as victim:
+        sink.default = Answer(302, headers={"Location": f"http://{inside}:{victim.port}/"})
+        resolver = Resolver(["127.0.0.1"])
+        sender = open_sender(LOOPBACK, resolver)
+        results = Results(sender)
+        sender.post([make_job(1, sink.url(host="hooks.example.test"))])
+        assert await results.code(1) == 302
+        assert resolver.asked == ["hooks.example.test"]
+        assert victim.connections == 0
 
 
 @pytest.mark.parametrize("inside", ["10.0.0.1", "169.254.169.254", "::1", "fd00::1", "64:ff9b::a00:1"])

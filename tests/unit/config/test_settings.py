@@ -64,6 +64,7 @@ def test_a_named_file_is_read_instead_and_must_be_there(tmp_path: Path) -> None:
         ("[callbacks]\nallowed_networks = ['10.0.0.1/8']\n", ["10.0.0.1/8", "host bits"]),
         ("[smpp]\nallowed_hosts = ['10.0.0.1/8']\n", ["smpp.allowed_hosts", "'10.0.0.1/8' is no name"]),
         ("[smpp]\nallowed_hosts = ['*.example.net']\n", ["smpp.allowed_hosts", "'*.example.net' is no name"]),
+        ("[console]\nnames = ['sms.example.com:8443']\n", ["console.names", "'sms.example.com:8443' is no name"]),
         ("[smpp]\nallowed_hosts = ['192.0.2']\n", ["smpp.allowed_hosts", "'192.0.2' is no name"]),
         ("[http\n", ["not well-formed TOML"]),
     ],

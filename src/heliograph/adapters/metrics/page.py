@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterable
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 
 from heliograph.adapters.metrics.exposition import OPENMETRICS, TEXT, Sample, render
 from heliograph.domain.error import FORBIDDEN, METHOD, NOT_FOUND, Fault
 from heliograph.domain.host import is_within
 from heliograph.http.asgi import Headers, Receive, Scope, Send, respond
+from heliograph.http.host_names import asked_host, is_own_name
 
 PATH = "/metrics"
 
@@ -61,21 +62,7 @@ class MetricsPage:
     def _allows(self, client: tuple[str, int] | None, scope: Scope) -> bool:
         if client is None or not is_within(client[0], self._networks):
             return False
-        return not is_within(client[0], _LOOPBACK) or _names_this_machine(scope)
-
-
-def _names_this_machine(scope: Scope) -> bool:
-    """Whether the request was made to an address, or to this machine by a name that it has for itself."""
-    host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
-    bare = host.rpartition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
-    bare = bare.lower().removesuffix(".")
-    if not bare or bare == "localhost" or bare.endswith(".localhost"):
-        return True
-    try:
-        ip_address(bare)
-    except ValueError:
-        return False
-    return True
+        return not is_within(client[0], _LOOPBACK) or is_own_name(asked_host(scope))
 
 
 def _wants_openmetrics(scope: Scope) -> bool:

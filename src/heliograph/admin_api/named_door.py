@@ -1,0 +1,36 @@
+"""The console and the admin API for those alone who ask for them by a name of the gateway's."""
+
+from collections.abc import Collection
+
+import msgspec
+
+from heliograph.domain.error import FORBIDDEN, Fault
+from heliograph.http.asgi import Asgi, Receive, Scope, Send, respond
+from heliograph.http.host_names import asked_host, is_own_name
+
+_REFUSED = msgspec.json.encode(
+    Fault(
+        FORBIDDEN, "The gateway is not known by the name in this address; the setting console.names has its names."
+    ).body()
+)
+
+
+class NamedDoor:
+    """Answers 403 to every request for another name than these, than an address, and than localhost: a page whose own
+    name leads here cannot ask for anything in its visitor's stead."""
+
+    def __init__(self, application: Asgi, names: Collection[str]) -> None:
+        self._application = application
+        self._names = frozenset(name.lower().removesuffix(".") for name in names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        host = asked_host(scope)
+        if host in self._names or is_own_name(host):
+            await self._application(scope, receive, send)
+            return
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(_REFUSED)),
+            (b"cache-control", b"no-store"),
+        ]
+        await respond(scope, send, FORBIDDEN.http, headers, _REFUSED)
