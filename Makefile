@@ -4,6 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 LOCK   := requirements/dev.txt
 
+# Bytecode is kept even where the environment forbids it, as images do: each of the many processes that run tests would
+# compile all of the program and of its tests anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help install run test check format lock clean peers
 

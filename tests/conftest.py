@@ -1,7 +1,8 @@
 """What holds for all tests; and collects what they show against foreign peers, to hold the documents' table to it."""
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +27,17 @@ _missed: list[str] = []
 """Tests against peers that did not pass, or were left out."""
 _passed_alone: list[str] = []
 """Tests against peers that passed though all peers are hidden."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collecting makes a million objects, none of them garbage: nobody looks for any among them, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
