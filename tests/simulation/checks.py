@@ -1,8 +1,9 @@
 """What must be true of the gateway, whatever happens around it."""
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from heliograph.app.commit.pieces import NAMED, OWNED
@@ -15,32 +16,84 @@ from heliograph.runtime.engine import Engine
 from tests.simulation.faults import NUL, Operator
 from tests.support.memory_rows import Rows
 
+K = TypeVar("K")
+
 SOON_MS = 120_000
 """Once nothing goes wrong any more every message goes out within this time, also one that was put off. Milliseconds."""
 
 
-def marks(rows: Rows) -> list[str]:
-    """Below a mark the slow tables are complete: true after every commit."""
-    wrong = []
-    dispatch, awaiting, callback = (rows.marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK))
-    awaited = {(key, segment) for _, _, key, segment in rows.awaiting}
-    # this runs after each commit: sets pass over all that is in order at once
-    for key in rows.messages.keys() - rows.finals.keys() - rows.queue.keys():
-        message = rows.messages[key]
-        if message.state == State.SENT and key <= dispatch:
+class Marks:
+    """Looks, after each commit, whether the slow tables are complete below each mark: true after every one.
+
+    There are hundreds of rows and thousands of commits: only those are looked at that something is still to be done
+    for. Whatever has come to its end is right for good, save where retention drops rows.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._begin()
+
+    def _begin(self) -> None:
+        self._unsent: set[int] = set()
+        """Messages that are not known to be answered or over."""
+        self._unreported: set[tuple[int, int]] = set()
+        """Parts that are not known to be reported, or to want no receipt."""
+        self._untold: set[int] = set()
+        """Ends whose callback is not known to be made; with those of inbound messages."""
+        self._seen = {"messages": 0, "sent": 0, "finals": 0, "inbound": 0}
+
+    def look(self) -> list[str]:
+        rows = self._rows
+        if rows.archive is not None:
+            self._begin()
+        self._unsent.update(self._added("messages", rows.messages))
+        self._unreported.update(self._added("sent", rows.sent))
+        self._untold.update(self._added("finals", rows.finals), self._added("inbound", rows.inbound))
+        return [*self._sending(), *self._reporting(), *self._telling()]
+
+    def _added(self, name: str, table: dict[K, Any]) -> list[K]:
+        """Returns the keys of rows that came since it was asked last; they are the last ones of their table."""
+        added = list(islice(reversed(table), len(table) - self._seen[name]))
+        self._seen[name] = len(table)
+        return added
+
+    def _sending(self) -> Iterator[str]:
+        rows = self._rows
+        dispatch = rows.marks.get(DISPATCH, 0)
+        for key in self._unsent - rows.queue.keys():
+            message = rows.messages[key]
             unanswered = [n for n in range(message.segments) if (key, n) not in rows.sent]
-            if unanswered:
-                wrong.append(f"nothing will send the parts {unanswered} of {key}")
-    for key, n in rows.sent.keys() - rows.parts.keys() - awaited:
-        subject = None if key in rows.finals else rows.messages.get(key)
-        if subject is not None and subject.wants_receipt and key <= awaiting and rows.sent[key, n].status == 0:
-            wrong.append(f"the receipt of part {n} of {key} would not be recognised")
-    made = {key for key, retry in rows.retries.items() if retry.due is not None} | rows.callbacks.keys()
-    owed = {key for key in (rows.finals.keys() & rows.messages.keys()) - made if rows.finals[key].owed}
-    wrong += [f"nothing will make the callback of {key}" for key in owed if key <= callback]
-    owed = {key for key in rows.inbound.keys() - made if rows.inbound[key].owed}
-    wrong += [f"nothing will make the callback of the inbound message {key}" for key in owed if key <= callback]
-    return wrong
+            if not unanswered or key in rows.finals:
+                self._unsent.discard(key)
+            elif message.state == State.SENT and key <= dispatch:
+                yield f"nothing will send the parts {unanswered} of {key}"
+
+    def _reporting(self) -> Iterator[str]:
+        rows = self._rows
+        awaiting = rows.marks.get(AWAITING, 0)
+        for part in self._unreported - {(key, segment) for _, _, key, segment in rows.awaiting}:
+            key, n = part
+            subject = None if key in rows.finals or part in rows.parts else rows.messages.get(key)
+            if subject is None or not subject.wants_receipt or rows.sent[part].status != 0:
+                self._unreported.discard(part)
+            elif key <= awaiting:
+                yield f"the receipt of part {n} of {key} would not be recognised"
+
+    def _telling(self) -> Iterator[str]:
+        rows = self._rows
+        callback = rows.marks.get(CALLBACK, 0)
+        for key in list(self._untold):
+            inbound = rows.inbound.get(key)
+            end = rows.finals[key] if inbound is None else inbound
+            retry = rows.retries.get(key)
+            if not end.owed or key in rows.callbacks or (inbound is None and key not in rows.messages):
+                self._untold.discard(key)
+            elif key <= callback and (retry is None or retry.due is None):
+                yield (
+                    f"nothing will make the callback of {key}"
+                    if inbound is None
+                    else f"nothing will make the callback of the inbound message {key}"
+                )
 
 
 def attempt(shards: list[Rows], connector: int, message: Message) -> list[str]:

@@ -122,6 +122,7 @@ class Simulation:
         self.chance = chance = random.Random(self.seed)
         self.odds = Odds.of(chance) if self.odds is None else self.odds
         self.shards = [Rows(archive=Rows() if any(self.plan.retain_s) else None) for _ in range(self.plan.shards)]
+        self.marks = [checks.Marks(rows) for rows in self.shards]
         self.clock = VirtualClock()
         self.journal = NoJournal()
         self.told: set[int] = set()
@@ -305,8 +306,8 @@ class Simulation:
             carrier.committed(facts)
         if not self.wrong:
             self.wrong += checks.accounts(self.shards, facts)
-            for rows in self.shards:
-                self.wrong += checks.marks(rows) + checks.credit(rows)
+            for rows, marks in zip(self.shards, self.marks, strict=True):
+                self.wrong += marks.look() + checks.credit(rows)
             self.wrong += self.consents.commit(lambda: self.rows, facts)
             self.wrong += self.limited_days.commit(self.administered, facts)
             if self.plan.suspensions:

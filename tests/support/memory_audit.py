@@ -1,5 +1,6 @@
 """Offers the in-memory store's message histories and the audit of its books."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from heliograph.app.facts import Message
@@ -30,8 +31,12 @@ def _wrong_money(rows: Rows) -> Iterator[str]:
         if taken.pop(inbound.key, 0) != inbound.price:
             yield f"The inbound message {to_hex(inbound.key, inbound.tail)} was not charged its price."
     yield from _wrong_drops(rows)
+    refunded: dict[int, list[int]] = {}
+    for entry in rows.ledger:
+        if entry.kind is EntryKind.REFUND:
+            refunded.setdefault(entry.message, []).append(entry.amount)
     for message in rows.messages.values():
-        refunds = [e.amount for e in rows.ledger if e.kind is EntryKind.REFUND and e.message == message.key]
+        refunds = refunded.get(message.key, [])
         if refunds != [message.price] * (message.state in ENDED and message.price > 0):
             yield f"The message {_name(message)} (key {message.key}) was refunded {refunds}."
 
@@ -52,9 +57,9 @@ def _wrong_drops(rows: Rows) -> Iterator[str]:
 
 
 def _wrong_work(rows: Rows) -> Iterator[str]:
+    answered = Counter(of for of, _ in rows.sent)
     for key, message in rows.messages.items():
-        answered = sum(of == key for of, _ in rows.sent)
-        over = key in rows.finals or answered >= message.segments
+        over = key in rows.finals or answered[key] >= message.segments
         if key in rows.queue and over:
             yield f"The message {_name(message)} is in the queue, although it is over."
         due = message.state == State.SCHEDULED or key <= rows.marks.get(DISPATCH, 0)
