@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.peers import NODE_MODULES, PYTHON, SCRIPTS, foreign_file, foreign_program
+from tests.support.peers import NODE_MODULES, PYTHON, QUICK_JAVA, SCRIPTS, foreign_file, foreign_program
 from tests.support.process import Admin, GatewayProcess, clean_environment
 from tests.support.timeouts import COMMAND_S
 
@@ -43,8 +43,8 @@ print(sent.id)
 
 def run(command: Command, folder: Path, **environment: str) -> str:
     done = subprocess.run(
-        command, cwd=folder, env=clean_environment(environment), capture_output=True, text=True, timeout=COMMAND_S,
-        check=False,
+        command, cwd=folder, env=clean_environment(QUICK_JAVA | environment), capture_output=True, text=True,
+        timeout=COMMAND_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout

@@ -15,7 +15,7 @@ from heliograph.api.openapi import document
 from heliograph.api.shapes import EXAMPLE_ID, EXAMPLE_INBOUND_ID
 from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, DEMO_PASSWORD
 from tests.support.customer import Customer
-from tests.support.peers import foreign_program
+from tests.support.peers import QUICK_JAVA, foreign_program
 from tests.support.process import GatewayProcess, clean_environment
 from tests.support.timeouts import COMMAND_S
 
@@ -52,8 +52,8 @@ def test_each_program_that_is_shown_works(tmp_path: Path, language: str, name: s
             program = tmp_path / name
             program.write_text(of_gateway(source, gateway.url, scheduled(customer), ours), encoding="utf-8")
             done = subprocess.run(
-                [*interpreter, str(program)], cwd=tmp_path, env=clean_environment(), capture_output=True, text=True,
-                encoding="utf-8", timeout=COMMAND_S, check=False,
+                [*interpreter, str(program)], cwd=tmp_path, env=clean_environment(QUICK_JAVA), capture_output=True,
+                text=True, encoding="utf-8", timeout=COMMAND_S, check=False,
             )  # fmt: skip
             assert done.returncode == 0, (operation, done.stderr)
             assert done.stdout.startswith("200 "), (operation, done.stdout)
