@@ -65,7 +65,8 @@ def _hostile(dice: random.Random) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-def test_ten_thousand_hostile_texts_cost_no_more_than_their_lengths() -> None:
+def test_hostile_texts_cost_no_more_than_their_lengths() -> None:
+    """Matchers that were made slow on purpose are found within two hundred."""
     dice, steps = random.Random(7), 0
 
     def count(frame: FrameType, event: str, _: Any) -> Any:
@@ -76,7 +77,7 @@ def test_ten_thousand_hostile_texts_cost_no_more_than_their_lengths() -> None:
             steps += 1
         return count
 
-    for _ in range(10_000):
+    for _ in range(2_000):
         written, text = _hostile(dice)
         pattern, scanned = TemplatePattern(written), ScannedText(text)
         steps = 0
