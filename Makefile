@@ -36,8 +36,12 @@ run: $(VENV)/.runs ## start the gateway with a simulated operator and a demo acc
 # Many tests wait for other processes: two workers a core keep the cores at work.
 TEST_WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
-test: install ## run everything: checks and all tests
-	$(MAKE) --no-print-directory lint
+test: install style ## run everything: checks and all tests
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+# Types are looked at beside the tests: mypy keeps one core busy, for a minute where it has no cache.
+.PHONY: tests
+tests: install
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 
 check: install lint ## format, lint, types, rings and the fast tests, in under a minute
@@ -47,10 +51,14 @@ check: install lint ## format, lint, types, rings and the fast tests, in under a
 hidden: install ## run the tests against foreign programs with none of these to be found: all must be left out
 	HELIOGRAPH_PEERS=hidden $(BIN)/pytest -n auto -q -m peer
 
-.PHONY: lint
-lint: install
+.PHONY: lint style types
+lint: style types
+
+style: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
