@@ -155,3 +155,18 @@ async def test_every_connection_is_checked_before_anything_is_sent() -> None:
             await dialer.dial(address, asyncio.Protocol, Anywhere())
         await plain.wait_until(lambda: plain.open == 0)
         assert not plain.requests
+
+
+async def test_whoever_gives_up_while_it_connects_ends_so_at_each_turn_of_the_loop() -> None:
+    """None ends in an error of the closing, which would say that the receiver cannot be reached."""
+    async with Sink() as sink:
+        dialer = Dialer(TRUSTING, AddressGuard(TRUSTING.allowed), Resolver(WebhookLimits(), loopback))
+        address = OriginAddress(False, "hooks.example.test", sink.port)
+        for tries in range(200):
+            dialing = asyncio.ensure_future(dialer.dial(address, asyncio.Protocol, Anywhere()))
+            for _ in range(tries % 20):
+                await asyncio.sleep(0)
+            dialing.cancel()
+            (end,) = await asyncio.gather(dialing, return_exceptions=True)
+            assert end is None or isinstance(end, asyncio.CancelledError)
+        await sink.drop_connections()

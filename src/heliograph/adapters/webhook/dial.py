@@ -126,7 +126,9 @@ class Dialer:
             name = address.host if context is not None else None
             await loop.create_connection(factory, sock=sock, ssl=context, server_hostname=name)
         except BaseException:
-            sock.close()
+            # uvloop that is cancelled while it takes the socket over has closed its file already
+            with contextlib.suppress(OSError):
+                sock.close()
             raise
 
     def confirm(self, peer: tuple[Any, ...]) -> None:
