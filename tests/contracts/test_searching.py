@@ -1,5 +1,6 @@
 """What those who run the gateway look for: messages, traces, callbacks, backlogs, usage."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -433,48 +434,43 @@ async def kinds_of(given: Given, account: Account) -> dict[str, Message]:
     return found
 
 
+WANTED: list[tuple[dict[str, Any], list[str]]] = [
+    ({"connector": 2}, ["connector"]),
+    ({"connector": 3}, []),
+    ({"sender": "rARE"}, ["sender"]),
+    ({"sender": "Rar"}, []),
+    ({"country": "bs"}, ["country"]),
+    ({"country": "US"}, ["neighbour"]),
+    ({"country": "DE"}, ["last", "sender", "connector", "first"]),
+    ({"country": "ZZ"}, []),
+    ({"error": "011"}, ["sender"]),
+    ({"error": "undeliv"}, ["sender"]),
+    ({"error": "UNDELIV 011"}, ["sender"]),
+    ({"error": "EXPIRED 011"}, []),
+    ({"error": "UNDELIV EXPIRED"}, []),
+    ({"error": "001"}, ["last"]),
+    ({"connector": 1, "country": "DE", "sender": "helio"}, ["last", "first"]),
+    ({"connector": 1, "number": NEAR, "sender": "helio"}, ["last", "first"]),
+    ({"status": MessageStatus.UNDELIVERED, "country": "DE"}, ["last", "sender"]),
+]
+"""What is searched for among `kinds_of`, and what is found."""
+
+
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3])
-@pytest.mark.parametrize(
-    ("wanted", "names"),
-    [
-        ({"connector": 2}, ["connector"]),
-        ({"connector": 3}, []),
-        ({"sender": "rARE"}, ["sender"]),
-        ({"sender": "Rar"}, []),
-        ({"country": "bs"}, ["country"]),
-        ({"country": "US"}, ["neighbour"]),
-        ({"country": "DE"}, ["last", "sender", "connector", "first"]),
-        ({"country": "ZZ"}, []),
-        ({"error": "011"}, ["sender"]),
-        ({"error": "undeliv"}, ["sender"]),
-        ({"error": "UNDELIV 011"}, ["sender"]),
-        ({"error": "EXPIRED 011"}, []),
-        ({"error": "UNDELIV EXPIRED"}, []),
-        ({"error": "001"}, ["last"]),
-        ({"connector": 1, "country": "DE", "sender": "helio"}, ["last", "first"]),
-        ({"connector": 1, "number": NEAR, "sender": "helio"}, ["last", "first"]),
-        ({"status": MessageStatus.UNDELIVERED, "country": "DE"}, ["last", "sender"]),
-    ],
-)
 async def test_messages_are_found_by_connector_sender_country_and_error(
-    store: Store,
-    given: Given,
-    account: Account,
-    whole_numbers: bool,
-    rounds: int,
-    wanted: dict[str, Any],
-    names: list[str],
+    store: Store, given: Given, account: Account, whole_numbers: bool, rounds: int
 ) -> None:
     """However many of them are in blocks, of all accounts and of theirs."""
     messages = await kinds_of(given, account)
     for _ in range(rounds):
         await store.upkeep.index_numbers(given.now + HOUR, 2)
-    for owner in (None, account.id):
+    for owner, (wanted, names) in product((None, account.id), WANTED):
         if whole_numbers and ("sender" in wanted or "country" in wanted):
             with pytest.raises(Unsearchable):
                 await store.messages.search(Search(account=owner, **wanted))
         else:
-            assert await every_page(store, account=owner, **wanted) == [messages[name].key for name in names]
+            found = await every_page(store, account=owner, **wanted)
+            assert found == [messages[name].key for name in names], wanted
 
 
 @pytest.mark.parametrize(
