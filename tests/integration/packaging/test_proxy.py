@@ -16,7 +16,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_who_the_client_is_and_how_it_came(trusted: bool, tmp_path: Path) -> None:
-    settings = {"HELIOGRAPH_HTTP_TRUSTED_PROXIES": "127.0.0.0/8"} if trusted else {}
+    settings = {"HELIOGRAPH_CONSOLE_NAMES": "sms.example.net"}
+    if trusted:
+        settings["HELIOGRAPH_HTTP_TRUSTED_PROXIES"] = "127.0.0.0/8"
     told = {"X-Forwarded-For": CLIENT, "X-Forwarded-Proto": "https", "Host": "sms.example.net"}
     with (
         GatewayProcess(tmp_path / "data", dev=True, settings=settings) as gateway,
