@@ -158,11 +158,12 @@ async def scans(url: str) -> dict[str, int]:
     return {row["relname"]: row["seq_scan"] for row in await server().fetch(query, url.rpartition("/")[2])}
 
 
-async def test_nothing_that_is_done_often_reads_a_whole_table(
-    store: PostgresStore, given: Given, account: Account, url: str
-) -> None:
+async def test_nothing_that_is_done_often_reads_a_whole_table(pristine: str) -> None:
     """With the plans made while everything was empty, as on the first day."""
-    before = await scans(url)
+    store = await PostgresStore.open(pristine, limits=LIMITS)
+    given = Given(store)
+    account = await given.account()
+    before = await scans(pristine)
     await store.commits.recover(0, NODE)
     for _ in range(12):
         sent = [await given.sent(account.id, reference=str(given.key())) for _ in range(3)]
@@ -203,7 +204,7 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(
         await store.customers.message(account.id, queued.key, queued.tail)
         await store.customers.balance(account.id)
     await store.close()
-    after = await scans(url)
+    after = await scans(pristine)
     # of a single row, and of the few connections, once by each
     for name in ("revision", "writer"):
         after[name] = before[name]
