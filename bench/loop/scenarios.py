@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import TypeVar
 
 from bench.loop import low, phones, retention, stops
@@ -629,7 +630,7 @@ def _verdict(name: str, found: dict[str, list[Run]]) -> str:
 
 def _spread(ratios: Sequence[float]) -> str:
     """The median of sorted ratios, with the least and the most."""
-    return f"{ratios[len(ratios) // 2]:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+    return f"{median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
 
 
 def _say(text: str) -> None:
