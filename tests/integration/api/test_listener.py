@@ -22,6 +22,7 @@ from heliograph.http.server import serve as serve_http
 from heliograph.http.tls import CertificateFiles, Tls
 from tests.integration.api.test_server import BODY, SEND, eventually
 from tests.support.gateway import Gateway
+from tests.support.ports import free_port
 from tests.support.timeouts import PATIENCE_S
 
 CERTIFICATES = Path(__file__).parents[1] / "webhook" / "certificates"
@@ -130,7 +131,7 @@ async def test_where_there_is_no_room_for_another_connection_it_is_accepted_late
 
 
 async def test_each_address_of_a_host_is_listened_on(gateway: Gateway) -> None:
-    running = await serve(gateway.app, "localhost", 0)
+    running = await serve(gateway.app, "localhost", free_port())
     found = {each.getsockname()[0] for each in running._listener._listening}
     expected = {info[4][0] for info in socket.getaddrinfo("localhost", 0, type=socket.SOCK_STREAM)}
     assert found == expected
@@ -174,10 +175,9 @@ async def test_where_one_address_is_taken_the_others_are_given_up(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolves_to(monkeypatch, "127.0.0.1", "127.0.0.2")
-    with socket.create_server(("127.0.0.2", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(OSError, match="in use"):
-            await serve(gateway.app, "name.example", port)
+    port = free_port()
+    with socket.create_server(("127.0.0.2", port)), pytest.raises(OSError, match="in use"):
+        await serve(gateway.app, "name.example", port)
     with socket.create_server(("127.0.0.1", port)):
         pass
 

@@ -1,7 +1,6 @@
 """Binds that come, go and come back."""
 
 import asyncio
-import socket
 import ssl
 import time
 from dataclasses import replace
@@ -15,18 +14,12 @@ from heliograph.app.ports import Accepted, Deferred, Unknown
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier_rig import QUICK, Rig, connector, parts_of, singles
+from tests.support.ports import free_port
 from tests.support.slowness import EARLY_S, Slowness
 from tests.support.smsc import Smsc, SmscLink, receipt, speaking, wait_until
 from tests.support.timeouts import PATIENCE_S
 
 CERTIFICATES = Path(__file__).parent / "certificates"
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 async def test_it_binds_as_the_connector_says() -> None:
