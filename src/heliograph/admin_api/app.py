@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from heliograph.admin_api import PATH
+from heliograph.admin_api.answer import respond_json
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import ROOT, AdminOperation, operations
 from heliograph.admin_api.request import AdminRequest, AdminServices, decode
@@ -16,7 +17,7 @@ from heliograph.app.admin.manage import AlreadyThere, NoSuch
 from heliograph.app.ports import Unavailable
 from heliograph.domain import error
 from heliograph.domain.error import Fault
-from heliograph.http.asgi import Headers, Receive, Scope, Send, respond
+from heliograph.http.asgi import Headers, Receive, Scope, Send
 from heliograph.http.body import BodyTooLarge, ClientGone, read_body
 
 STORE_PAUSE_S = 2
@@ -49,12 +50,7 @@ class AdminApi:
                 headers.append((b"www-authenticate", b'Bearer realm="Heliograph admin"'))
             elif fault.retry_after is not None:
                 headers.append((b"retry-after", b"%d" % fault.retry_after))
-        headers += [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"cache-control", b"no-store"),
-        ]
-        await respond(scope, send, status, headers, body)
+        await respond_json(scope, send, status, body, headers)
 
     async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> tuple[int, bytes]:
         path = scope["path"].rstrip("/")

@@ -2,8 +2,9 @@
 
 import msgspec
 
+from heliograph.admin_api.answer import respond_json
 from heliograph.domain.error import FORBIDDEN, Fault
-from heliograph.http.asgi import Asgi, Receive, Scope, Send, respond
+from heliograph.http.asgi import Asgi, Receive, Scope, Send
 
 _REFUSED = msgspec.json.encode(
     Fault(
@@ -26,9 +27,4 @@ class CertificateDoor:
         if tls.get("client_cert_name") is not None:
             await self._application(scope, receive, send)
             return
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(_REFUSED)),
-            (b"cache-control", b"no-store"),
-        ]
-        await respond(scope, send, FORBIDDEN.http, headers, _REFUSED)
+        await respond_json(scope, send, FORBIDDEN.http, _REFUSED, [])

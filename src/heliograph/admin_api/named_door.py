@@ -4,8 +4,9 @@ from collections.abc import Collection
 
 import msgspec
 
+from heliograph.admin_api.answer import respond_json
 from heliograph.domain.error import FORBIDDEN, Fault
-from heliograph.http.asgi import Asgi, Receive, Scope, Send, respond
+from heliograph.http.asgi import Asgi, Receive, Scope, Send
 from heliograph.http.host_names import asked_host, is_own_name
 
 _REFUSED = msgspec.json.encode(
@@ -28,9 +29,4 @@ class NamedDoor:
         if host in self._names or is_own_name(host):
             await self._application(scope, receive, send)
             return
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(_REFUSED)),
-            (b"cache-control", b"no-store"),
-        ]
-        await respond(scope, send, FORBIDDEN.http, headers, _REFUSED)
+        await respond_json(scope, send, FORBIDDEN.http, _REFUSED, [])
