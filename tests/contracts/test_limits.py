@@ -205,7 +205,7 @@ def of_one_day(commit: list[Request]) -> list[Request]:
 
 
 PLAIN = requests(st.just(1), st.just(False))
-"""What nearly all commits are like, and stores may judge as a whole."""
+"""Commits as nearly all are, which stores may judge as a whole."""
 
 COMMITS = st.lists(requests(st.integers(1, 4), st.booleans()) | PLAIN | PLAIN.map(of_one_day), max_size=6)
 

@@ -453,7 +453,7 @@ WANTED: list[tuple[dict[str, Any], list[str]]] = [
     ({"connector": 1, "number": NEAR, "sender": "helio"}, ["last", "first"]),
     ({"status": MessageStatus.UNDELIVERED, "country": "DE"}, ["last", "sender"]),
 ]
-"""What is searched for among `kinds_of`, and what is found."""
+"""Searches among `kinds_of`, each with the messages that it finds."""
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3])

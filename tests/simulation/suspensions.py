@@ -1,4 +1,4 @@
-"""What must be true of accounts that are suspended and resumed, whatever happens around them."""
+"""Checks accounts that are suspended and resumed, whatever happens around them."""
 
 import random
 from collections.abc import Callable

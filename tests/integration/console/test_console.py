@@ -49,7 +49,7 @@ async def owed(house: AdminHouse) -> str:
 
 
 PROOF = {"old": "correct horse"}
-"""What a change of others takes besides a session."""
+"""Fields that a change of others takes besides a session."""
 
 
 def text_of(answered: Answered) -> str:

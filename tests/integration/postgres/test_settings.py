@@ -48,7 +48,7 @@ NOTICED_S = 12
 """Longest time after which the server notices that the machine of a client is gone."""
 
 HELD_S = 0.5
-"""How long a row that is asked for is held by another transaction, and how long connections have nothing to do."""
+"""Time for which another transaction holds a row that is asked for, and for which connections have nothing to do."""
 
 SESSIONS = "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND application_name = 'heliograph' ORDER BY pid"
 

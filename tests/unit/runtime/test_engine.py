@@ -159,6 +159,23 @@ class Rig:
     def sent_at(self, message: Message, connector: int = 1) -> int:
         return self.operators[connector].first_submit[message.key, 0]
 
+    async def fail_a_chore(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Has a chore of housekeeping fail in each round from now on, and waits until some have been."""
+
+        async def away(*_: object) -> int:
+            raise Unavailable("it takes too long")
+
+        monkeypatch.setattr(self.store.series, "settle", away)
+        await asyncio.sleep(20.0)
+
+    async def stays_still(self) -> int:
+        """Returns what was submitted of 60 messages by now; only one more that was under way may be in a minute."""
+        before = self.submits
+        assert 0 < before < 60
+        await asyncio.sleep(60.0)
+        assert self.submits <= before + 1, "what was written to the operator by then"
+        return before
+
     @property
     def submits(self) -> int:
         return sum(operator.submits.total() for operator in self.operators.values())
@@ -195,10 +212,7 @@ def test_what_waits_of_a_suspended_account_goes_as_soon_as_it_is_resumed() -> No
         await asyncio.sleep(2.0)
         await rig.store.accounts.update(1, {"suspended": True})
         await asyncio.sleep(1.5)
-        before = rig.submits
-        assert 0 < before < 60
-        await asyncio.sleep(60.0)
-        assert rig.submits <= before + 1, "what was written to the operator by then"
+        before = await rig.stays_still()
         await rig.kill()
         await rig.start()
         await asyncio.sleep(60.0)
@@ -215,19 +229,12 @@ def test_what_waits_of_a_suspended_account_goes_as_soon_as_it_is_resumed() -> No
 
 def test_a_suspension_is_heeded_while_a_chore_of_housekeeping_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(rig: Rig) -> None:
-        async def away(*_: object) -> int:
-            raise Unavailable("it takes too long")
-
-        monkeypatch.setattr(rig.store.series, "settle", away)
-        await asyncio.sleep(20.0)
+        await rig.fail_a_chore(monkeypatch)
         await rig.send(*[rig.fresh() for _ in range(60)])
         await asyncio.sleep(2.0)
         await rig.store.accounts.update(1, {"suspended": True})
         await asyncio.sleep(1.5)
-        before = rig.submits
-        assert 0 < before < 60
-        await asyncio.sleep(60.0)
-        assert rig.submits <= before + 1, "what was written to the operator by then"
+        before = await rig.stays_still()
         await rig.store.accounts.update(1, {"suspended": False})
         await asyncio.sleep(2.0)
         assert rig.submits > before + 1
@@ -237,19 +244,12 @@ def test_a_suspension_is_heeded_while_a_chore_of_housekeeping_fails(monkeypatch:
 
 def test_a_stop_of_elsewhere_is_heeded_while_a_chore_of_housekeeping_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(rig: Rig) -> None:
-        async def away(*_: object) -> int:
-            raise Unavailable("it takes too long")
-
-        monkeypatch.setattr(rig.store.series, "settle", away)
-        await asyncio.sleep(20.0)
+        await rig.fail_a_chore(monkeypatch)
         await rig.send(*[rig.fresh(destination="447700900123") for _ in range(60)])
         await asyncio.sleep(2.0)
         await rig.store.suppressions.suppress(1, ["447700900123"], "api", rig.clock.now())
         await asyncio.sleep(2.0)
-        before = rig.submits
-        assert 0 < before < 60
-        await asyncio.sleep(60.0)
-        assert rig.submits <= before + 1, "what was written to the operator by then"
+        await rig.stays_still()
 
     scenario(story, rate=5.0)
 
