@@ -51,6 +51,11 @@ check: install lint ## format, lint, types, rings and the fast tests, in under a
 hidden: install ## run the tests against foreign programs with none of these to be found: all must be left out
 	HELIOGRAPH_PEERS=hidden $(BIN)/pytest -n auto -q -m peer
 
+# --- strain: `make strain TESTS="tests/e2e tests/browser"`; `SEED=7` for pauses like those of another run
+.PHONY: strain
+strain: install ## run tests while their processes stand still at random: finds those that pass only on a good day
+	$(BIN)/python -m tests.support.strain $(if $(SEED),--seed $(SEED)) -n $(TEST_WORKERS) --dist worksteal $(TESTS)
+
 .PHONY: lint style types
 lint: style types
 

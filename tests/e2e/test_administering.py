@@ -143,6 +143,7 @@ def test_the_command_line_answers_as_the_admin_api_does(data: Path, admin: Admin
                 return customer.request("GET", f"/admin/v1/{path}", headers=bearer).json
 
             username = {"username": "acme"}
+            eventually(lambda: told("accounts/acme/keys")["keys"][0]["used"], "the key's use is noted")
             assert admin("account", "show", "acme") == username | told("accounts/acme")
             assert admin("account", "list") == {"accounts": [username | each for each in told("accounts")["accounts"]]}
             assert admin("account", "ledger", "acme")["entries"] == told("accounts/acme/ledger")["entries"]

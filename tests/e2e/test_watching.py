@@ -151,7 +151,7 @@ def assert_metrics(url: str) -> None:
     assert found["heliograph_connector_binds_up"] == 1
     for stage in ("accept", "queue_wait", "submit", "receipt_delay", "callback"):
         assert found[f"heliograph_{stage}_seconds_count"] == 1, stage
-    assert 0.03 < found["heliograph_receipt_delay_seconds_sum"] < 20
+    assert 0 < found["heliograph_receipt_delay_seconds_sum"] < 20
     assert found["heliograph_store_commit_seconds_count"] >= 3
     assert found["process_resident_memory_bytes"] > 10_000_000
     assert found["process_open_fds"] > 5

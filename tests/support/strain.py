@@ -1,0 +1,118 @@
+"""Runs tests while their processes stand still at random: `python -m tests.support.strain PYTEST-ARGUMENTS`.
+
+A test that looks once at something that another process brings about passes on most machines on most days. Here each
+process below pytest (its workers, gateways, operators, databases, browsers) is stopped again and again for up to
+`LONGEST_S`, at moments that nobody chose, as a machine does that has other things to do; what depends on who comes
+first fails in minutes and not in one run of a hundred. Linux only: processes are found in `/proc`.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+LONGEST_S = 0.4
+SHORTEST_S = 0.01
+PAUSES_A_SECOND = 25.0
+PERIOD_S = 0.01
+AT_WORK_SHARE = 0.8
+"""The share of the pauses that meet a process which has just used its processor."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """`worked` is the processor time that it took so far, in ticks of the kernel."""
+
+    pid: int
+    parent: int
+    worked: int
+
+
+def processes() -> Iterator[Process]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                yield Process(int(entry.name), int(fields[1]), int(fields[11]) + int(fields[12]))
+
+
+class Strain:
+    """Stops processes below the one with the identifier `root`, which itself goes on."""
+
+    def __init__(self, root: int, random: Random) -> None:
+        self.pauses = 0
+        self._known = {root}
+        self._root = root
+        self._random = random
+        self._worked: dict[int, int] = {}
+        self._stopped: dict[int, float] = {}
+
+    def look(self) -> None:
+        """Lets go of those whose time is over, and may stop one more: rather one that is at work than one that
+        waits, of which there are many."""
+        now = time.monotonic()
+        for pid in [pid for pid, until in self._stopped.items() if until <= now]:
+            self._go_on(pid)
+        if self._random.random() < PAUSES_A_SECOND * PERIOD_S:
+            below = self._below()
+            at_work = [process.pid for process in below if process.worked != self._worked.get(process.pid)]
+            self._worked = {process.pid: process.worked for process in below}
+            candidates = at_work if at_work and self._random.random() < AT_WORK_SHARE else [one.pid for one in below]
+            if candidates:
+                self._stop(self._random.choice(candidates), now)
+
+    def end(self) -> None:
+        for pid in list(self._stopped):
+            self._go_on(pid)
+
+    def _below(self) -> list[Process]:
+        """Who has lost its parent, as a server of databases does, is known by what it was."""
+        found = sorted(processes(), key=lambda process: process.pid)
+        alive = {process.pid for process in found}
+        self._known &= alive
+        more = True
+        while more:
+            new = {one.pid for one in found if one.parent in self._known} - self._known
+            self._known |= new
+            more = bool(new)
+        return [one for one in found if one.pid in self._known and one.pid != self._root]
+
+    def _stop(self, pid: int, now: float) -> None:
+        length = SHORTEST_S * (LONGEST_S / SHORTEST_S) ** self._random.random()
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            self._stopped[pid] = now + length
+            self.pauses += 1
+
+    def _go_on(self, pid: int) -> None:
+        del self._stopped[pid]
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0] + ".")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 10_000, help="for the moments of the pauses")
+    options, arguments = parser.parse_known_args()
+    print(f"Pauses by seed {options.seed}.", flush=True)
+    with subprocess.Popen([sys.executable, "-m", "pytest", *arguments]) as tests:
+        strain = Strain(tests.pid, Random(options.seed))
+        try:
+            while tests.poll() is None:
+                strain.look()
+                time.sleep(PERIOD_S)
+        finally:
+            strain.end()
+    print(f"{strain.pauses} pauses by seed {options.seed}.")
+    return tests.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
