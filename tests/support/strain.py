@@ -4,6 +4,9 @@ A test that looks once at something that another process brings about passes on 
 process below pytest (its workers, gateways, operators, databases, browsers) is stopped again and again for up to
 `LONGEST_S`, at moments that nobody chose, as a machine does that has other things to do; what depends on who comes
 first fails in minutes and not in one run of a hundred. Linux only: processes are found in `/proc`.
+
+A process that a test has stopped itself stays so, unless it stood still already: it goes on then, and the test fails
+for no fault of its own.
 """
 
 import argparse
@@ -33,6 +36,7 @@ class Process:
     pid: int
     parent: int
     worked: int
+    stands_still: bool
 
 
 def processes() -> Iterator[Process]:
@@ -40,7 +44,7 @@ def processes() -> Iterator[Process]:
         if entry.name.isdigit():
             with suppress(OSError):
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                yield Process(int(entry.name), int(fields[1]), int(fields[11]) + int(fields[12]))
+                yield Process(int(entry.name), int(fields[1]), int(fields[11]) + int(fields[12]), fields[0] == "T")
 
 
 class Strain:
@@ -82,7 +86,7 @@ class Strain:
             new = {one.pid for one in found if one.parent in self._known} - self._known
             self._known |= new
             more = bool(new)
-        return [one for one in found if one.pid in self._known and one.pid != self._root]
+        return [one for one in found if one.pid in self._known and one.pid != self._root and not one.stands_still]
 
     def _stop(self, pid: int, now: float) -> None:
         length = SHORTEST_S * (LONGEST_S / SHORTEST_S) ** self._random.random()
