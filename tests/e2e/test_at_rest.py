@@ -5,6 +5,7 @@ machine alike; what they take cannot.
 """
 
 import os
+import re
 import signal
 from contextlib import ExitStack
 from pathlib import Path
@@ -72,6 +73,12 @@ class Modules:
         return set(told.read_text().split())
 
 
+def has_begun(pid: int) -> bool:
+    """Tells whether the process that posts callbacks has all its modules: right after, it no longer hears SIGTERM."""
+    ignored = re.search(r"^SigIgn:\s*([0-9a-f]+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return ignored is not None and bool(int(ignored[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
 def test_nothing_is_in_memory_that_nobody_has_asked_for(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
 ) -> None:
@@ -82,6 +89,8 @@ def test_nothing_is_in_memory_that_nobody_has_asked_for(
         gateway = stack.enter_context(GatewayProcess(data, settings=modules.environment))
         gateway.until(lambda: gateway.bound("operator"), "it is bound")
         [callbacks] = [pid for pid in gateway.family() if pid != gateway.pid]
+        # the gateway does not wait for it, and asked before that it would die
+        eventually(lambda: has_begun(callbacks), "the process that posts callbacks has begun")
 
         engine_at_rest = modules.of(gateway.pid)
         assert "heliograph.smpp.session" in engine_at_rest
