@@ -1,15 +1,16 @@
 // A message centre on npm's smpp that ends its links in good order, again and again, with messages in flight.
 //
-//   node unbinding.js MESSAGES TIMES [ANSWER_MS]
+//   node unbinding.js MESSAGES TIMES WINDOW [ANSWER_MS]
 //
-// Answers each submit_sm after ANSWER_MS. After every MESSAGES of them it sends unbind at once, before it answers those
-// that it has; when the unbind is answered it closes the link. It does so TIMES times. Writes a JSON object a line for
-// what comes; the first says where it listens.
+// Answers each submit_sm after ANSWER_MS. After every MESSAGES of them it sends unbind, as soon as it has WINDOW of them
+// to answer: none can be on its way to it then. When the unbind is answered it closes the link. It does so TIMES times.
+// Writes a JSON object a line for what comes; the first says where it listens.
 const smpp = require('smpp');
 
 const every = Number(process.argv[2]);
 const times = Number(process.argv[3]);
-const answerMs = Number(process.argv[4] || 300);
+const window = Number(process.argv[4]);
+const answerMs = Number(process.argv[5] || 300);
 const say = (line) => process.stdout.write(JSON.stringify(line) + '\n');
 let taken = 0;
 let unbinds = 0;
@@ -28,7 +29,7 @@ const server = smpp.createServer((session) => {
       inFlight -= 1;
       session.send(pdu.response({message_id: id}));
     }, answerMs);
-    if (taken % every || unbinds >= times || ending) return;
+    if (taken < (unbinds + 1) * every || inFlight < window || unbinds >= times || ending) return;
     ending = true;
     unbinds += 1;
     say({event: 'unbind', in_flight: inFlight});
