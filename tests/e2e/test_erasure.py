@@ -206,10 +206,14 @@ class People:
     def erase(self, phone: str) -> None:
         """Erases it until nothing is left; what was in flight goes a while after."""
         self.gateway.until(lambda: self.sink.requests, "callbacks")
+        eventually(self._callbacks_are_over, "the end of all callbacks", pause=1.0)
+        eventually(lambda: self._left(phone) == 0, "nothing of it left", 120, 2.0)
+
+    def _callbacks_are_over(self) -> bool:
+        """Gives up those that a receiver refuses, of which there may be more a moment later."""
         for host in re.findall(r'name="host" value="([^"]+)"', self.console.get("/callbacks?tab=hosts").text):
             self.post("/callbacks/drop", host=host)
-        eventually(lambda: not self.admin("callbacks", "status")["pending"], "the end of all callbacks", 60, 1.0)
-        eventually(lambda: self._left(phone) == 0, "nothing of it left", 120, 2.0)
+        return not self.admin("callbacks", "status")["pending"]
 
     def _left(self, phone: str) -> int:
         return sum(line["found"] for line in self.admin("erase", phone)["lines"])
