@@ -32,6 +32,11 @@ def status(customer: Customer) -> int:
     return customer.request("POST", "/api/v1/account/balance").status
 
 
+def not_bound(gateway: GatewayProcess) -> list[str]:
+    """The connectors whose binds failed, in order."""
+    return [line["connector"] for line in gateway.log() if line["event"] == "smpp.not_bound"]
+
+
 def test_accounts_and_keys(data: Path, admin: Admin) -> None:
     with GatewayProcess(data) as gateway:
         account = admin.account("acme", "10")
@@ -98,17 +103,14 @@ def test_connectors_routes_and_prices(tmp_path: Path, data: Path, admin: Admin, 
 
         # what waits for an operator that is taken away goes to the next, without one it fails
         admin("connector", "set", "two", f"port={free_port()}")
-        eventually(lambda: any(line["event"] == "smpp.not_bound" for line in gateway.log()), "the operator has gone")
+        eventually(lambda: not_bound(gateway)[-1:] == ["two"], "the operator has gone")
         waiting = customer.send(1, to="491700000004", content="Waits")
         assert customer.events(waiting["Id"]) == ["Accepted", "Charged"]
         admin("connector", "remove", "two")
         takes_effect(lambda: "491700000004" in one.destinations(), "what waited goes to the other operator")
 
         admin("connector", "set", "one", f"port={free_port()}")
-        eventually(
-            lambda: [line["connector"] for line in gateway.log() if line["event"] == "smpp.not_bound"][-1] == "one",
-            "gone",
-        )
+        eventually(lambda: not_bound(gateway)[-1:] == ["one"], "gone")
         doomed = customer.send(1, to="491700000005", content="Fails", dlr="1", **{"dlr-url": sink.url()})
         before = customer.balance()
         began = time.monotonic()

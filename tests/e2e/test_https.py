@@ -165,6 +165,6 @@ def test_who_speaks_no_tls_hears_nothing(data: Path, https: Https) -> None:
         with pytest.raises(httpx.TransportError):
             httpx.get(f"{plain}/health/live", timeout=PATIENCE_S)
         strange = ssl.create_default_context()
-        with pytest.raises(httpx.ConnectError), httpx.Client(verify=strange) as distrustful:
+        with pytest.raises(httpx.ConnectError), httpx.Client(verify=strange, timeout=PATIENCE_S) as distrustful:
             distrustful.get(f"{client.base_url}/health/live")
         assert client.get("/health/live").status_code == 200
