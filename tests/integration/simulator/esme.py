@@ -17,15 +17,15 @@ from tests.support.timeouts import PATIENCE_S
 class Esme(asyncio.Protocol):
     """A bound client. Receipts are answered with `receipt_status`; None leaves them unanswered."""
 
-    def __init__(self, window: int, enquire_interval: float) -> None:
+    def __init__(self, window: int, enquire_timeout: float | None) -> None:
         self.loop = asyncio.get_running_loop()
         self.session = Session(
             Role.ESME,
             self.loop.time(),
             SessionOptions(
                 window=window,
-                enquire_interval=enquire_interval,
-                enquire_timeout=enquire_interval or None,
+                enquire_interval=0,  # it tests a link where the test says so
+                enquire_timeout=enquire_timeout,
                 unbind_timeout=2 * PATIENCE_S,  # an end that the other side holds up is noticed
             ),
         )
@@ -144,9 +144,9 @@ class Smsc:
         self.port = port
         self._clients: list[Esme] = []
 
-    async def connect(self, *, window: int = 1000, enquire_interval: float = 0.0) -> Esme:
+    async def connect(self, *, window: int = 1000, enquire_timeout: float | None = None) -> Esme:
         loop = asyncio.get_running_loop()
-        _, esme = await loop.create_connection(lambda: Esme(window, enquire_interval), "127.0.0.1", self.port)
+        _, esme = await loop.create_connection(lambda: Esme(window, enquire_timeout), "127.0.0.1", self.port)
         self._clients.append(esme)
         return esme
 
@@ -157,11 +157,11 @@ class Smsc:
         password: str = "secret",
         *,
         window: int = 1000,
-        enquire_interval: float = 0.0,
+        enquire_timeout: float | None = None,
         receipt_status: int | None = 0,
     ) -> Esme:
         """A client that is bound, or was refused."""
-        esme = await self.connect(window=window, enquire_interval=enquire_interval)
+        esme = await self.connect(window=window, enquire_timeout=enquire_timeout)
         esme.receipt_status = receipt_status
         esme.session.bind(kind(system_id=system_id, password=password), esme.loop.time())
         esme.flush()

@@ -14,9 +14,12 @@ from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus, MessageState
-from tests.integration.simulator.esme import Smsc, submit_sm
+from tests.integration.simulator.esme import Esme, Smsc, submit_sm
+from tests.support.timeouts import PATIENCE_S
 
 Start = Callable[..., Awaitable[Smsc]]
+
+FORETOLD = "3054"
 
 
 async def test_submit_and_receipt(start: Start) -> None:
@@ -216,14 +219,25 @@ async def test_submit_multi_to_nobody_is_refused_with_the_first_reason(start: St
     assert (await esme.ask(p.SubmitMulti(source_addr="Acme"))).status == CommandStatus.ESME_RINVNUMDESTS
 
 
+async def submitted_and(esme: Esme, request: p.Pdu, destination: str = "447700900100") -> e.Answered:
+    """Submits a message, and asks this of it in the same breath: it has no time to become final before. The message
+    has the id FORETOLD."""
+    submitted, asked = esme.send(submit_sm(destination)), esme.send(request)
+    async with asyncio.timeout(PATIENCE_S):
+        answered, answer = await submitted, await asked
+    assert isinstance(answered, e.Answered)
+    assert answered.message_id == FORETOLD
+    assert isinstance(answer, e.Answered)
+    return answer
+
+
 async def test_query_sm_before_and_after(start: Start) -> None:
-    smsc = await start(receipt_delay_ms=100.0)
+    smsc = await start(receipt_delay_ms=100.0, first_message_id=int(FORETOLD))
     esme = await smsc.bind()
-    message_id = (await esme.submit("447700909003")).message_id
-    query = p.QuerySm(message_id=message_id, source_addr="Acme")
-    before = (await esme.ask(query)).response
+    query = p.QuerySm(message_id=FORETOLD, source_addr="Acme")
+    before = (await submitted_and(esme, query, "447700909003")).response
     assert isinstance(before, p.QuerySmResp)
-    assert (before.message_id, before.message_state, before.final_date) == (message_id, MessageState.ENROUTE, "")
+    assert (before.message_id, before.message_state, before.final_date) == (FORETOLD, MessageState.ENROUTE, "")
     await esme.wait(lambda: esme.receipts)
     after = (await esme.ask(query)).response
     assert isinstance(after, p.QuerySmResp)
@@ -242,15 +256,14 @@ async def test_query_sm_of_what_is_not_known(start: Start, message_id: str | Non
 
 @pytest.mark.parametrize("by_id", [True, False])
 async def test_cancel_sm(start: Start, by_id: bool) -> None:
-    smsc = await start(receipt_delay_ms=300.0)
+    smsc = await start(receipt_delay_ms=100.0, first_message_id=int(FORETOLD))
     esme = await smsc.bind()
-    message_id = (await esme.submit()).message_id
     cancel = p.CancelSm(
-        message_id=message_id if by_id else "", source_addr="Acme", destination_addr="" if by_id else "447700900100"
+        message_id=FORETOLD if by_id else "", source_addr="Acme", destination_addr="" if by_id else "447700900100"
     )
-    assert (await esme.ask(cancel)).status == 0
+    assert (await submitted_and(esme, cancel)).status == 0
     await esme.wait(lambda: esme.receipts)
-    assert (esme.receipts[0].message_id, esme.receipts[0].state) == (message_id, "DELETED")
+    assert (esme.receipts[0].message_id, esme.receipts[0].state) == (FORETOLD, "DELETED")
     assert (await esme.ask(cancel)).status == CommandStatus.ESME_RCANCELFAIL
     await esme.submit("447700900101")  # due after the cancelled one was
     await esme.wait(lambda: len(esme.receipts) == 2)
@@ -259,11 +272,10 @@ async def test_cancel_sm(start: Start, by_id: bool) -> None:
 
 
 async def test_replace_sm(start: Start) -> None:
-    smsc = await start(receipt_delay_ms=100.0)
+    smsc = await start(receipt_delay_ms=100.0, first_message_id=int(FORETOLD))
     esme = await smsc.bind()
-    message_id = (await esme.submit()).message_id
-    replace = p.ReplaceSm(message_id=message_id, source_addr="Acme", short_message=b"better")
-    assert (await esme.ask(replace)).status == 0
+    replace = p.ReplaceSm(message_id=FORETOLD, source_addr="Acme", short_message=b"better")
+    assert (await submitted_and(esme, replace)).status == 0
     assert smsc.simulator.recent()[0].text == "better"
     await esme.wait(lambda: esme.receipts)
     assert (await esme.ask(replace)).status == CommandStatus.ESME_RREPLACEFAIL

@@ -141,10 +141,10 @@ async def test_it_cannot_write_back_to_a_name(start: Start) -> None:
 
 
 async def test_at_a_rate(start: Start) -> None:
-    smsc = await start(inbound_rate=200.0, inbound_to="3388,ACME", inbound_text="Yes {n}")
-    esme = await smsc.bind()
     loop = asyncio.get_running_loop()
     begun = loop.time()
+    smsc = await start(inbound_rate=200.0, inbound_to="3388,ACME", inbound_text="Yes {n}")
+    esme = await smsc.bind()
     messages = await written(esme, 60)
     assert loop.time() - begun >= 60 / 200 - 0.1
     assert {message.destination_addr for message in messages} == {"3388", "ACME"}
