@@ -98,7 +98,7 @@ async def test_pauses_grow_while_nothing_binds_and_start_anew_after_a_bind() -> 
         assert "connection" in rig.binds[0].last_error
         smsc.hang_up = False
         await wait_until(lambda: rig.carrier.capacity)
-        await asyncio.sleep(timings.reconnect_most_s)  # so that it stands for longer than the pause before it
+        await asyncio.sleep(timings.reconnect_most_s + EARLY_S)  # so that it stands for longer than the pause before it
         smsc.link.cut()
         await wait_until(lambda: not rig.carrier.capacity)
         wait = rig.binds[0].reconnect_in
@@ -126,11 +126,12 @@ async def test_a_link_that_worked_is_bound_anew_soon_however_often_it_falls(carr
 
 
 async def test_while_it_waits_it_says_for_how_long_and_why() -> None:
-    timings = replace(QUICK, reconnect_first_s=30.0, reconnect_most_s=30.0)
+    timings = replace(QUICK, reconnect_first_s=300.0, reconnect_most_s=300.0)
+    began = time.monotonic()
     async with Rig(connector(free_port()), timings) as rig:
         await wait_until(lambda: rig.binds[0].state == "waiting")
         (state,) = rig.binds
-        assert 14 <= state.reconnect_in <= 30
+        assert 150 - (time.monotonic() - began) - 0.1 <= state.reconnect_in <= 300, "but for being rounded"
         assert "refuses connections" in state.last_error
         assert rig.carrier.capacity == 0
         summary = rig.carrier.state().summary
@@ -189,9 +190,10 @@ async def test_a_bind_that_is_not_answered_ends() -> None:
     async with Smsc() as smsc:
         smsc.bind_status = None
         async with Rig(connector(smsc.port), replace(QUICK, connect_timeout_s=0.2)) as rig:
+            # where it took that long to connect, that is said of the machine, and it tries again
+            await wait_until(lambda: "did not answer the bind" in (rig.binds[0].last_error or ""))
             await wait_until(lambda: len(smsc.links) >= 2)
-            assert "did not answer the bind" in rig.binds[0].last_error
-            assert smsc.links[0].gone
+            await wait_until(lambda: smsc.links[0].gone)
 
 
 async def test_a_host_that_speaks_something_else_is_left() -> None:
@@ -205,13 +207,17 @@ async def test_a_half_open_link_is_found_within_two_intervals() -> None:
         await wait_until(lambda: rig.carrier.capacity)
         smsc.reply = lambda _: None
         (part,) = parts_of()
+        submitted = time.monotonic()
         rig.carrier.submit([part])
         await wait_until(lambda: smsc.submits)
         smsc.link.mute = True
-        silent = time.monotonic()
         with Slowness() as slowness:
+            silent = time.monotonic()
             await wait_until(lambda: part in rig.events.outcomes)
-        assert 0.4 - EARLY_S <= time.monotonic() - silent < slowness.within(0.8 + 0.7)
+        ended = time.monotonic()
+        # An enquiry of before the part was answered together with it: the one that was not is of later.
+        assert ended - submitted >= 0.4 - EARLY_S
+        assert ended - silent < slowness.within(0.8 + 0.7)
         outcome = rig.events.outcomes[part]
         assert isinstance(outcome, Unknown)
         assert "the link was dead" in outcome.reason

@@ -12,6 +12,7 @@ from heliograph.domain.host import AllowedHosts
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier_rig import connector
 from tests.support.smsc import Smsc, receipt, speaking, wait_until
+from tests.support.timeouts import PATIENCE_S
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 
@@ -20,7 +21,7 @@ def names(steps: list[tuple[str, bool, str]]) -> list[str]:
     return [name for name, _, _ in steps]
 
 
-async def failure(wanted: Connector, timeout_s: float = 5.0) -> tuple[str, str]:
+async def failure(wanted: Connector, timeout_s: float = PATIENCE_S) -> tuple[str, str]:
     """The step that failed, and what was said of it."""
     report = await probe(wanted, timeout_s)
     assert not report.ok
@@ -159,7 +160,7 @@ async def test_tls(options: dict[str, Any], step: str, words: str) -> None:
     context.load_cert_chain(CERTIFICATES / "smsc.pem")
     async with Smsc(context) as smsc:
         options = {"ca_file": str(CERTIFICATES / "authority.pem"), **options}
-        report = await probe(connector(smsc.port, tls=True, options=options), 5.0)
+        report = await probe(connector(smsc.port, tls=True, options=options), PATIENCE_S)
         name, ok, detail = report.steps[-1]
         assert (name, ok) == (step, step == "unbind")
         assert words in detail
