@@ -16,6 +16,7 @@ from heliograph.adapters.webhook import process
 from heliograph.adapters.webhook.process import ProcessSender
 from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 from tests.support.sink import Answer, Sink
+from tests.support.timeouts import PATIENCE_S
 from tests.support.webhook_jobs import SECRET, Results, make_job, until
 
 
@@ -152,7 +153,7 @@ async def test_a_child_that_hangs_is_killed(sink: Sink, monkeypatch: pytest.Monk
 async def test_close_lets_jobs_finish(sink: Sink) -> None:
     gate = asyncio.Event()
     sink.default = Answer(gate=gate)
-    sender = ProcessSender(limited(drain_seconds=10.0))
+    sender = ProcessSender(limited(drain_seconds=PATIENCE_S))
     await sender.start()
     results = Results(sender)
     sender.post([make_job(key, sink.url()) for key in range(200)])
@@ -169,7 +170,8 @@ async def test_close_lets_jobs_finish(sink: Sink) -> None:
     assert not running(pid)
 
 
-async def test_close_ends_what_hangs(sink: Sink) -> None:
+async def test_close_ends_what_hangs(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "EXIT_SECONDS", PATIENCE_S)  # what the child may need to tell of it
     sink.default = Answer(hang=True)
     sender = ProcessSender(limited())
     await sender.start()

@@ -14,6 +14,7 @@ from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 from tests.support.sink import Answer, Sink
 from tests.support.slowness import Slowness
+from tests.support.timeouts import PATIENCE_S
 from tests.support.webhook_jobs import Results, make_job, until
 
 HOSTILE, OTHER = 1, 2
@@ -128,7 +129,7 @@ async def test_a_receiver_of_another_account_at_the_same_origin_has_its_own_conn
     async with Sink() as sink:
         sink.script(*[Answer(hang=True) for _ in range(500)], path="/slow")
         sink.script(*[Answer(503) for _ in range(500)], path="/bad")
-        sender = open_sender(breaker_failures=5)
+        sender = open_sender(breaker_failures=5, breaker_seconds=PATIENCE_S)
         results = Results(sender)
         sender.post([make_job(1_000 + number, sink.url("/bad"), account=HOSTILE) for number in range(20)])
         await results.of(*range(1_000, 1_020))
