@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,8 @@ from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 from tests.support.sink import Answer, Sink
 from tests.support.timeouts import PATIENCE_S
 from tests.support.webhook_jobs import SECRET, Results, make_job, until
+
+Start = Callable[..., Awaitable[ProcessSender]]
 
 
 def limited(**changes: float) -> WebhookSettings:
@@ -42,11 +44,23 @@ async def sink() -> AsyncIterator[Sink]:
 
 
 @pytest.fixture
-async def sender() -> AsyncIterator[ProcessSender]:
-    sender = ProcessSender(limited())
-    await sender.start()
-    yield sender
-    await sender.close()
+async def start() -> AsyncIterator[Start]:
+    """Starts senders with these limits, and closes them at the end: the loop of one that is left behind never ends."""
+    senders: list[ProcessSender] = []
+
+    async def started(**changes: float) -> ProcessSender:
+        senders.append(ProcessSender(limited(**changes)))
+        await senders[-1].start()
+        return senders[-1]
+
+    yield started
+    for sender in senders:
+        await sender.close()
+
+
+@pytest.fixture
+async def sender(start: Start) -> ProcessSender:
+    return await start()
 
 
 async def test_delivered_and_signed(sink: Sink, sender: ProcessSender) -> None:
@@ -75,11 +89,10 @@ async def test_failures_come_through(sink: Sink, sender: ProcessSender) -> None:
     assert "http" in await results.problem(3)
 
 
-async def test_too_much_comes_back_at_once(sink: Sink) -> None:
+async def test_too_much_comes_back_at_once(sink: Sink, start: Start) -> None:
     gate = asyncio.Event()
     sink.default = Answer(gate=gate)
-    sender = ProcessSender(limited(outstanding=10))
-    await sender.start()
+    sender = await start(outstanding=10)
     results = Results(sender)
     sender.post([make_job(key, sink.url()) for key in range(15)])
     assert all(sent.busy for sent in await results.of(*range(10, 15)))
@@ -88,7 +101,6 @@ async def test_too_much_comes_back_at_once(sink: Sink) -> None:
     assert {sent.code for sent in await results.of(*range(10))} == {200}
     sender.post([make_job(20, sink.url())])
     assert await results.code(20) == 200
-    await sender.close()
 
 
 async def test_before_the_start_all_is_busy() -> None:
@@ -130,31 +142,28 @@ async def test_killed_with_nothing_to_lose(sink: Sink, sender: ProcessSender) ->
     assert results.losses == 0
 
 
-async def test_a_child_that_hangs_is_killed(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_child_that_hangs_is_killed(sink: Sink, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "WATCH_SECONDS", 0.05)
-    settings = limited()
-    sender = ProcessSender(settings)
-    await sender.start()
+    sender = await start()
     results = Results(sender)
     sender.post([make_job(1, sink.url())])
     assert await results.code(1) == 200
     pid = sender.pid
     assert pid is not None
     # of so long a wait and a try it would be told otherwise
-    allowed = settings.limits.wait_seconds + settings.limits.try_seconds
+    limits = WebhookLimits()
+    allowed = limits.wait_seconds + limits.try_seconds
     monkeypatch.setattr(process, "SILENCE_SECONDS", 0.2 - allowed)
     os.kill(pid, signal.SIGSTOP)
     sender.post([make_job(2, sink.url())])
     await results.until(lambda: results.losses == 1)
     assert not running(pid)
-    await sender.close()
 
 
-async def test_close_lets_jobs_finish(sink: Sink) -> None:
+async def test_close_lets_jobs_finish(sink: Sink, start: Start) -> None:
     gate = asyncio.Event()
     sink.default = Answer(gate=gate)
-    sender = ProcessSender(limited(drain_seconds=PATIENCE_S))
-    await sender.start()
+    sender = await start(drain_seconds=PATIENCE_S)
     results = Results(sender)
     sender.post([make_job(key, sink.url()) for key in range(200)])
     await sink.wait_for(1)
@@ -170,11 +179,9 @@ async def test_close_lets_jobs_finish(sink: Sink) -> None:
     assert not running(pid)
 
 
-async def test_close_ends_what_hangs(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_close_ends_what_hangs(sink: Sink, sender: ProcessSender, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "EXIT_SECONDS", PATIENCE_S)  # what the child may need to tell of it
     sink.default = Answer(hang=True)
-    sender = ProcessSender(limited())
-    await sender.start()
     results = Results(sender)
     sender.post([make_job(1, sink.url())])
     await sink.wait_for(1)
@@ -196,14 +203,13 @@ async def test_signals_of_the_terminal_and_the_service_manager_do_not_end_it(sin
 
 
 async def test_the_child_inherits_neither_files_nor_settings(
-    sink: Sink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sink: Sink, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HELIOGRAPH_DATABASE_URL", "postgresql://gateway:hush@db/heliograph")
     with (tmp_path / "secret").open("wb") as secret, socket.socket() as other:
         os.set_inheritable(secret.fileno(), True)
         os.set_inheritable(other.fileno(), True)
-        sender = ProcessSender(limited())
-        await sender.start()
+        sender = await start()
         results = Results(sender)
         sender.post([make_job(1, sink.url())])
         assert await results.code(1) == 200
@@ -212,7 +218,6 @@ async def test_the_child_inherits_neither_files_nor_settings(
         assert str(tmp_path / "secret") not in opened
         assert f"socket:[{os.fstat(other.fileno()).st_ino}]" not in opened
         assert b"hush" not in (child / "environ").read_bytes()
-        await sender.close()
 
 
 PARENT = """
