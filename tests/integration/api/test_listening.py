@@ -38,6 +38,11 @@ def commit(gateway: Gateway, **facts: Any) -> None:
     gateway.app.services.listening.committed(Facts(**facts), START, 0.0)
 
 
+async def until_waiting(gateway: Gateway) -> None:
+    while not any(ear.waiting for ear in gateway.app.services.listening._ears.values()):  # noqa: ASYNC110 - another task's doing
+        await asyncio.sleep(0)
+
+
 def phone_message(account: int, key: int = 64) -> InboundMessage:
     return InboundMessage(account, 1, "491701234567", "3388", "PIZZA", b"PIZZA", 0, START, key=key, tail=1, owed=True)
 
@@ -127,7 +132,7 @@ async def test_who_may_not_any_more_is_told_nothing(gateway: Gateway) -> None:
     account, _ = await send(gateway)
     await begin(gateway)
     waiting = asyncio.create_task(listen(gateway, "wait=30", stays=True))
-    await asyncio.sleep(0.05)
+    await until_waiting(gateway)
     await gateway.change_account(suspended=True)
     commit(gateway, inbound=[phone_message(account)])
     assert (await waiting).fault == (403, "06", None)
@@ -136,6 +141,6 @@ async def test_who_may_not_any_more_is_told_nothing(gateway: Gateway) -> None:
 async def test_the_end_of_the_gateway_answers_all(gateway: Gateway) -> None:
     await begin(gateway)
     waiting = asyncio.create_task(listen(gateway, "wait=30", stays=True))
-    await asyncio.sleep(0.05)
+    await until_waiting(gateway)
     await gateway.app.services.listening.close()
     assert (await waiting).json["count"] == 0

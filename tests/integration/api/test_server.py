@@ -463,7 +463,8 @@ async def test_a_request_that_waits_for_the_store_is_not_hung_up_on(
     await running.stop(1.0)
 
 
-async def test_there_is_a_limit_to_connections(gateway: Gateway) -> None:
+async def test_there_is_a_limit_to_connections(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SPARE_TIMEOUT_S", PATIENCE_S)
     running = await serve(gateway.app, "127.0.0.1", 0, shares=Shares(2))
     async with client(running) as first, client(running) as second:
         await first.write(WHOLE)
