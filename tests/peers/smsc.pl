@@ -87,7 +87,7 @@ my %answers = (
     Net::SMPP::CMD_submit_sm() => \&take,
     Net::SMPP::CMD_query_sm() => \&query,
     Net::SMPP::CMD_enquire_link() => sub { $_[0]->enquire_link_resp(seq => $_[1]{seq}) },
-    Net::SMPP::CMD_unbind() => sub { $_[0]->unbind_resp(seq => $_[1]{seq}); say_line(event => 'unbind') },
+    Net::SMPP::CMD_unbind() => sub { say_line(event => 'unbind'); $_[0]->unbind_resp(seq => $_[1]{seq}) },
     Net::SMPP::CMD_deliver_sm_resp() => sub { say_line(event => 'answered', status => $_[1]{status}) },
 );
 
