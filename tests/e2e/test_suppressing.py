@@ -45,6 +45,8 @@ def test_a_customer_suppresses_a_phone(tmp_path: Path, admin: Admin, data: Path)
                 ("00", 1, "Sent"),
             ]
             eventually(lambda: simulator.destinations() == [OTHER], "the other one's message")
+            # not killed: what has no answer yet would be sent again
+            assert gateway.stop() == 0
         with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["api_key"]) as customer:
             assert customer.document("/api/v1/messages", fields).status == 403
             assert customer.request("DELETE", f"{SUPPRESSIONS}/{PHONE}").json == {"Status": "00"}
