@@ -26,11 +26,12 @@ KILLS = 3
 class Phones(Process):
     """npm's `smpp` as a message centre whose phones write."""
 
-    def __init__(self, folder: Path, messages: list[dict[str, Any]], pause_ms: int = 2) -> None:
+    def __init__(self, folder: Path, messages: list[dict[str, Any]], pause_ms: int = 2, most: int = 1_000_000) -> None:
+        """They write at most `most` messages over one link: a gateway that is killed late has not taken them all."""
         plan = folder / "messages.json"
         plan.write_text(json.dumps(messages))
         command, environment = node_script("phones.js", "smpp")
-        super().__init__(folder, "phones", [*command, str(plan), str(pause_ms)], environment)
+        super().__init__(folder, "phones", [*command, str(plan), str(pause_ms), str(most)], environment)
         self.port = int(json.loads(self.first_line())["port"])
 
     def answers(self) -> list[tuple[str, int]]:
@@ -150,7 +151,7 @@ def test_no_message_is_lost_or_doubled_when_the_gateway_is_killed(
         sender = f"4918{number % 20:02}"
         messages += parts(f"p{number}", how, number, chance.choice([2, 3, 5]), **{"from": sender})
     chance.shuffle(messages)
-    with Phones(tmp_path, messages) as operator:
+    with Phones(tmp_path, messages, most=120) as operator:
         admin.operator(operator.port, "op1", "", "--binds", "3", "--option", "reconnect_most_s=0.2")
         admin.account("acme", "10")
         admin("account", "set", "acme", f"inbound_url={sink.url()}")

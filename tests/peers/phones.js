@@ -1,16 +1,17 @@
 // A message centre on npm's smpp that sends messages from phones, and repeats each until it is answered ESME_ROK.
 //
-//   node phones.js MESSAGES.json [PAUSE_MS]
+//   node phones.js MESSAGES.json [PAUSE_MS [MOST]]
 //
 // The file is a list of objects: name, from, to, text, and for one part of a long message also reference, total, number
 // and how (`udh8`, `udh16` or `sar`). One with `gsm` goes in the library's own GSM 03.38, others in UCS-2. They are sent
-// in this order, over all links in turn, one each PAUSE_MS. What is submitted for phones is taken, and told. Writes a
-// JSON object a line for what comes; the first says where it listens.
+// in this order, over all links in turn, one each PAUSE_MS, and at most MOST over one link. What is submitted for phones
+// is taken, and told. Writes a JSON object a line for what comes; the first says where it listens.
 const fs = require('fs');
 const smpp = require('smpp');
 
 const waiting = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
 const pause = Number(process.argv[3] || 5);
+const most = Number(process.argv[4] || Infinity);
 const say = (line) => process.stdout.write(JSON.stringify({...line, at: Date.now()}) + '\n');
 const receivers = [];
 let turn = 0;
@@ -41,16 +42,20 @@ function pdu(message) {
 }
 
 function send() {
-  const session = receivers[(turn += 1) % (receivers.length || 1)];
+  const ready = receivers.filter((each) => each.sent < most);
+  const session = ready[(turn += 1) % (ready.length || 1)];
   if (!session || !waiting.length) return;
   const message = waiting.shift();
+  session.sent += 1;
   let over = false;
   const end = (status) => {
     if (over) return;
     over = true;
     session.open.delete(end);
     say({event: 'answered', name: message.name, status});
-    if (status !== 0) waiting.unshift(message);
+    if (status === 0) return;
+    waiting.unshift(message);
+    session.sent -= 1;
   };
   session.open.add(end);
   session.deliver_sm(pdu(message), (answer) => end(answer.command_status));
@@ -58,6 +63,7 @@ function send() {
 
 const server = smpp.createServer((session) => {
   session.open = new Set();
+  session.sent = 0;
   session.on('error', (error) => say({event: 'error', error: String(error)}));
   for (const command of ['bind_transceiver', 'bind_transmitter', 'bind_receiver']) {
     session.on(command, (bind) => {
