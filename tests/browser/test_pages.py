@@ -1,7 +1,9 @@
 """Every page of the console: accessible, without errors, within the screen, in light and dark, on desktop and phone."""
 
+import socket
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -30,9 +32,6 @@ PAGES = (
 )  # fmt: skip
 
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
-
-NOBODY = f"127.0.0.1:{free_port()}"
-"""A receiver that is not there, at a port that receivers may have."""
 
 COLOURS = ["color-contrast", "link-in-text-block"]
 """The rules of axe-core that colours decide: all that differs between light and dark."""
@@ -64,10 +63,18 @@ def lived_in(gateway: GatewayProcess) -> GatewayProcess:
     return gateway
 
 
+@pytest.fixture(scope="module")
+def nobody() -> Iterator[str]:
+    """The address of a receiver that is not there, at a port that receivers may have: taken, so that nobody comes."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", free_port()))
+        yield f"127.0.0.1:{silent.getsockname()[1]}"
+
+
 @pytest.fixture(params=SIZES)
-def operator(request: pytest.FixtureRequest, opened: Opener, lived_in: GatewayProcess) -> Operator:
+def operator(request: pytest.FixtureRequest, opened: Opener, lived_in: GatewayProcess, nobody: str) -> Operator:
     operator = opened(size=SIZES[request.param])
-    _send(operator)
+    _send(operator, nobody)
     return operator
 
 
@@ -81,10 +88,10 @@ def _be_refused(gateway: GatewayProcess) -> None:
         urllib.request.urlopen(request)
 
 
-def _send(operator: Operator) -> None:
+def _send(operator: Operator, nobody: str) -> None:
     """A message whose receipt nobody takes, and one that waits."""
     page = operator.page
-    for number, url in (("491701239001", f"http://{NOBODY}/"), ("4930123456", "")):
+    for number, url in (("491701239001", f"http://{nobody}/"), ("4930123456", "")):
         message = {"to": number, "from": "Heliograph", "content": "Looked at", "dlr": "yes" if url else "no"}
         answered = page.request.post(
             page.url.split("/console")[0] + "/api/v1/messages",
@@ -130,8 +137,8 @@ def wider_than_the_screen(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
 
-def test_every_page_is_accessible_and_fits(operator: Operator, axe: str) -> None:
-    eventually(lambda: operator.go("/callbacks?tab=pending").get_by_text(NOBODY).count(), "a callback that fails")
+def test_every_page_is_accessible_and_fits(operator: Operator, nobody: str, axe: str) -> None:
+    eventually(lambda: operator.go("/callbacks?tab=pending").get_by_text(nobody).count(), "a callback that fails")
     found = []
     for path in PAGES:
         page = operator.go(path)
