@@ -62,6 +62,17 @@ def test_it_ends_by_signals(tmp_path: Path) -> None:
         assert not killed.running
 
 
+def test_whoever_has_the_number_of_one_that_ended_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SimulatorProcess(tmp_path, name="other") as other:
+        with Process(tmp_path, "ended", [str(PROGRAM), "--version"]) as ended:
+            assert ended.wait(COMMAND_S) == 0
+            monkeypatch.setattr(ended._process, "pid", other.pid)
+        assert other.running
+        assert other.stop() == 0
+
+
 def test_one_that_does_not_end_is_waited_for_no_longer_than_was_said(tmp_path: Path) -> None:
     with SimulatorProcess(tmp_path) as simulator:
         with pytest.raises(subprocess.TimeoutExpired):

@@ -172,8 +172,10 @@ class Process:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
+        # the number of one that has ended may be another's by now, which has a group of its own
+        if self.running or not Path(f"/proc/{self.pid}").exists():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
         self._process.wait(PATIENCE_S)
         self._watchman.kill()
         self._watchman.wait(PATIENCE_S)
