@@ -11,7 +11,7 @@ from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.peers import foreign_program
 from tests.support.process import PROGRAM, GatewayProcess
-from tests.support.timeouts import COMMAND_S
+from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,9 @@ def target(gateway: GatewayProcess, form: str, version: int, to: str, *more: str
     """What an operator of apprise writes down: each name and value of the request after a colon."""
     secret = {1: "demo-api-key", 2: "demo-password"}[version]
     host = gateway.url.removeprefix("http://")
-    fields = [":message=content", ":type=", f":to={to}", ":from=Heliograph", *more]
+    # by itself apprise waits four seconds
+    patience = [f"cto={PATIENCE_S:g}", f"rto={PATIENCE_S:g}"]
+    fields = [":message=content", ":type=", f":to={to}", ":from=Heliograph", *more, *patience]
     return f"{form}://demo:{secret}@{host}/api/v{version}/messages?{'&'.join(fields)}"
 
 
