@@ -23,6 +23,9 @@ from urllib.parse import parse_qsl
 from heliograph.domain.signature import sign
 from tests.support.timeouts import PATIENCE_S
 
+ACCEPTING_TURNS = 4
+"""Turns of the loop after which a connection that it has accepted is served."""
+
 
 @dataclass(slots=True)
 class Received:
@@ -132,6 +135,11 @@ class Sink:
     async def stop(self) -> None:
         """Refuses connections from now on; `start` with the same port takes it up again."""
         if self._server is not None:
+            # asyncio drops who was accepted, and is not served yet, when a server is closed
+            for listener in self._server.sockets:
+                asyncio.get_running_loop().remove_reader(listener.fileno())
+            for _ in range(ACCEPTING_TURNS):
+                await asyncio.sleep(0)
             self._server.close()
             self._server = None
         for writer in list(self._writers):
@@ -166,13 +174,13 @@ class Sink:
             # The end of the sink, which waits for this task.
             pass
         finally:
-            self._tasks.discard(task)
             writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
             self._writers.discard(writer)
             self.open -= 1
             await self._notify()
+            self._tasks.discard(task)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         while True:
