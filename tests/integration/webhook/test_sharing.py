@@ -62,7 +62,7 @@ async def open_sender() -> AsyncIterator[Open]:
     senders: list[LocalSender] = []
 
     def make(lookup: Callable[[str], Awaitable[list[IPAddress]]] | None = None, **changes: float) -> LocalSender:
-        limits = msgspec.structs.replace(WebhookLimits(drain_seconds=0.01), **changes)
+        limits = msgspec.structs.replace(WebhookLimits(drain_seconds=0.01, connect_seconds=PATIENCE_S), **changes)
         settings = WebhookSettings(("127.0.0.0/8",), limits=limits)
         senders.append(LocalSender(settings, lookup) if lookup else LocalSender(settings))
         return senders[-1]
@@ -88,7 +88,8 @@ async def each_is_soon(sender: LocalSender, results: Results, url: Callable[[int
         for key in range(count):
             began = time.monotonic()
             sender.post([make_job(key, url(key), account=OTHER)])
-            assert await results.code(key) == 200
+            (sent,) = await results.of(key)
+            assert sent.code == 200, sent.problem
             longest = max(longest, time.monotonic() - began)
     return longest < slowness.within(SOON_S)
 
