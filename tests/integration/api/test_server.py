@@ -23,6 +23,7 @@ from heliograph.http.clients import Shares
 from heliograph.http.limits import MAX_HEAD_OCTETS
 from heliograph.http.server import DRAIN_STEP_S, Server
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
+from tests.support.ports import free_port
 from tests.support.timeouts import PATIENCE_S
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
@@ -514,8 +515,8 @@ async def test_those_that_have_said_nothing_for_the_longest_make_room(
 
 async def test_a_stop_lets_requests_end_and_takes_no_more(gateway: Gateway) -> None:
     hold = hold_commits(gateway)
-    running = await serve(gateway.app, "127.0.0.1", 0)
-    port = running.port
+    port = free_port()
+    running = await serve(gateway.app, "127.0.0.1", port)
     async with client(running) as busy, client(running) as idle:
         await idle.write(HEALTH)
         await idle.read()

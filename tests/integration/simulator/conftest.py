@@ -10,6 +10,7 @@ import uvloop
 from heliograph.simulator.behaviour import Behaviour
 from heliograph.simulator.smsc import Simulator
 from tests.integration.simulator.esme import Smsc
+from tests.support.ports import free_port
 
 Start = Callable[..., Awaitable[Smsc]]
 
@@ -27,7 +28,7 @@ async def start() -> AsyncIterator[Start]:
 
     async def begin(log: BinaryIO | None = None, **knobs: Any) -> Smsc:
         simulator = Simulator(Behaviour(**{"receipt_delay_ms": 1.0, "seed": 1, **knobs}), log)
-        smsc = Smsc(simulator, await simulator.start())
+        smsc = Smsc(simulator, await simulator.start(port=free_port()))
         started.append(smsc)
         return smsc
 

@@ -199,11 +199,9 @@ async def test_no_answer_in_time(sink: Sink, open_sender: Open) -> None:
 
 
 async def test_nobody_there(open_sender: Open) -> None:
-    async with Sink() as sink:
-        url = sink.url()
     sender = open_sender()
     results = Results(sender)
-    sender.post([make_job(1, url)])
+    sender.post([make_job(1, f"http://127.0.0.1:{free_port()}/")])
     assert await results.problem(1) == "connection refused"
 
 
