@@ -99,6 +99,6 @@ def what_a_schema_cannot_say(case: Any) -> None:
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_the_server_does_what_the_document_says(case: Any, running: Running) -> None:
     what_a_schema_cannot_say(case)
-    case.call_and_validate(base_url=running.url)
+    case.call_and_validate(base_url=running.url, timeout=PATIENCE_S)
     # wrong credentials are tried in between, and too many of them in a minute are slowed down
     running.gateway.clock.forward(10)
