@@ -84,7 +84,7 @@ def what_a_schema_cannot_say(case: Any) -> None:
     if case.body.get("dlr-url"):
         case.body["dlr-url"] = "https://example.com/receipts"
     optional = {"validity": "600", "udh": "0605040B8423F0", "progress": "no"}
-    case.body.update({name: value for name, value in optional.items() if case.body.get(name)})
+    case.body.update({name: value for name, value in optional.items() if case.body.get(name) not in (None, "")})
     for name in [name for name in case.body if name.startswith("tlv")]:
         del case.body[name]
     if case.body.get("type") != "binary":
