@@ -5,6 +5,8 @@ from contextlib import suppress
 from enum import Enum
 from typing import Self
 
+from tests.support.listening import stop_listening
+
 
 class CutEffect(Enum):
     """Fate of the chosen piece of what a client sends, before both ends are closed."""
@@ -44,7 +46,7 @@ class CuttingRelay:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
-        self._server.close()
+        await stop_listening(self._server)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -21,10 +21,8 @@ from typing import Self
 from urllib.parse import parse_qsl
 
 from heliograph.domain.signature import sign
+from tests.support.listening import stop_listening
 from tests.support.timeouts import PATIENCE_S
-
-ACCEPTING_TURNS = 4
-"""Turns of the loop after which a connection that it has accepted is served."""
 
 
 @dataclass(slots=True)
@@ -135,12 +133,7 @@ class Sink:
     async def stop(self) -> None:
         """Refuses connections from now on; `start` with the same port takes it up again."""
         if self._server is not None:
-            # asyncio drops who was accepted, and is not served yet, when a server is closed
-            for listener in self._server.sockets:
-                asyncio.get_running_loop().remove_reader(listener.fileno())
-            for _ in range(ACCEPTING_TURNS):
-                await asyncio.sleep(0)
-            self._server.close()
+            await stop_listening(self._server)
             self._server = None
         for writer in list(self._writers):
             writer.transport.abort()

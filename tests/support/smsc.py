@@ -19,6 +19,7 @@ from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, Role
 from heliograph.smpp.session import Session, SessionOptions
+from tests.support.listening import stop_listening
 from tests.support.ports import free_port
 from tests.support.timeouts import PATIENCE_S
 
@@ -202,9 +203,8 @@ class Smsc:
     async def close(self) -> None:
         """Takes no more connections; those that are there stay."""
         if self._server is not None:
-            self._server.close()
+            await stop_listening(self._server)
             self._server = None
-            await asyncio.sleep(0)
 
     def next_id(self) -> str:
         self._ids += 1
@@ -241,7 +241,7 @@ async def speaking(greeting: bytes) -> AsyncIterator[int]:
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
-        server.close()
+        await stop_listening(server)
         for writer in writers:
             writer.close()
             with contextlib.suppress(ConnectionError):

@@ -6,6 +6,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from tests.support.listening import stop_listening
 from tests.support.timeouts import PATIENCE_S
 
 
@@ -55,7 +56,7 @@ class SwitchableRelay:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _close(self) -> None:
-        self._server.close()
+        await stop_listening(self._server)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
