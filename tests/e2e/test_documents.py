@@ -39,6 +39,9 @@ exit $status
 page has slept for is not there yet."""
 
 
+PAGE_S = 4 * COMMAND_S
+"""Seconds for all that a page has: a dozen programs, one after the other, and what it waits for between them."""
+
 GOOD = {"MessageId", "Number", "count", "messages", "notices", "suppressions"}
 """Fields of which answers to questions have one."""
 
@@ -70,7 +73,7 @@ class Reader:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=COMMAND_S,
+            timeout=PAGE_S,
             check=False,
         )
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"

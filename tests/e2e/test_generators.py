@@ -41,10 +41,14 @@ print(sent.id)
 """
 
 
+TOOL_S = 4 * COMMAND_S
+"""Seconds for a generator or a compiler, each a large program in a virtual machine that has just started."""
+
+
 def run(command: Command, folder: Path, **environment: str) -> str:
     done = subprocess.run(
         command, cwd=folder, env=clean_environment(QUICK_JAVA | environment), capture_output=True, text=True,
-        timeout=COMMAND_S, check=False,
+        timeout=TOOL_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
