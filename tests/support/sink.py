@@ -36,10 +36,14 @@ class Received:
     body: bytes
     connection: int
     at: float = field(default_factory=time.time)
+    _form: dict[str, str] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def form(self) -> dict[str, str]:
-        return dict(parse_qsl(self.body.decode(), keep_blank_values=True, strict_parsing=True))
+        # read once: tests look at thousands of them again and again while more come
+        if self._form is None:
+            self._form = dict(parse_qsl(self.body.decode(), keep_blank_values=True, strict_parsing=True))
+        return self._form
 
     @property
     def of_receipt(self) -> bool:
