@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -241,6 +241,8 @@ class SimulatorProcess(Process):
         **knobs: object,
     ) -> None:
         self.seen_path = folder / f"{name}.jsonl"
+        self._destinations: list[str] = []
+        self._destinations_to = 0
         options = [part for knob, value in knobs.items() for part in _option(knob.replace("_", "-"), value)]
         if logged:
             options += ["--log", str(self.seen_path)]
@@ -254,15 +256,20 @@ class SimulatorProcess(Process):
 
     def seen(self) -> list[dict[str, Any]]:
         """Reads the simulator's record of all messages and receipts, whole lines only."""
+        return self._seen_from(0)[0]
+
+    def _seen_from(self, start: int) -> tuple[list[dict[str, Any]], int]:
+        """Reads the record from that octet on; returns the lines, and the octet after the last of them."""
         if not self.seen_path.exists():
-            return []
-        whole, _, _ = self.seen_path.read_bytes().rpartition(b"\n")
-        return [json.loads(line) for line in whole.splitlines()]
+            return [], start
+        with self.seen_path.open("rb") as record:
+            record.seek(start)
+            whole, end, _ = record.read().rpartition(b"\n")
+        return [json.loads(line) for line in whole.splitlines()], start + len(whole) + len(end)
 
     def submits(self) -> list[dict[str, Any]]:
         """The submit_sm that came, as PDUs with the names of the specification."""
-        requests = [line["pdu"] for line in self.seen() if line["event"] == "request"]
-        return [pdu for pdu in requests if pdu["command"] == "submit_sm"]
+        return _submits(self.seen())
 
     def acknowledged(self) -> dict[str, float]:
         """The texts of messages from phones that were acknowledged, and when: in seconds since the Unix epoch, not
@@ -293,7 +300,15 @@ class SimulatorProcess(Process):
         eventually(lambda: not self.links(), "all links are closed")
 
     def destinations(self) -> list[str]:
-        return [pdu["destination_addr"] for pdu in self.submits()]
+        """The numbers that messages came for, each line of the record read once: there may be a hundred thousand."""
+        lines, self._destinations_to = self._seen_from(self._destinations_to)
+        self._destinations += [pdu["destination_addr"] for pdu in _submits(lines)]
+        return list(self._destinations)
+
+
+def _submits(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    requests = [line["pdu"] for line in lines if line["event"] == "request"]
+    return [pdu for pdu in requests if pdu["command"] == "submit_sm"]
 
 
 class Admin:
