@@ -238,6 +238,10 @@ pace: install ## send to operators that limit by all that is known, and measure 
 siege: install ## attack the installed program from addresses of loopback, and measure what a good client gets
 	@$(BIN)/python -m tests.e2e.siege $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WRITE),--write)
 
+.PHONY: explore
+explore: install ## try the properties with examples that no run has tried before
+	HELIOGRAPH_EXAMPLES=new $(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal -m hypothesis
+
 # --- fuzz: `make fuzz` for the table in docs/security.md, some twenty minutes; `make fuzz INPUTS=100000 SEED=7 ONLY=cookies`
 INPUTS := 2400000
 SEED := 19

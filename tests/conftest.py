@@ -11,8 +11,12 @@ from tests.support import interop as table
 from tests.support import peers
 from tests.support.interop import Showing
 
-# How long an example takes says something about the machine, and nothing about us.
-settings.register_profile("heliograph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says something about the machine, and nothing about us. Examples are the same in each run,
+# so that what is red is red for everybody; `make explore` tries new ones.
+settings.register_profile(
+    "heliograph", deadline=None, derandomize=os.environ.get("HELIOGRAPH_EXAMPLES") != "new",
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
 settings.load_profile("heliograph")
 
 peers.refuse_unasked()
