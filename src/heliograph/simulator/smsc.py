@@ -135,6 +135,8 @@ class Simulator:
         if self._ticker is None:
             self._ticker = self._loop.call_later(TICK_S, self._tick)
         self._note("connected", link)
+        if self._journal is not None:
+            self._journal.flush()  # whoever reads the record is to know of each link that may have more to tell
 
     def closed(self, link: SimulatorLink) -> None:
         del self._links[link.number]

@@ -320,6 +320,13 @@ async def test_the_record_tells_everything_but_passwords(start: Start) -> None:
     assert lines[-1]["event"] == "disconnected"
 
 
+async def test_the_record_tells_at_once_of_a_link_that_may_have_more_to_tell(start: Start) -> None:
+    stream = io.BytesIO()
+    smsc = await start(stream)
+    await smsc.bind()
+    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()][:2] == ["listening", "connected"]
+
+
 async def test_stop_unbinds(start: Start) -> None:
     smsc = await start()
     esme = await smsc.bind()
