@@ -43,8 +43,10 @@ class Phones(Process):
         lines = [json.loads(line) for line in self.out.rpartition("\n")[0].splitlines()]
         return [{key: line[key] for key in ("from", "to", "text")} for line in lines if line["event"] == "submitted"]
 
-    def until_answered(self, count: int) -> None:
-        eventually(lambda: len(self.answered) >= count, "answers")
+    def until_answered(self, count: int, gateways: Gateways | None = None) -> None:
+        """Waits for so many messages to be acknowledged, and tends the gateways meanwhile."""
+        wait = gateways.until if gateways else eventually
+        wait(lambda: len(self.answered) >= count, f"{count} answers")
 
     @property
     def answered(self) -> set[str]:
@@ -197,12 +199,12 @@ def test_no_message_is_lost_when_one_of_two_nodes_is_killed(tmp_path: Path, sink
                 for turn in range(KILLS):
                     before = len(operator.answered)
                     want = min(len(messages), before + chance.randint(150, 250))
-                    operator.until_answered(want)
+                    operator.until_answered(want, gateways)
                     gateways.kill(turn % 2)
                     time.sleep(0.5)
                     gateways.revive(turn % 2, wait=True)
-                operator.until_answered(len(messages))
-                eventually(lambda: len(told(sink)) == 750, "all told")
+                operator.until_answered(len(messages), gateways)
+                gateways.until(lambda: len(told(sink)) == 750, "all told")
                 gateways.stop()
         # what a node was about to commit when it was killed may come twice: docs/reliability.md
         doubled = {text: ids for text, ids in told(sink).items() if len(ids) > 1}

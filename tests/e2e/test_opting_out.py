@@ -3,7 +3,7 @@
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -133,10 +133,6 @@ def asking(url: str, account: dict[str, Any]) -> Iterator[Customer]:
         yield customer
 
 
-def until_half(operator: Operator, wanted: Callable[[], int]) -> None:
-    eventually(lambda: len(operator.answered) >= wanted(), "acknowledged")
-
-
 def test_a_stop_holds_while_the_gateway_is_killed(tmp_path: Path, admin: Admin, data: Path) -> None:
     chance = random.Random(4)
     with Slowness() as slowness, Operator(tmp_path, stops(), pause_ms=250, most=A_LINK) as operator:
@@ -146,13 +142,13 @@ def test_a_stop_holds_while_the_gateway_is_killed(tmp_path: Path, admin: Admin, 
         with GatewayProcess(data) as gateway, asking(gateway.url, account) as customer:
             schedule(customer)
             admin("connector", "set", "operator", "enabled=true")
-            until_half(operator, lambda: 5)
+            operator.until_answered(5)
             gateway.kill()
         kills = 1
         while len(operator.answered) < STOPS:
             with GatewayProcess(data) as gateway:
                 goal = min(STOPS, len(operator.answered) + chance.randint(4, 2 * A_LINK))
-                until_half(operator, lambda goal=goal: goal)  # type: ignore[misc]
+                operator.until_answered(goal)
                 gateway.kill()
                 kills += 1
         assert kills >= 5
@@ -176,13 +172,13 @@ def test_a_stop_holds_on_every_node(tmp_path: Path) -> None:
             with Gateways(tmp_path, settings, 2) as gateways, asking(gateways.urls[1], account) as customer:
                 schedule(customer)
                 admin("connector", "set", "operator", "enabled=true")
-                until_half(operator, lambda: 12)
+                operator.until_answered(12, gateways)
                 gateways.kill(0)
-                until_half(operator, lambda: 20)
+                operator.until_answered(20, gateways)
                 gateways.revive(0, wait=True)
-                until_half(operator, lambda: STOPS)
+                operator.until_answered(STOPS, gateways)
                 last = {(phone(number), near(number)) for number in range(STOPS, STOPS + STAYS)}
-                eventually(lambda: last <= operator.first_submits().keys(), "what nobody stopped")
+                gateways.until(lambda: last <= operator.first_submits().keys(), "what nobody stopped")
                 assert_settled(operator, admin, customer)
                 gateways.stop()
             assert_nothing_after_a_stop(operator, slowness.within(NODES_GRACE_S))

@@ -18,7 +18,7 @@ from tests.e2e.test_watching import values
 from tests.support.crash import Gateways
 from tests.support.customer import Customer
 from tests.support.postgres import Server
-from tests.support.process import Admin, GatewayProcess, eventually
+from tests.support.process import Admin, GatewayProcess
 from tests.support.timeouts import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.peer]
@@ -134,12 +134,12 @@ def test_nothing_is_missed_when_one_of_two_nodes_is_killed(tmp_path: Path) -> No
             with Gateways(tmp_path, settings, 2) as gateways:
                 puller = Puller(gateways.urls, account["api_key"])
                 for turn in range(2):
-                    operator.until_answered(150 * (turn + 1))
+                    operator.until_answered(150 * (turn + 1), gateways)
                     gateways.kill(turn)
                     time.sleep(0.5)
                     gateways.revive(turn, wait=True)
-                operator.until_answered(len(messages))
-                eventually(lambda: puller.texts() == {each["text"] for each in messages}, "all pulled")
+                operator.until_answered(len(messages), gateways)
+                gateways.until(lambda: puller.texts() == {each["text"] for each in messages}, "all pulled")
                 puller.stop()
                 gateways.stop()
         pulled = [each["Id"] for each in puller.messages]

@@ -157,7 +157,7 @@ def test_what_is_in_a_nodes_memory_waits_while_its_account_is_suspended(tmp_path
                     with Customer(url, "acme", account["api_key"]) as customer:
                         numbers = [f"4917012346{number:03}" for number in range(200)]
                         customer.send(to=numbers, content=url[-1])
-                eventually(lambda: len(simulator.destinations()) > 10, "the first ones")
+                gateways.until(lambda: len(simulator.destinations()) > 10, "the first ones")
                 admin("account", "suspend", "acme")
                 time.sleep(slowness.within(RESUMED_S))
                 sent = len(simulator.destinations())
@@ -168,7 +168,7 @@ def test_what_is_in_a_nodes_memory_waits_while_its_account_is_suspended(tmp_path
                 eventually(lambda: len(simulator.destinations()) > sent, "the next one", pause=0.05)
                 assert time.time() - before < slowness.within(RESUMED_S)
                 admin("connector", "set", "operator", "rate=0")
-                eventually(lambda: len(simulator.destinations()) == 400, "all", COMMAND_S)
+                gateways.until(lambda: len(simulator.destinations()) == 400, "all", COMMAND_S)
                 gateways.stop()
             assert admin.balance("acme") == "600"
             admin.assert_books_right()

@@ -17,7 +17,7 @@ from tests.support.load import Load
 from tests.support.ports import free_port
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.sink import Answer
-from tests.support.timeouts import COMMAND_S
+from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 WINDOW = 10
 CREDIT = 1_000_000
@@ -117,6 +117,8 @@ class Gateways:
         self._folder, self._settings = folder, settings
         self._ports = [free_port() for _ in range(nodes)]
         self._running: list[GatewayProcess] = []
+        self._killed: set[int] = set()
+        """Nodes that were killed and not yet started again."""
         self.given_up = 0
         """Count of nodes whose leases the others gave up although they had not been killed."""
 
@@ -148,15 +150,27 @@ class Gateways:
             self._running[number] = gateway = self._start(number)
         return gateway
 
+    def until(self, look: Callable[[], object], what: str, seconds: float = PATIENCE_S) -> None:
+        """Does as `eventually`, and meanwhile tends all nodes but those that were killed."""
+
+        def look_tended() -> object:
+            for number in set(range(len(self._running))) - self._killed:
+                self._tended(number)
+            return look()
+
+        eventually(look_tended, what, seconds)
+
     def kill(self, number: int) -> None:
         gateway = self._tended(number)
         gateway.kill()
         eventually(lambda: gateway.family() == [], "no process of it is left over")
         gateway.__exit__(None, None, None)
+        self._killed.add(number)
 
     def revive(self, number: int, *, wait: bool) -> None:
         """Starts it again. `wait`: until it has a bind, so until that of the one before it is free."""
         self._running[number] = self._start(number)
+        self._killed.discard(number)
         eventually(lambda: not wait or self._tended(number).bound("operator"), "it is bound", COMMAND_S)
 
     def stop(self) -> None:
