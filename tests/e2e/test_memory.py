@@ -6,12 +6,13 @@ import pytest
 
 from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
-from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow
 
 MESSAGES = 20_000
 MOST_KIB = 150 * 1024
+ALL_S = 180.0
+"""Seconds that all of them may take, each step of the way, on a machine that has other things to do."""
 
 
 def accepted(admin: Admin) -> int:
@@ -32,10 +33,10 @@ def test_twenty_thousand_messages_pass_through(tmp_path: Path, admin: Admin, dat
         with GatewayProcess(data, anew=True) as gateway:
             at_first = gateway.resident_kib()
             with Load(gateway.url, "acme", account["api_key"], connections=32, most=MESSAGES, receipts=True) as load:
-                load.join()
+                load.join(ALL_S)
             assert len(load.accepted) == MESSAGES
-            eventually(lambda: accepted(admin) == MESSAGES, "all at the operator", COMMAND_S, pause=0.5)
-            eventually(lambda: receipts(admin) == MESSAGES, "all receipts here", COMMAND_S, pause=0.5)
+            eventually(lambda: accepted(admin) == MESSAGES, "all at the operator", ALL_S, pause=0.5)
+            eventually(lambda: receipts(admin) == MESSAGES, "all receipts here", ALL_S, pause=0.5)
             resident = gateway.resident_kib()
             assert resident < MOST_KIB, f"{at_first} KiB at first, now {resident}"
             assert gateway.stop() == 0
