@@ -1,5 +1,6 @@
 """Messages from phones: kept before they are answered, known again, joined, told."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -387,6 +388,43 @@ async def test_what_is_held_is_put_off_at_the_end(desk: Desk) -> None:
     link = await repeated_at(other)
     other.reception.close()
     assert link.answers == [("Hello", False)]
+
+
+def during_a_look(desk: Desk, does: Callable[[], None]) -> None:
+    """Has something happen while the store is asked for the first time."""
+    repeated = desk.store.inbound.repeated
+
+    async def ask(*what: Any) -> Any:
+        desk.store.inbound.repeated = repeated  # type: ignore[method-assign]
+        does()
+        return await repeated(*what)
+
+    desk.store.inbound.repeated = ask  # type: ignore[assignment, method-assign]
+
+
+async def test_what_was_held_comes_back_while_another_message_is_looked_up(desk: Desk) -> None:
+    other = await beside(desk)
+    desk.reception.receive(1, Link().sends("Hello"))
+    await desk.settle()
+    held, newer = await repeated_at(other), Link()
+    other.reception.receive(1, newer.sends("newer"))
+    during_a_look(other, other.reception.tick)
+    await other.settle()
+    assert newer.answers == [("newer", True)]
+    assert await desk.unanswered() == 1  # the newer one, which is the other node's
+    other.reception.tick()
+    await other.settle()
+    assert held.answers == [("Hello", True)]
+    assert sorted(message.content for message in await other.kept()) == ["Hello", "Hello", "newer"]
+
+
+async def test_what_is_looked_up_at_the_end_is_put_off_once(desk: Desk) -> None:
+    other, link = await beside(desk), Link()
+    other.reception.receive(1, link.sends("Hello"))
+    during_a_look(other, other.reception.close)
+    await other.settle()
+    assert link.answers == [("Hello", False)]
+    assert await other.kept() == []
 
 
 async def no_claims_given_up(worker: int, node: int) -> Any:

@@ -126,6 +126,8 @@ class Reception:
         """Keys that were so in the round of housekeeping before."""
         self._unsure: list[Arrival] = []
         """Arrivals that the store may know."""
+        self._looked_up: list[Arrival] = []
+        """The first ones of them, while the store is asked."""
         self._held: list[Arrival] = []
         """Arrivals that may be repeats of what another node has: they are looked up again."""
         self._sets: dict[PartSet, None] = {}
@@ -137,7 +139,8 @@ class Reception:
 
     def receive(self, connector: int, incoming: Incoming) -> None:
         """Takes a message from a phone, or a part of one. Answers later, or at once where it cannot be kept."""
-        waiting = len(self._next) + len(self._committing) + len(self._unsure) + len(self._held)
+        in_doubt = len(self._unsure) + len(self._looked_up) + len(self._held)
+        waiting = len(self._next) + len(self._committing) + in_doubt
         if self._closed or not self._healthy() or waiting >= MOST_WAITING:
             incoming.answer(False)
             return
@@ -351,9 +354,10 @@ class Reception:
             self._put_off_unsure()
 
     async def _look_up_some(self) -> None:
-        some = self._unsure[:LOOK]
-        known, open_elsewhere = await self._ask(some)
-        self._unsure = self._unsure[len(some) :]
+        self._looked_up, self._unsure = self._unsure[:LOOK], self._unsure[LOOK:]
+        known, open_elsewhere = await self._ask(self._looked_up)
+        # Whatever was put off meanwhile has its answer, and is not among them any more.
+        some, self._looked_up = self._looked_up, []
         for arrival in some:
             incoming = arrival.incoming
             assert incoming is not None
@@ -391,7 +395,8 @@ class Reception:
         return known, open_elsewhere
 
     def _put_off_unsure(self) -> None:
-        unsure, self._unsure, self._held = [*self._held, *self._unsure], [], []
+        unsure = [*self._held, *self._looked_up, *self._unsure]
+        self._unsure, self._looked_up, self._held = [], [], []
         for arrival in unsure:
             self._put_off(arrival)
 
