@@ -25,8 +25,9 @@ NUMBER = "3388"
 """What phones write to, meanwhile."""
 
 PHONES: dict[str, Any] = {"inbound_rate": 300, "inbound_to": NUMBER, "inbound_text": "Number {n}"}
-SETTLED_S = 60.0
-"""Seconds without another receipt after which the missing ones count as lost."""
+SETTLED_S = 150.0
+"""Seconds without another receipt after which the missing ones count as lost. Where phones write more than a slow
+machine posts, a callback is put off for a minute, and for up to another by chance."""
 
 
 @dataclass
