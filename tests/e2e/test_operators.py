@@ -75,8 +75,9 @@ def test_an_operator_that_takes_fifty_a_second_gets_fifty(tmp_path: Path, admin:
     goodput = sum(settled <= at < end for at in taken) / (end - settled)
     throttled = sum(settled <= moment(line) < end and "THROTTLED" in line["pdu"]["status"] for line in given)
     assert goodput >= 48.0 * slowness.share()
-    # in virtual time it is less than one in a hundred
-    assert throttled / (goodput * (end - settled) + throttled) < 0.02
+    # in virtual time less than one in a hundred is throttled; here each moment without a processor leads to some more
+    accepted = goodput * (end - settled)
+    assert accepted / (accepted + throttled) >= 0.98 * slowness.share()
 
 
 def lines(simulator: SimulatorProcess, event: str, count: int) -> list[dict[str, Any]]:
