@@ -137,7 +137,8 @@ def under_load(folder: Path, messages: int, commands: int = 1, **recorded: Any) 
             for number in range(commands):
                 _command(admin, number, told, recorder.root)
             load.wait_for(len(load.accepted) + messages)
-            gateway.kill()
+            with recorder.between_entries():
+                gateway.kill()
             planner.join()
         simulator.stop()
         told.hear_of(load, simulator, sink)

@@ -1,6 +1,7 @@
 """The library that records what programs ask of the disk, compiled where it is wanted; and the log that it writes."""
 
 import atexit
+import fcntl
 import os
 import shlex
 import shutil
@@ -8,6 +9,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -78,6 +80,13 @@ class Recorder:
             "POWER_ROOT": str(self.root.parent.resolve() / self.root.name),
             "POWER_SYNC_US": str(self.sync_us),
         }
+
+    @contextmanager
+    def between_entries(self) -> Iterator[None]:
+        """All that was done is in the log: whoever is killed now leaves no more than it says."""
+        with self.log.open("ab") as log:
+            fcntl.lockf(log, fcntl.LOCK_EX)  # recorder.c has this lock while something is done and logged
+            yield
 
     def entries(self) -> list[Entry]:
         """In the order in which things happened. A last one that was cut off with its process is left out."""
