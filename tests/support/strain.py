@@ -86,7 +86,8 @@ class Strain:
             new = {one.pid for one in found if one.parent in self._known} - self._known
             self._known |= new
             more = bool(new)
-        return [one for one in found if one.pid in self._known and one.pid != self._root and not one.stands_still]
+        taken = {self._root, *self._stopped}
+        return [one for one in found if one.pid in self._known - taken and not one.stands_still]
 
     def _stop(self, pid: int, now: float) -> None:
         length = SHORTEST_S * (LONGEST_S / SHORTEST_S) ** self._random.random()
