@@ -2,8 +2,6 @@
 
 import asyncio
 import http.client
-import socket
-import struct
 import subprocess
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,6 +15,7 @@ from heliograph.http import limits
 from heliograph.http.asgi import Asgi, Receive, Scope, Send
 from heliograph.http.server import Server
 from tests.support.gateway import Gateway, open_gateway
+from tests.support.hanging_up import reset
 from tests.support.peers import foreign_program
 from tests.support.timeouts import PATIENCE_S
 
@@ -38,12 +37,6 @@ async def rest(reader: asyncio.StreamReader) -> bytes:
         return await reader.read()
     except ConnectionResetError:
         return b""
-
-
-def reset(writer: asyncio.StreamWriter) -> None:
-    """Hangs up at once: a mere end of what the client says may be followed by the answer."""
-    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    writer.transport.abort()
 
 
 async def tells_ok(scope: Scope, receive: Receive, send: Send) -> None:
