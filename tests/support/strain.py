@@ -15,11 +15,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from random import Random
+
+from tests.support.processes import ProcessEntry, processes
 
 LONGEST_S = 0.4
 SHORTEST_S = 0.01
@@ -29,22 +28,8 @@ AT_WORK_SHARE = 0.8
 """The share of the pauses that meet a process which has just used its processor."""
 
 
-@dataclass(frozen=True)
-class Process:
-    """`worked` is the processor time that it took so far, in ticks of the kernel."""
-
-    pid: int
-    parent: int
-    worked: int
-    stands_still: bool
-
-
-def processes() -> Iterator[Process]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                yield Process(int(entry.name), int(fields[1]), int(fields[11]) + int(fields[12]), fields[0] == "T")
+STOPPED = "T"
+"""The kernel's letter for a process that stands still."""
 
 
 class Strain:
@@ -76,18 +61,15 @@ class Strain:
         for pid in list(self._stopped):
             self._go_on(pid)
 
-    def _below(self) -> list[Process]:
-        """Who has lost its parent, as a server of databases does, is known by what it was."""
-        found = sorted(processes(), key=lambda process: process.pid)
-        alive = {process.pid for process in found}
-        self._known &= alive
-        more = True
-        while more:
-            new = {one.pid for one in found if one.parent in self._known} - self._known
+    def _below(self) -> list[ProcessEntry]:
+        """Lists the processes that may be stopped. A process that has lost its parent since, as a server of databases
+        does, is remembered from before."""
+        found = list(processes())
+        self._known &= {one.pid for one in found}
+        while new := {one.pid for one in found if one.parent in self._known} - self._known:
             self._known |= new
-            more = bool(new)
-        taken = {self._root, *self._stopped}
-        return [one for one in found if one.pid in self._known - taken and not one.stands_still]
+        candidates = self._known - {self._root, *self._stopped}
+        return [one for one in found if one.pid in candidates and one.state != STOPPED]
 
     def _stop(self, pid: int, now: float) -> None:
         length = SHORTEST_S * (LONGEST_S / SHORTEST_S) ** self._random.random()

@@ -4,15 +4,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 
 import pytest
 
-from tests.support.strain import Strain, processes
-from tests.support.timeouts import PATIENCE_S
+from tests.support.process import eventually
+from tests.support.processes import processes
+from tests.support.strain import STOPPED, Strain
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 
@@ -29,14 +29,7 @@ def parent_and_child() -> Iterator[tuple[int, int]]:
 
 
 def stands_still(pid: int) -> bool:
-    return next(process.stands_still for process in processes() if process.pid == pid)
-
-
-def until(look: Callable[[], bool]) -> None:
-    """A signal is sent some time before it is heard."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not look():
-        assert time.monotonic() < deadline
+    return next(each.state == STOPPED for each in processes() if each.pid == pid)
 
 
 def test_a_process_stands_still_and_goes_on_and_its_root_never_does() -> None:
@@ -44,16 +37,16 @@ def test_a_process_stands_still_and_goes_on_and_its_root_never_does() -> None:
         strain = Strain(root, Random(1))
         while not strain.pauses:
             strain.look()
-        until(lambda: stands_still(child))
+        eventually(lambda: stands_still(child), "the signal is heard")
         assert not stands_still(root)
         strain.end()
-        until(lambda: not stands_still(child))
+        eventually(lambda: not stands_still(child), "it goes on")
 
 
 def test_who_was_stopped_by_another_is_neither_stopped_nor_woken() -> None:
     with parent_and_child() as (root, child):
         os.kill(child, signal.SIGSTOP)
-        until(lambda: stands_still(child))
+        eventually(lambda: stands_still(child), "the signal is heard")
         strain = Strain(root, Random(1))
         for _ in range(100):
             strain.look()
