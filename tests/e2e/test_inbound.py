@@ -27,7 +27,7 @@ class Phones(Process):
     """npm's `smpp` as a message centre whose phones write."""
 
     def __init__(self, folder: Path, messages: list[dict[str, Any]], pause_ms: int = 2, most: int = 1_000_000) -> None:
-        """They write at most `most` messages over one link: a gateway that is killed late has not taken them all."""
+        """Has phones write at most `most` messages a link: a gateway that is killed late has not taken them all."""
         plan = folder / "messages.json"
         plan.write_text(json.dumps(messages))
         command, environment = node_script("phones.js", "smpp")

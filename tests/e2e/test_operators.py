@@ -41,8 +41,8 @@ def send_all(customer: Customer, sink: BackgroundSink, numbers: list[str], conte
 
 
 def states(sink: BackgroundSink, sent: dict[str, str], *, killed: bool = False) -> dict[str, str]:
-    """What customers were told of each message, which must be told of once. What is under way when a gateway is killed
-    is posted again, with the same identifier."""
+    """Returns the state that customers were told of each message, by number, and checks that they were told once. A
+    gateway that is `killed` posts again, with the same identifier, whatever callbacks were under way."""
     found = {number: sink.receipt(message).form["message_status"] for number, message in sent.items()}
     for message in sent.values():
         told = [received.headers["webhook-id"] for received in sink.receipts(message)]
@@ -325,6 +325,6 @@ def test_receipts_that_never_come_are_asked_for_also_after_a_kill(
 
 
 def query_state(admin: Admin) -> dict[str, Any]:
-    """What the running gateway has said last of its questions."""
+    """Returns the counts of questions that the running gateway has said last."""
     state = admin("connector", "show", "mute")["links"][-1]["state"]
     return {name: state[name] for name in ("asked", "told", "queries_off")}

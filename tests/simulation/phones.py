@@ -201,15 +201,7 @@ def _reply(rows: Rows, inbound: InboundMessage) -> list[str]:
 def leftovers(reception: object) -> list[str]:
     """Returns a sentence for each place where the reception still keeps something after the end."""
     kept = (
-        "_held",
-        "_next",
-        "_committing",
-        "_waiting",
-        "_unsure",
-        "_looked_up",
-        "_sets",
-        "_fresh_sets",
-        "_settling",
+        "_held", "_next", "_committing", "_waiting", "_unsure", "_looked_up", "_sets", "_fresh_sets", "_settling",
         "_answered",
-    )
+    )  # fmt: skip
     return [f"the reception's {name} holds {held}" for name in kept if (held := getattr(reception, name))]

@@ -1,4 +1,4 @@
-"""Offers `reset`, by which a client hangs up on a server."""
+"""Offers `reset`, by which one end of a connection hangs up on the other."""
 
 import asyncio
 import socket

@@ -9,9 +9,7 @@ async with Sink() as sink:
 
 import asyncio
 import contextlib
-import socket
 import ssl
-import struct
 import time
 from collections import deque
 from collections.abc import Callable
@@ -21,6 +19,7 @@ from typing import Self
 from urllib.parse import parse_qsl
 
 from heliograph.domain.signature import sign
+from tests.support.hanging_up import reset
 from tests.support.listening import stop_listening
 from tests.support.timeouts import PATIENCE_S
 
@@ -195,9 +194,7 @@ class Sink:
             writer.write(answer.octets())
             await writer.drain()
             if answer.reset:
-                sock = writer.get_extra_info("socket")
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                writer.transport.abort()
+                reset(writer)
                 return
             if answer.close:
                 return
