@@ -244,11 +244,10 @@ explore: install ## try the properties with examples that no run has tried befor
 
 # --- fuzz: `make fuzz` for the table in docs/security.md, some twenty minutes; `make fuzz INPUTS=100000 SEED=7 ONLY=cookies`
 INPUTS := 2400000
-SEED := 19
 
 .PHONY: fuzz
 fuzz: install ## try millions of damaged inputs on everything that reads what others wrote, in one process
-	@$(BIN)/python -m tests.fuzz.campaign --inputs $(INPUTS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python -m tests.fuzz.campaign --inputs $(INPUTS) --seed $(or $(SEED),19) $(if $(ONLY),--only $(ONLY))
 
 # --- power: `make power` for 1,000 losses of power; `make power CUTS=100 SEED=7`
 CUTS := 1000

@@ -74,7 +74,7 @@ def running() -> Iterator[Running]:
 
 
 @schema.parametrize()
-@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 def test_the_server_does_what_the_document_says(case: Any, running: Running) -> None:
     case.call_and_validate(base_url=running.url, excluded_checks=LEFT_OUT, timeout=PATIENCE_S)
     # wrong tokens are tried in between, and too many of them in some minutes are slowed down

@@ -96,7 +96,7 @@ def what_a_schema_cannot_say(case: Any) -> None:
 
 
 @schema.parametrize()
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_the_server_does_what_the_document_says(case: Any, running: Running) -> None:
     what_a_schema_cannot_say(case)
     case.call_and_validate(base_url=running.url, timeout=PATIENCE_S)
