@@ -23,7 +23,7 @@ from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.facts import Facts, InboundMessage
 from heliograph.app.ports import Store
 from heliograph.app.records import InboundQuery
-from heliograph.domain.ids import IdSequence
+from heliograph.domain.message.ids import IdSequence
 
 START = 1_700_000_000_000
 ACCOUNTS = 100

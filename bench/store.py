@@ -30,9 +30,9 @@ from heliograph.adapters.store.sqlite.worker import FileConnection
 from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
 from heliograph.app.ports import Store
-from heliograph.domain.ids import IdSequence
-from heliograph.domain.message import Kind, State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import IdSequence
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import Kind, State
 
 SIZES = (1, 16, 64, 256, 1_000)
 START = 1_700_000_000_000

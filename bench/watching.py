@@ -27,8 +27,8 @@ from heliograph.app.observing.counters import Histogram, MessageCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.observing.trail import trail_of
-from heliograph.domain.ids import IdSequence
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import IdSequence
+from heliograph.domain.message.receipt import Delivery
 
 MESSAGES = 200
 """In a commit."""

@@ -13,9 +13,9 @@ from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Store
-from heliograph.domain.ids import IdSequence, first_key_at, to_hex
-from heliograph.domain.message import Kind, State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import IdSequence, first_key_at, to_hex
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import Kind, State
 from heliograph.runtime.upkeep import NUMBERS_BLOCK
 
 TRANSACTION = 10_000

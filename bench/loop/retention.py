@@ -20,10 +20,10 @@ from bench.loop.run import Bench, Load
 from heliograph.app.facts import CallbackEnd, Facts
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.composition.commands import STORE_FILE
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.message import Kind, State
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import Kind, State
+from heliograph.domain.money.amounts import EntryKind
 from heliograph.runtime.retention import PASS_S
 from heliograph.runtime.upkeep import NUMBERS_BLOCK
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from heliograph.composition.dev import USER_NAME, USER_PASSWORD
-from heliograph.domain.one_time_code import STEP_MS, code
+from heliograph.domain.security.one_time_code import STEP_MS, code
 from tests.browser.conftest import PATIENCE_MS, Opener
 from tests.browser.operator import Operator
 from tests.browser.test_pages import SIZES, problems, wider_than_the_screen

@@ -6,8 +6,8 @@ from dataclasses import replace
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import ListQuery, Store
-from heliograph.domain.message import Kind, State
-from heliograph.domain.money import EntryKind
+from heliograph.domain.message.state import Kind, State
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import CREDIT, HOUR, START, Given, Opener
 
 

@@ -20,7 +20,7 @@ from heliograph.app.configuration import (
 )
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.app.ports.carrier_state import BindState
-from heliograph.domain.money import EntryKind
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.connectors import smpp_connector
 from tests.support.store import CREDIT, START, Given, Opener
 

@@ -13,7 +13,7 @@ from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.configuration import Missing
 from heliograph.app.ports import Store
 from heliograph.app.records import AuditEntry, AuditHead, AuditQuery
-from heliograph.domain.audit_chain import GENESIS, details_text, entry_hash
+from heliograph.domain.security.audit_chain import GENESIS, details_text, entry_hash
 from tests.support.memory_store import MemoryStore
 from tests.support.postgres import PostgresOpener
 from tests.support.store import OPENERS, START, Given, Opener, SqliteOpener

@@ -22,8 +22,8 @@ from hypothesis.stateful import (
 from heliograph.app.configuration import Price
 from heliograph.app.facts import Accept, Facts, Final, InboundMessage, Message, Submission, Verdict
 from heliograph.app.ports import ListQuery, NotScheduled
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.store import HOUR, OPENERS, Given, Opener, delivery_of
 
 T = TypeVar("T")

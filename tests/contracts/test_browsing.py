@@ -17,8 +17,8 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.ports import ListQuery, Store
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.store import CREDIT, HOUR, SECOND, START, Given, Opener, delivery_of, history_of
 
 # --- one message, one batch

@@ -8,9 +8,9 @@ import pytest
 from heliograph.app.configuration import Account
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Facts, Final, Message, Queued, Queueing, Submission
 from heliograph.app.ports import ListQuery, Store
-from heliograph.domain.message import State
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import CREDIT, HOUR, NODE, START, Given, Opener, delivery_of, history_of
 
 OTHER_NODE = 8

@@ -22,7 +22,7 @@ from heliograph.app.ports.encryption import CannotOpen, KeyRefused, KeyVault
 from heliograph.app.ports.factors import FactorKind, SecondFactor
 from heliograph.app.records import AdminUser, InboundQuery, Search, UserRole
 from heliograph.composition.encryption import SealableStore
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.postgres import PostgresOpener, plain_rows
 from tests.support.store import NODE, START, VAULT, Given, SqliteOpener
 

@@ -8,9 +8,9 @@ from heliograph.app.configuration import Account, Missing, TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.ports import HeldTraffic, Store
 from heliograph.app.records import Search
-from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
-from heliograph.domain.message import State
-from heliograph.domain.pumping import TrafficCount, TrafficFigures, range_of
+from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
+from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures, range_of
+from heliograph.domain.message.state import State
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
 
 RANGE = "49170"

@@ -17,8 +17,8 @@ from heliograph.app.facts import (
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Store, Unavailable
 from heliograph.app.records import RestorePoint
-from heliograph.domain.ids import to_hex
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.receipt import Delivery
 from tests.support.store import HOUR, START, Given, Opener
 
 

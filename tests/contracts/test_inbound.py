@@ -20,9 +20,9 @@ from heliograph.app.marks import CALLBACK
 from heliograph.app.ports import Store
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
-from heliograph.domain.ids import to_uuid
-from heliograph.domain.money import EntryKind
-from heliograph.domain.numbers import InboundNumber
+from heliograph.domain.message.ids import to_uuid
+from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.numbers.number_rules import InboundNumber
 from tests.support.store import NODE, START, Given, Opener
 
 OTHER_NODE = 8

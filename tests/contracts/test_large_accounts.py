@@ -9,7 +9,7 @@ import pytest
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.app.ports import Store
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.postgres import PostgresOpener, server
 from tests.support.store import CREDIT, HOUR, NODE, OPENERS, START, Given, Opener, SqliteOpener
 

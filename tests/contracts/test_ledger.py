@@ -3,7 +3,7 @@
 from heliograph.app.configuration import Account, LedgerQuery
 from heliograph.app.facts import Facts, InboundMessage
 from heliograph.app.ports import Store
-from heliograph.domain.money import EntryKind
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import CREDIT, HOUR, START, Given
 
 

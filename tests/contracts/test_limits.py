@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, Final, Verdict
 from heliograph.app.ports import Store
-from heliograph.domain.allowance import Allowance
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.limits.allowance import Allowance
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.contracts.conftest import EVERY
 from tests.support.store import CREDIT, HOUR, NODE, OPENERS, START, Given, Opener
 

@@ -15,9 +15,9 @@ from heliograph.app.facts import (
 )
 from heliograph.app.notice import ReachedState, Way
 from heliograph.app.ports import Store
-from heliograph.domain.extras import Extras
-from heliograph.domain.ids import to_hex
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.extras import Extras
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.receipt import Delivery
 from tests.support.store import NODE, START, Given, Opener
 
 OTHER_NODE = 8

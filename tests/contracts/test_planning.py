@@ -7,8 +7,8 @@ import pytest
 
 from heliograph.app.configuration import Account, Missing
 from heliograph.app.ports import NotScheduled, Store
-from heliograph.domain.message import State
-from heliograph.domain.money import EntryKind
+from heliograph.domain.message.state import State
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import CREDIT, HOUR, NODE, START, Given, delivery_of
 
 LATER = START + 5 * HOUR

@@ -5,8 +5,8 @@ import pytest
 from heliograph.app.configuration import Account
 from heliograph.app.facts import MOST_PROGRESS, Awaiting, EarlyReceipt, Facts, Final, Message, PartReceipt, Submission
 from heliograph.app.ports import Store, Unreported
-from heliograph.domain.operator_id import MAX_CHARS
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.operator_id import MAX_CHARS
+from heliograph.domain.message.receipt import Delivery
 from tests.support.store import HOUR, START, Given, Opener, history_of
 
 

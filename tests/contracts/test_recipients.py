@@ -4,9 +4,9 @@ from heliograph.app.configuration import Account
 from heliograph.app.facts import EarlyReceipt, Facts, InboundPart, PartSet
 from heliograph.app.kept_data import ErasureStep, PhoneTraces
 from heliograph.app.ports import Store
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.retention import REDACTED_CODING, Stage
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.retention import REDACTED_CODING, Stage
+from heliograph.domain.message.state import State
 from tests.contracts.test_retention import OTHER, PHONE, content, delivered, ended, phoned
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
 

@@ -16,8 +16,8 @@ from heliograph.app.facts import (
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.app.notice import ReachedState, Way
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.store import HOUR, NODE, START, Given, Opener
 
 

@@ -25,7 +25,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import Store, Unfit
 from heliograph.app.records import MessageRecord
-from heliograph.domain.receipt import NO_CODE, Delivery
+from heliograph.domain.message.receipt import NO_CODE, Delivery
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
 
 NO_TEXT = "\ud800"

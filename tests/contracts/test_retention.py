@@ -24,8 +24,8 @@ from heliograph.app.kept_data import RetentionStep, RetentionSweep
 from heliograph.app.ports import ListQuery, Store
 from heliograph.app.records import RefusalQuery, RefusedRequest, Search
 from heliograph.domain.error import Reason
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.retention import REDACTED_CODING, SCHEDULED, Stage
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.retention import REDACTED_CODING, SCHEDULED, Stage
 from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given
 
 PHONE, OTHER = "4917012345678", "447700900123"

@@ -24,10 +24,10 @@ from heliograph.app.facts import (
 from heliograph.app.ports import Store
 from heliograph.app.records import TELLING_DIGITS, BacklogCounts, Hit, Search, SearchPage, Usage
 from heliograph.app.search_terms import Unsearchable
-from heliograph.domain.ids import time_of
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.status import MessageStatus
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.status import MessageStatus
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given
 

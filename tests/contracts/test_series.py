@@ -20,11 +20,11 @@ from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.observing.trail import trail_of
 from heliograph.app.ports import Store
 from heliograph.app.ports.series import CountedCommits, SeriesCell, SeriesQuery
-from heliograph.domain.gate import HELD_UNTIL
-from heliograph.domain.ids import IdSequence, time_of
-from heliograph.domain.message import State
-from heliograph.domain.pumping import range_of
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.limits.gate import HELD_UNTIL
+from heliograph.domain.limits.pumping import range_of
+from heliograph.domain.message.ids import IdSequence, time_of
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 from tests.support.store import CREDIT, HOUR, SECOND, START, Given
 

@@ -3,7 +3,7 @@
 import pytest
 
 from heliograph.app.ports import Store
-from heliograph.domain.ids import WORKERS
+from heliograph.domain.message.ids import WORKERS
 from tests.support.store import HOUR, NODE, OPENERS
 
 

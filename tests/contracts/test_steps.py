@@ -8,8 +8,8 @@ import pytest
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, Final, Message, Queueing, Withdrawal
 from heliograph.app.ports import NotScheduled, Store
-from heliograph.domain.message import ENDED, TABLE, State, Trigger
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import ENDED, TABLE, State, Trigger
 from tests.support.store import CREDIT, HOUR, NODE, START, Given, delivery_of
 
 DUE = START + HOUR

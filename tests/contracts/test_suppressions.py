@@ -8,11 +8,11 @@ import pytest
 from heliograph.app.configuration import Account, Missing
 from heliograph.app.facts import Attempt, Facts, InboundMessage, Queueing, Submission, Verdict, Withdrawal
 from heliograph.app.ports import Store
-from heliograph.domain.message import State
-from heliograph.domain.money import EntryKind
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.receipt import NO_CODE, Delivery
-from heliograph.domain.suppression import Suppression
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.receipt import NO_CODE, Delivery
+from heliograph.domain.message.state import State
+from heliograph.domain.message.suppression import Suppression
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given, delivery_of, history_of
 
 PHONE, OTHER, NUMBER = "4917012345678", "447700900123", "3388"

@@ -9,7 +9,7 @@ import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.facts import CallbackRetry, Facts, Final, Submission
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.process import Admin, GatewayProcess, eventually
 from tests.support.sink import Answer, Sink
 from tests.support.store import Given

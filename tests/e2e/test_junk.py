@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv

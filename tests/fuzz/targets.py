@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from heliograph.adapters.smpp.receipts import report_of, unmarked_report_of
-from heliograph.domain.operator_id import MAX_CHARS, variants
-from heliograph.domain.receipt import MAX_CODE_CHARS
+from heliograph.domain.message.operator_id import MAX_CHARS, variants
+from heliograph.domain.message.receipt import MAX_CODE_CHARS
 from heliograph.smpp import codec
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e

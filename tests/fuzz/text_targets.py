@@ -15,7 +15,7 @@ from heliograph.config import SettingsError
 from heliograph.config.entry import entries
 from heliograph.config.sources import FILE_NAME, load
 from heliograph.console import recipients
-from heliograph.domain import phone
+from heliograph.domain.numbers import phone
 
 LONGEST_COMPLAINT: Final = 20_000
 """Characters of a complaint about one input; the input has fewer."""

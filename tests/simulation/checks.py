@@ -9,9 +9,9 @@ from urllib.parse import parse_qs
 from heliograph.app.commit.pieces import NAMED, OWNED
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
-from heliograph.domain.message import State
-from heliograph.domain.receipt import NO_CODE, Delivery, worst
-from heliograph.domain.throttle import SHARE_OF_BURST
+from heliograph.domain.message.receipt import NO_CODE, Delivery, worst
+from heliograph.domain.message.state import State
+from heliograph.domain.pace.throttle import SHARE_OF_BURST
 from heliograph.runtime.engine import Engine
 from tests.simulation.faults import NUL, Operator
 from tests.support.memory_rows import Rows

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from heliograph.app.facts import Accept, Facts, InboundMessage, Message, Verdict
 from heliograph.app.marks import attempted
-from heliograph.domain.message import State
-from heliograph.domain.opt_out import Wish
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.state import State
 from tests.simulation.faults import Operator
 from tests.simulation.phones import Phones
 from tests.support.memory_rows import Rows

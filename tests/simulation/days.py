@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.domain.message import State
+from heliograph.domain.message.state import State
 from tests.support.memory_rows import Rows
 
 _JUDGED = (Verdict.ACCEPTED, Verdict.DAILY_MESSAGES, Verdict.DAILY_SPEND, Verdict.WAITING)

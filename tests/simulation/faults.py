@@ -24,7 +24,7 @@ from heliograph.app.ports import (
     Unknown,
 )
 from heliograph.app.webhook_job import TryResult, WebhookJob
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.memory_delivery import MemoryCommits
 from tests.support.memory_rows import MemoryPart, Rows
 from tests.support.memory_store import MemoryStore

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from heliograph.app.facts import CallbackEnd, InboundMessage, PartSet
 from heliograph.app.ports import Incoming
-from heliograph.domain.inbound import reply_reference
+from heliograph.domain.text.inbound import reply_reference
 from tests.simulation.faults import Odds, Operator
 from tests.support.memory_rows import Rows
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from heliograph.app.facts import Message
 from heliograph.app.marks import attempted
-from heliograph.domain.gate import SUSPENDED_UNTIL
-from heliograph.domain.message import State
+from heliograph.domain.limits.gate import SUSPENDED_UNTIL
+from heliograph.domain.message.state import State
 from tests.simulation.faults import Operator
 from tests.support.memory_rows import Rows
 

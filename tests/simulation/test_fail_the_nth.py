@@ -16,7 +16,7 @@ from heliograph.app.ports import Carrier, CarrierEvents, Deferred, NotScheduled,
 from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.principal import Principal
 from heliograph.app.webhook_job import TryResult, WebhookJob
-from heliograph.domain.message import State
+from heliograph.domain.message.state import State
 from heliograph.runtime.environment import Environment
 from tests.simulation import checks
 from tests.simulation.faults import FaultyStore, Odds, ScriptedCarrier, ScriptedSender

@@ -7,8 +7,8 @@ import pytest
 
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.message import State
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.state import State
 from tests.simulation.faults import Odds
 from tests.simulation.world import Plan, Simulation
 from tests.support.shards import SLOTS, Shards, slot_of

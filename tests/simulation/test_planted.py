@@ -57,13 +57,13 @@ from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import TryResult, WebhookJob
-from heliograph.domain.allowance import Allowance
-from heliograph.domain.message import State
-from heliograph.domain.money import EntryKind
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.pace import Pace
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.retention import Stage
+from heliograph.domain.limits.allowance import Allowance
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.retention import Stage
+from heliograph.domain.message.state import State
+from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.pace.pace import Pace
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit

@@ -8,9 +8,9 @@ import pytest
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.ports.series import SeriesQuery
-from heliograph.domain.ids import time_of
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.series import WIDTH_MS, Cell, Grain
 from heliograph.runtime.environment import Environment
 from heliograph.runtime.series_writer import SeriesWriter

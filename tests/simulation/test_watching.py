@@ -8,7 +8,7 @@ import pytest
 from heliograph.app.facts import Facts, Final
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.events import EventFeed, MessageEvent
-from heliograph.domain.message import State
+from heliograph.domain.message.state import State
 from heliograph.runtime.environment import Environment
 from tests.simulation.faults import Odds, ScriptedSender
 from tests.simulation.world import Plan, Simulation

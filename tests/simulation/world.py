@@ -15,11 +15,11 @@ from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.config.opt_out import load_opt_out_words
-from heliograph.domain.message import Kind, State
-from heliograph.domain.numbers import InboundNumber
-from heliograph.domain.pricing import BUILT_IN_PRICE
-from heliograph.domain.retention import RetentionDays
-from heliograph.domain.segment import count
+from heliograph.domain.message.retention import RetentionDays
+from heliograph.domain.message.state import Kind, State
+from heliograph.domain.money.pricing import BUILT_IN_PRICE
+from heliograph.domain.numbers.number_rules import InboundNumber
+from heliograph.domain.text.segment import count
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation import checks, forgetting, phones

@@ -11,11 +11,11 @@ from heliograph.adapters.smpp.options import Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accepted, Incoming, Outcome, Part, Report, Unknown
-from heliograph.domain.extras import NONE, Extras
-from heliograph.domain.host import AllowedHosts
-from heliograph.domain.message import Kind
-from heliograph.domain.repertoire import PLAIN, Repertoire
-from heliograph.domain.segment import split
+from heliograph.domain.message.extras import NONE, Extras
+from heliograph.domain.message.state import Kind
+from heliograph.domain.security.host import AllowedHosts
+from heliograph.domain.text.repertoire import PLAIN, Repertoire
+from heliograph.domain.text.segment import split
 from tests.support.connectors import smpp_connector
 
 QUICK = Timings(

@@ -30,9 +30,9 @@ from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
-from heliograph.domain.ids import IdSequence
-from heliograph.domain.limits import LIST_INTERVAL_S, LOGIN_WINDOW_S
-from heliograph.domain.money import parse_credits
+from heliograph.domain.limits.defaults import LIST_INTERVAL_S, LOGIN_WINDOW_S
+from heliograph.domain.message.ids import IdSequence
+from heliograph.domain.money.amounts import parse_credits
 from heliograph.http.asgi import Asgi, Event, Scope
 from heliograph.runtime.listening import NoticeListeners
 from heliograph.runtime.long_polls import LongPolls

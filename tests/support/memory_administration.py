@@ -32,9 +32,9 @@ from heliograph.app.records import (
     AuditQuery,
     Usage,
 )
-from heliograph.domain.audit_chain import details_text, entry_hash
-from heliograph.domain.ids import time_of
-from heliograph.domain.money import EntryKind
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.security.audit_chain import details_text, entry_hash
 from tests.support.memory_rows import MemoryPart
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from heliograph.app.facts import Message
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.domain.ids import to_hex
-from heliograph.domain.message import ENDED, State
-from heliograph.domain.money import EntryKind
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.state import ENDED, State
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_rows import Rows
 
 

@@ -32,12 +32,12 @@ from heliograph.app.records import (
     CallbackView,
     MessageRecord,
 )
-from heliograph.domain.allowance import Allowance
-from heliograph.domain.gate import SUSPENDED_UNTIL
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.message import LISTED, TABLE, State, Trigger
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import NO_CODE, Delivery
+from heliograph.domain.limits.allowance import Allowance
+from heliograph.domain.limits.gate import SUSPENDED_UNTIL
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.receipt import NO_CODE, Delivery
+from heliograph.domain.message.state import LISTED, TABLE, State, Trigger
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_inbound import keep_inbound
 from tests.support.memory_reading import MemoryReading
 from tests.support.memory_retention import redacted

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from heliograph.app.configuration import Missing, TrafficHold
 from heliograph.app.ports import HeldTraffic
-from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
-from heliograph.domain.pumping import TrafficCount, TrafficFigures
+from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
+from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures
 from tests.support.memory_rows import MemoryPart
 from tests.support.memory_suppressions import withdraw_waiting
 

@@ -7,12 +7,12 @@ from heliograph.app.configuration import Exists, Missing
 from heliograph.app.facts import Facts, InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery, InboundRecord
-from heliograph.domain.ids import first_key_at, time_of
-from heliograph.domain.inbound import reply_reference
-from heliograph.domain.money import EntryKind
-from heliograph.domain.numbers import InboundNumber
-from heliograph.domain.price_dates import in_force
-from heliograph.domain.pricing import PriceBook
+from heliograph.domain.message.ids import first_key_at, time_of
+from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.money.price_dates import in_force
+from heliograph.domain.money.pricing import PriceBook
+from heliograph.domain.numbers.number_rules import InboundNumber
+from heliograph.domain.text.inbound import reply_reference
 from tests.support.memory_reading import MemoryReading
 from tests.support.memory_rows import MemoryPart, PartRow, RetryRow, Rows, UnansweredRow
 

@@ -29,11 +29,11 @@ from heliograph.app.records import (
     Search,
     SearchPage,
 )
-from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
-from heliograph.domain.ids import time_of
-from heliograph.domain.message import State
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_audit import audit
 from tests.support.memory_rows import MemoryPart, Reference, Rows
 

@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from heliograph.app.facts import InboundMessage, Message, subject_key_of
 from heliograph.app.kept_data import ErasureStep, PhoneTraces, RetentionStep, RetentionSweep
-from heliograph.domain.ids import time_of
-from heliograph.domain.message import ENDED, State
-from heliograph.domain.money import EntryKind
-from heliograph.domain.retention import REDACTED_CODING, Stage
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.retention import REDACTED_CODING, Stage
+from heliograph.domain.message.state import ENDED, State
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_rows import DroppedMoney, MemoryPart, Rows
 from tests.support.memory_suppressions import withdraw_waiting
 

@@ -38,16 +38,16 @@ from heliograph.app.records import (
     SignInFailure,
     SignInPlace,
 )
-from heliograph.domain.allowance import Allowance
-from heliograph.domain.audit_chain import GENESIS
 from heliograph.domain.error import Reason
-from heliograph.domain.money import EntryKind
-from heliograph.domain.numbers import InboundNumber
-from heliograph.domain.pumping import TrafficCount
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.retention import Stage
+from heliograph.domain.limits.allowance import Allowance
+from heliograph.domain.limits.pumping import TrafficCount
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.retention import Stage
+from heliograph.domain.message.suppression import Suppression
+from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.numbers.number_rules import InboundNumber
+from heliograph.domain.security.audit_chain import GENESIS
 from heliograph.domain.series import Cell, CellKey, Grain
-from heliograph.domain.suppression import Suppression
 
 
 @dataclass(slots=True)

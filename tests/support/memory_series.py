@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from heliograph.app.observing.tally import Tally
 from heliograph.app.observing.trail import ended_trail, read_trail
 from heliograph.app.ports.series import DAY_MS, CountedCommits, SeriesCell, SeriesQuery
-from heliograph.domain.money import EntryKind
+from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.memory_rows import MemoryPart, MemoryState, Rows, TrailRow
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import InboundMessage
-from heliograph.domain.message import TABLE, State, Trigger
-from heliograph.domain.money import EntryKind
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.suppression import Suppression
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.state import TABLE, State, Trigger
+from heliograph.domain.message.suppression import Suppression
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_rows import End, MemoryPart, MemoryState
 from tests.support.memory_series import keep_ended
 

@@ -7,7 +7,7 @@ from math import inf
 from random import Random
 from typing import Protocol
 
-from heliograph.domain.pace import Pace
+from heliograph.domain.pace.pace import Pace
 from heliograph.simulator.limiter import BucketLimiter, CalendarLimiter, SlidingLimiter
 
 JITTER_S = 0.001

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qsl
 
-from heliograph.domain.signature import sign
+from heliograph.domain.security.signature import sign
 from tests.support.hanging_up import reset
 from tests.support.listening import stop_listening
 from tests.support.timeouts import PATIENCE_S

@@ -14,9 +14,9 @@ from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Store
 from heliograph.app.ports.encryption import KeyVault
-from heliograph.domain.ids import IdSequence
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import IdSequence
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.postgres import PostgresOpener
 
 START = 1_700_000_000_000

@@ -7,9 +7,9 @@ from typing import Any
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Accepted, CarrierState, Outcome, Part, Question
 from heliograph.app.webhook_job import TryResult, WebhookJob
-from heliograph.domain.ids import IdSequence
-from heliograph.domain.message import Kind, State
-from heliograph.domain.segment import HEADER_OCTETS, count
+from heliograph.domain.message.ids import IdSequence
+from heliograph.domain.message.state import Kind, State
+from heliograph.domain.text.segment import HEADER_OCTETS, count
 from tests.support.store import CREDIT, HOUR, START
 
 LONG = "x" * 400

@@ -2,14 +2,14 @@
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "src" / "heliograph"
 
-MODULE_LINES = 500
+MODULE_LINES = 700
 FUNCTION_LINES = 60
 PORT_METHODS = 12
 
@@ -56,9 +56,9 @@ class Module:
     tree: ast.Module
 
     @property
-    def ring(self) -> str:
-        """The top-level folder, or the file where it lies in none."""
-        return self.path.split("/", 1)[0]
+    def folder(self) -> str:
+        """The folder that the file lies in, such as `app/dispatch`."""
+        return self.path.rpartition("/")[0]
 
 
 def parsed(path: str, text: str) -> Module:
@@ -70,22 +70,15 @@ def read_modules() -> list[Module]:
     return [parsed(path.relative_to(SOURCES).as_posix(), path.read_text()) for path in sorted(SOURCES.rglob("*.py"))]
 
 
-def class_names(modules: Iterable[Module]) -> dict[str, list[str]]:
-    """The rings of the classes of each name, as often as the name stands there."""
-    rings: dict[str, list[str]] = defaultdict(list)
-    for module in modules:
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.ClassDef):
-                rings[node.name].append(module.ring)
-    return rings
-
-
-def same_names_in_a_ring(modules: Iterable[Module]) -> set[str]:
-    return {name for name, rings in class_names(modules).items() if len(set(rings)) < len(rings)}
-
-
-def same_names_in_the_tree(modules: Iterable[Module]) -> set[str]:
-    return {name for name, rings in class_names(modules).items() if len(rings) > 1}
+def same_names_in_a_folder(modules: Iterable[Module]) -> set[str]:
+    """Returns classes whose name occurs twice in one folder, such as `app/admin:Page`."""
+    counts = Counter(
+        f"{module.folder}:{node.name}"
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+    )
+    return {place for place, count in counts.items() if count > 1}
 
 
 def docstrings(module: Module) -> Iterator[tuple[int, str]]:

@@ -5,8 +5,6 @@ import pytest
 from tests.tidy import rules
 from tests.tidy.rules import Module
 
-SAME_NAMES: frozenset[str] = frozenset()
-SAME_NAMES_IN_THE_TREE = 0
 WITHOUT_SUBJECT = 6
 LONG_MODULES: frozenset[str] = frozenset()
 LONG_FUNCTIONS: frozenset[str] = frozenset()
@@ -31,13 +29,8 @@ def modules() -> list[Module]:
     return found
 
 
-def test_no_two_classes_of_a_ring_have_one_name(modules: list[Module]) -> None:
-    assert rules.same_names_in_a_ring(modules) <= SAME_NAMES
-
-
-def test_few_classes_of_different_rings_have_one_name(modules: list[Module]) -> None:
-    found = rules.same_names_in_the_tree(modules)
-    assert len(found) <= SAME_NAMES_IN_THE_TREE, sorted(found)
+def test_no_two_classes_of_a_folder_have_one_name(modules: list[Module]) -> None:
+    assert rules.same_names_in_a_folder(modules) == set()
 
 
 def test_docstrings_say_what_they_speak_of(modules: list[Module]) -> None:

@@ -28,7 +28,7 @@ def test_files_that_are_named_are_there(page: str) -> None:
 
 
 def test_a_file_that_is_not_there_is_found() -> None:
-    assert missing("`domain/retry.py`, `app/`, `app/nothing.py`, `nowhere/at_all/`, `make`") == [
+    assert missing("`domain/message/retry.py`, `app/`, `app/nothing.py`, `nowhere/at_all/`, `make`") == [
         "app/nothing.py",
         "nowhere/at_all/",
     ]

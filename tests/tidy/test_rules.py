@@ -6,14 +6,13 @@ from tests.tidy import rules
 from tests.tidy.rules import parsed
 
 
-def test_names_are_compared_within_a_ring_and_over_all() -> None:
+def test_class_names_are_compared_within_a_folder() -> None:
     modules = [
-        parsed("app/one.py", "class A: ...\nclass B: ..."),
-        parsed("app/sub/two.py", "class A: ..."),
-        parsed("domain/three.py", "def make():\n    class B: ...\nclass C: ..."),
+        parsed("app/first.py", "class A: ...\nclass B: ..."),
+        parsed("app/second.py", "def make():\n    class B: ..."),
+        parsed("app/sub/third.py", "class A: ..."),
     ]
-    assert rules.same_names_in_a_ring(modules) == {"A"}
-    assert rules.same_names_in_the_tree(modules) == {"A", "B"}
+    assert rules.same_names_in_a_folder(modules) == {"app:B"}
 
 
 @pytest.mark.parametrize(
@@ -32,8 +31,8 @@ def test_docstrings_without_a_subject_are_found(text: str, lines: list[int]) -> 
 
 
 def test_what_is_long_is_found() -> None:
-    assert rules.is_long(parsed("a.py", "x = 1\n" * 501))
-    assert not rules.is_long(parsed("a.py", "x = 1\n" * 500))
+    assert rules.is_long(parsed("a.py", "x = 1\n" * 701))
+    assert not rules.is_long(parsed("a.py", "x = 1\n" * 700))
     body = "    x = 1\n"
     assert rules.long_functions(parsed("a.py", "def short():\n" + body * 59)) == []
     assert rules.long_functions(parsed("a.py", "def long():\n" + body * 60)) == ["a.py:long"]

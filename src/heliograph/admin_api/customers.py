@@ -7,7 +7,7 @@ from heliograph.admin_api.request import AdminRequest, credits_of, texts_of
 from heliograph.app.records import AuditQuery
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.error import invalid
-from heliograph.domain.money import format_credits
+from heliograph.domain.money.amounts import format_credits
 
 PAGE = 1_000
 MAX_DAYS = 31

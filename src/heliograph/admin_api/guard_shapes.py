@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from heliograph.admin_api.shapes import Accepts, Credits, Moment, Name
 from heliograph.app.admin.guard import COUNTED, HoldView
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.money import format_credits
+from heliograph.domain.money.amounts import format_credits
 
 
 class HoldShape(Struct):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, UnsetType
 
-from heliograph.domain.retention import MOST_DAYS
+from heliograph.domain.message.retention import MOST_DAYS
 
 KeptDays = Annotated[float | None, Meta(description="Days, 0 for ever; null is the gateway's setting.")]
 

@@ -40,8 +40,8 @@ from heliograph.app.admin.reports import DEFAULT_RANGE
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry, Reason
-from heliograph.domain.sender_state import SenderState
-from heliograph.domain.status import MessageStatus
+from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.message.status import MessageStatus
 
 ROOT = "/admin/v1"
 

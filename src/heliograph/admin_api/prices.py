@@ -8,7 +8,7 @@ from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.prices import parse_since
 from heliograph.app.configuration import Price
 from heliograph.domain.error import invalid
-from heliograph.domain.pricing import DEFAULT_PLAN
+from heliograph.domain.money.pricing import DEFAULT_PLAN
 
 
 async def list_prices(request: AdminRequest) -> Struct:

@@ -11,7 +11,7 @@ from heliograph.app.admin.history import history
 from heliograph.app.admin.recipients import ErasureReport, RecipientData
 from heliograph.app.records import Hit, MessageRecord
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 
 
 async def erase(request: AdminRequest) -> Struct:

@@ -17,7 +17,7 @@ from heliograph.admin_api.request import AdminRequest
 from heliograph.app.admin.report_figures import delay, delivery_share
 from heliograph.app.admin.reports import DEFAULT_RANGE, ReportQuery, SeriesReport
 from heliograph.domain.calendar import format_offset
-from heliograph.domain.money import format_credits
+from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.series import COUNTS, Cell
 from heliograph.domain.sketch import Sketch
 

@@ -26,8 +26,9 @@ from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState, Journal
-from heliograph.domain import ids, money
 from heliograph.domain.error import MALFORMED, NOT_FOUND, Fault, invalid, missing
+from heliograph.domain.message import ids
+from heliograph.domain.money import amounts
 
 Body = TypeVar("Body")
 
@@ -215,7 +216,7 @@ def parse_key(text: str) -> int | None:
 def credits_of(field: str, text: str) -> int:
     """Micro-credits. Raises Invalid."""
     try:
-        return money.parse_credits(text)
+        return amounts.parse_credits(text)
     except ValueError as problem:
         raise Invalid(field, str(problem)) from None
 

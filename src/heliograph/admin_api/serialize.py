@@ -17,11 +17,11 @@ from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
 from heliograph.app.records import AdminToken, AuditEntry, BacklogCounts, Hit, InboundRecord
-from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.extras import read_extras
-from heliograph.domain.money import format_credits
-from heliograph.domain.suppression import Suppression
+from heliograph.domain.message import ids
+from heliograph.domain.message.extras import read_extras
+from heliograph.domain.message.suppression import Suppression
+from heliograph.domain.money.amounts import format_credits
 
 if TYPE_CHECKING:
     from heliograph.app.admin import views  # brings half of the app, and few commands look at a message

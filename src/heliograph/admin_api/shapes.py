@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from heliograph.app.admin.manage import MAX_PRIORITY
-from heliograph.domain.status import MessageStatus
+from heliograph.domain.message.status import MessageStatus
 
 _STATUSES = [f"`{each}`" for each in MessageStatus]
 

@@ -6,11 +6,11 @@ from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment
 from heliograph.app.records import CallbackView, Search, SearchPage
-from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault, invalid, missing
-from heliograph.domain.status import MessageStatus
+from heliograph.domain.message import ids
+from heliograph.domain.message.status import MessageStatus
 
 PAGE = 100
 CALLBACKS = 1_000

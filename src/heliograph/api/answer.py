@@ -27,8 +27,6 @@ from heliograph.app.admin.history import history
 from heliograph.app.facts import Accept, InboundMessage, Message, Verdict
 from heliograph.app.ports import MessageRecord
 from heliograph.app.sending.reschedule import Rescheduled
-from heliograph.domain import ids
-from heliograph.domain.allowance import overrun_fault
 from heliograph.domain.calendar import format_local
 from heliograph.domain.error import (
     CONFLICT,
@@ -41,13 +39,15 @@ from heliograph.domain.error import (
     Fault,
     Reason,
 )
-from heliograph.domain.gate import SUPPRESSED, SUSPENDED
-from heliograph.domain.message import State
-from heliograph.domain.money import format_credits
-from heliograph.domain.national import LANGUAGE_NAMES
-from heliograph.domain.receipt import Delivery, err_of
-from heliograph.domain.segment import Split
-from heliograph.domain.suppression import Suppression
+from heliograph.domain.limits.allowance import overrun_fault
+from heliograph.domain.limits.gate import SUPPRESSED, SUSPENDED
+from heliograph.domain.message import ids
+from heliograph.domain.message.receipt import Delivery, err_of
+from heliograph.domain.message.state import State
+from heliograph.domain.message.suppression import Suppression
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.text.national import LANGUAGE_NAMES
+from heliograph.domain.text.segment import Split
 from heliograph.http.reply import Reply
 from heliograph.runtime.listening import HeardPage
 

@@ -33,8 +33,9 @@ from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.reschedule import Rescheduling, no_such_message
 from heliograph.app.sending.send import Sending
-from heliograph.domain import ids, limits
 from heliograph.domain.error import INTERNAL, MALFORMED, MEDIA_TYPE, TOO_EARLY, TOO_LARGE, UNAVAILABLE, Fault
+from heliograph.domain.limits import defaults
+from heliograph.domain.message import ids
 from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send, respond
 from heliograph.http.body import ClientGone
 from heliograph.http.reply import Reply
@@ -66,7 +67,7 @@ class Services:
     refusals: Refusals
     request_prefix: str
     """Beginning of the request ids of this process: random, in `[A-Za-z0-9_-]`."""
-    max_body: int = limits.MAX_BODY_OCTETS
+    max_body: int = defaults.MAX_BODY_OCTETS
     bounds: Bounds = USUAL
     customers: bool = True
     """Whether customers are served; /health always is."""

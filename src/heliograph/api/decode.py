@@ -9,7 +9,7 @@ import msgspec
 from heliograph.app.sending.fields import SEGMENT_CHARS, shown
 from heliograph.app.sending.number import Number
 from heliograph.domain.error import MALFORMED, MEDIA_TYPE, Fault
-from heliograph.domain.limits import MAX_DESTINATIONS, MAX_SEGMENTS
+from heliograph.domain.limits.defaults import MAX_DESTINATIONS, MAX_SEGMENTS
 
 JSON: Final = 1
 FORM: Final = 2

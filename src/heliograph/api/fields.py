@@ -11,11 +11,12 @@ from heliograph.app.ports.inbound import PAGE_OCTETS
 from heliograph.app.sending import wishes
 from heliograph.app.sending.browse import BOOLEAN_WORDS
 from heliograph.app.sending.compose import SendRules
-from heliograph.domain import limits, phone
-from heliograph.domain.header import MAX_HEADER_OCTETS
-from heliograph.domain.message import KIND_NAMES, KIND_WORDS, Kind
-from heliograph.domain.segment import SINGLE_SEPTETS, SINGLE_UNITS, USER_DATA_OCTETS
-from heliograph.domain.tlv_rules import MAX_TLVS
+from heliograph.domain.limits import defaults
+from heliograph.domain.message.state import KIND_NAMES, KIND_WORDS, Kind
+from heliograph.domain.message.tlv_rules import MAX_TLVS
+from heliograph.domain.numbers import phone
+from heliograph.domain.text.header import MAX_HEADER_OCTETS
+from heliograph.domain.text.segment import SINGLE_SEPTETS, SINGLE_UNITS, USER_DATA_OCTETS
 
 Schema = dict[str, Any]
 """A JSON Schema (draft 2020-12)."""
@@ -51,10 +52,10 @@ class Terms:
     """The settings in force, as far as customers feel them."""
 
     rules: SendRules = dataclasses.field(default_factory=SendRules)
-    max_body: int = limits.MAX_BODY_OCTETS
-    list_interval_s: float = limits.LIST_INTERVAL_S
-    callback_timeout_s: float = limits.CALLBACK_TIMEOUT_S
-    callback_retry_hours: float = limits.CALLBACK_RETRY_HOURS
+    max_body: int = defaults.MAX_BODY_OCTETS
+    list_interval_s: float = defaults.LIST_INTERVAL_S
+    callback_timeout_s: float = defaults.CALLBACK_TIMEOUT_S
+    callback_retry_hours: float = defaults.CALLBACK_RETRY_HOURS
 
 
 class Field(NamedTuple):
@@ -189,16 +190,16 @@ DLR = Field(
     ),
 )
 DLR_URL = Field(
-    "dlr-url", _url, _of({"type": "string", "maxLength": limits.URL_CHARS, "pattern": _URL}),
+    "dlr-url", _url, _of({"type": "string", "maxLength": defaults.URL_CHARS, "pattern": _URL}),
     "https://example.com/receipts",
 )  # fmt: skip
 REFERENCE = Field(
     "reference",
     _said(
-        f"Your name for the request: at most {limits.REFERENCE_CHARS} printable characters, unique in your account. "
+        f"Your name for the request: at most {defaults.REFERENCE_CHARS} printable characters, unique in your account. "
         "The same request with it again gives the first answer, and sends and charges nothing; a different one 409."
     ),
-    _of({"type": "string", "minLength": 1, "maxLength": limits.REFERENCE_CHARS}),
+    _of({"type": "string", "minLength": 1, "maxLength": defaults.REFERENCE_CHARS}),
     "order-17",
     (lambda _: {"type": "number"},),
 )
@@ -343,7 +344,7 @@ INDEX = Parameter(
 LIMIT = Parameter(
     "limit",
     lambda _: "The most to answer with.",
-    {"type": "integer", "minimum": 1, "maximum": limits.LIST_LIMIT, "default": limits.LIST_LIMIT},
+    {"type": "integer", "minimum": 1, "maximum": defaults.LIST_LIMIT, "default": defaults.LIST_LIMIT},
     10,
 )
 PENDING = Parameter("pending", lambda _: "Whether scheduled messages are included; default no.", _FLAG, "true")
@@ -370,13 +371,13 @@ AFTER = Parameter(
 PULL_LIMIT = Parameter(
     "limit",
     lambda _: f"The most to answer with; fewer where they have more than {PAGE_OCTETS:,} octets.",
-    {"type": "integer", "minimum": 1, "maximum": limits.PULL_LIMIT, "default": limits.PULL_DEFAULT},
+    {"type": "integer", "minimum": 1, "maximum": defaults.PULL_LIMIT, "default": defaults.PULL_DEFAULT},
     100,
 )
 WAIT = Parameter(
     "wait",
     lambda _: "Seconds to wait for the first message where there is none; then the page is empty.",
-    {"type": "integer", "minimum": 0, "maximum": limits.PULL_WAIT_S, "default": 0},
+    {"type": "integer", "minimum": 0, "maximum": defaults.PULL_WAIT_S, "default": 0},
     20,
 )
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from heliograph.api.fields import MEDIA_TYPES, Schema
-from heliograph.domain.limits import LIST_LIMIT
-from heliograph.domain.message import KIND_NAMES
-from heliograph.domain.phone import MAX_DIGITS, MIN_DIGITS
+from heliograph.domain.limits.defaults import LIST_LIMIT
+from heliograph.domain.message.state import KIND_NAMES
+from heliograph.domain.numbers.phone import MAX_DIGITS, MIN_DIGITS
 
 _JSON: Final = MEDIA_TYPES[0]
 

@@ -12,9 +12,9 @@ from heliograph.api.examples import BASE, FAULTS, SECRETS, USER
 from heliograph.api.fields import Field, Schema, Terms
 from heliograph.api.operations import OPERATIONS, CustomerOperation
 from heliograph.api.samples import ShownCall, programs
-from heliograph.domain import phone
 from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry
-from heliograph.domain.receipt import MAX_CODE_CHARS
+from heliograph.domain.message.receipt import MAX_CODE_CHARS
+from heliograph.domain.numbers import phone
 
 JSON, FORM = fields.MEDIA_TYPES
 

@@ -14,9 +14,9 @@ from heliograph.app.sending import wishes
 from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
-from heliograph.domain.content import Rule, decode_content
 from heliograph.domain.error import Fault, invalid
-from heliograph.domain.message import KIND_WORDS, Kind, parse_kind
+from heliograph.domain.message.state import KIND_WORDS, Kind, parse_kind
+from heliograph.domain.text.content import Rule, decode_content
 
 Value = TypeVar("Value")
 

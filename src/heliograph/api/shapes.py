@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from heliograph.domain.error import CATALOGUE, FORBIDDEN
-from heliograph.domain.limits import LIST_LIMIT, PULL_LIMIT, RECEIPT_TEXT_CHARS
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery, is_final
-from heliograph.domain.repertoire import Encoding
-from heliograph.domain.suppression import SOURCES
+from heliograph.domain.limits.defaults import LIST_LIMIT, PULL_LIMIT, RECEIPT_TEXT_CHARS
+from heliograph.domain.message.receipt import Delivery, is_final
+from heliograph.domain.message.state import State
+from heliograph.domain.message.suppression import SOURCES
+from heliograph.domain.text.repertoire import Encoding
 
 HEX_ID = "^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$"
 UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.domain.money import EntryKind
-from heliograph.domain.numbers import InboundNumber
-from heliograph.domain.sender_state import SenderState
+from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.numbers.number_rules import InboundNumber
 
 
 @dataclass(slots=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from heliograph.app.configuration import Connector
-from heliograph.domain.repertoire import PLAIN, Repertoire
-from heliograph.domain.timetable import Timetable
-from heliograph.domain.tlv_rules import TlvRule
+from heliograph.domain.message.tlv_rules import TlvRule
+from heliograph.domain.pace.timetable import Timetable
+from heliograph.domain.text.repertoire import PLAIN, Repertoire
 
 SMPP: Final = "smpp"
 """The kind of a connector that was added without naming one."""

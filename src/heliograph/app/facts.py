@@ -13,8 +13,8 @@ search for the message (docs/decisions/0004-sharding.md).
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.receipt import Delivery
 
 
 @dataclass(slots=True)

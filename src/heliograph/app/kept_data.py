@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from heliograph.domain.retention import Stage
+from heliograph.domain.message.retention import Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd, Final, Message
 from heliograph.app.webhook_job import TryResult
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 
 
 class Way(IntEnum):

@@ -10,10 +10,10 @@ from enum import StrEnum
 
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, InboundMessage, Message, PartReceipt, Submission, subject_key_of
-from heliograph.domain import ids
 from heliograph.domain.error import Reason
-from heliograph.domain.receipt import Delivery, err_of
-from heliograph.domain.status import MessageStatus, status_of
+from heliograph.domain.message import ids
+from heliograph.domain.message.receipt import Delivery, err_of
+from heliograph.domain.message.status import MessageStatus, status_of
 
 
 class Scope(StrEnum):

@@ -1,6 +1,6 @@
 """Terms of a search for messages that a store has to read, or cannot."""
 
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 
 
 class Unsearchable(Exception):

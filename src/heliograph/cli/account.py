@@ -59,7 +59,7 @@ def create(invocation: Invocation, /, name: str, credit: str, price: str | None,
     The password is for /api/v2, the API key for /api/v1, the signing secret verifies receipts.
     """
     from heliograph.app.admin.fields import amount
-    from heliograph.domain.money import format_credits
+    from heliograph.domain.money.amounts import format_credits
 
     settings = {field: text for field, text in given.items() if text is not None}
     made = invocation.manage(
@@ -96,7 +96,7 @@ def create(invocation: Invocation, /, name: str, credit: str, price: str | None,
 def list_accounts(invocation: Invocation) -> None:
     """Every account with its balance."""
     from heliograph.admin_api import serialize
-    from heliograph.domain.money import format_credits
+    from heliograph.domain.money.amounts import format_credits
 
     found = invocation.manage(lambda manage: manage.accounts())
     invocation.show(
@@ -152,7 +152,7 @@ def show(invocation: Invocation, name: str) -> None:
 def top_up(invocation: Invocation, name: str, amount: str, note: str) -> None:
     """Adds credit, or takes it back (below zero)."""
     from heliograph.app.admin import fields
-    from heliograph.domain.money import format_credits
+    from heliograph.domain.money.amounts import format_credits
 
     balance = invocation.manage(lambda manage: manage.top_up(name, fields.amount("amount", amount), note))
     text = format_credits(balance)

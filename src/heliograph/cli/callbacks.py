@@ -64,7 +64,7 @@ def replay(invocation: Invocation, name: str | None, message: str | None, everyt
 
     So are those whose receiver said 410."""
     from heliograph.app.admin.views import Views
-    from heliograph.domain import ids
+    from heliograph.domain.message import ids
 
     if (name is not None) + (message is not None) + everything != 1:
         raise Failure("Say what to replay: --account NAME, --message ID or --all.")

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from heliograph.cli.client import HOPELESS, Client, SendOutcome
 from heliograph.cli.recipients_file import Row
-from heliograph.domain.money import MICRO
+from heliograph.domain.money.amounts import MICRO
 
 _PROBLEMS_KEPT = 10
 

@@ -22,7 +22,7 @@ def list_holds(invocation: Invocation) -> None:
     """All holds: of whom, since when and why."""
     found = invocation.guard(lambda manage: manage.holds())
     from heliograph.admin_api import guard_shapes
-    from heliograph.domain.money import format_credits
+    from heliograph.domain.money.amounts import format_credits
 
     invocation.show(
         as_json(guard_shapes.holds(found)),

@@ -184,7 +184,7 @@ def _find_over(
 
 
 def _parse(invocation: Invocation, message_id: str) -> tuple[int, int]:
-    from heliograph.domain import ids
+    from heliograph.domain.message import ids
 
     parsed = ids.parse(message_id)
     if parsed is None:

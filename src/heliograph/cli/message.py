@@ -16,7 +16,7 @@ from heliograph.cli.command import (
     print_table,
     tell,
 )
-from heliograph.domain.status import MessageStatus
+from heliograph.domain.message.status import MessageStatus
 
 if TYPE_CHECKING:
     from heliograph.app.admin.views import MessageView, Views
@@ -189,7 +189,7 @@ def _find_over(
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The messages that a gateway elsewhere finds, as `Views.find` does here, and how far it looked back."""
     from heliograph.admin_api import shapes
-    from heliograph.domain import ids
+    from heliograph.domain.message import ids
 
     text = text.strip()
     asked = {name: value or None for name, value in narrowing.items()}
@@ -221,7 +221,7 @@ def _find_over(
 def _has(row: dict[str, Any], narrowing: dict[str, str]) -> bool:
     """Whether a message of the admin API has the connector, error, sender and country that are asked for."""
     from heliograph.app.admin.message_filter import FilteredMessage, Narrowing, has
-    from heliograph.domain.receipt import Delivery
+    from heliograph.domain.message.receipt import Delivery
 
     delivery = Delivery[row["delivery"]] if row["delivery"] else None
     message = FilteredMessage(row["connector"] or "", row["sender"], row["to"], delivery, row["err"] or "")
@@ -241,7 +241,7 @@ def _second(moment: str) -> str:
 
 
 def _parse(invocation: Invocation, text: str) -> tuple[int, int]:
-    from heliograph.domain import ids
+    from heliograph.domain.message import ids
 
     found = ids.parse(text)
     if found is None:

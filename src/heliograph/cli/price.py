@@ -104,7 +104,7 @@ def list_prices(invocation: Invocation, plan: str | None, past: bool) -> None:
 
     Prices that others have taken the place of are left out."""
     from heliograph.admin_api import serialize
-    from heliograph.domain.pricing import DEFAULT_PLAN
+    from heliograph.domain.money.pricing import DEFAULT_PLAN
 
     async def work(manage: "ManagePrices") -> "Prices":
         return serialize.prices(await manage.prices(plan, past=past), await manage.built_in())

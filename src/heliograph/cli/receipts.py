@@ -17,7 +17,7 @@ def unmatched(invocation: Invocation, limit: int) -> None:
     """Receipts that match no message, the newest first.
 
     A wrong notation of ids shows itself here."""
-    from heliograph.domain.phone import mask
+    from heliograph.domain.numbers.phone import mask
 
     found = invocation.diagnose(lambda diagnose: diagnose.orphans(limit))
     names = {connector.id: connector.name for connector in invocation.manage(lambda manage: manage.connectors())}

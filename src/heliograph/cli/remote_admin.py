@@ -30,11 +30,11 @@ from heliograph.app.configuration import Account, ApiKey, LedgerEntry, Price
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
 from heliograph.cli.remote import RemoteGateway
-from heliograph.domain import ids
 from heliograph.domain.calendar import parse_utc
-from heliograph.domain.money import EntryKind, format_credits, parse_credits
-from heliograph.domain.sender_state import SenderState
-from heliograph.domain.suppression import Suppression
+from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.message import ids
+from heliograph.domain.message.suppression import Suppression
+from heliograph.domain.money.amounts import EntryKind, format_credits, parse_credits
 
 _AMOUNTS = ("credit_limit", "daily_spend")
 """Fields of an account that are credits."""

@@ -198,7 +198,7 @@ def _send_file(
 ) -> bool:
     from heliograph.cli.file_run import FileRun
     from heliograph.cli.recipients_file import BadFile, RecipientsFile
-    from heliograph.domain.money import format_credits
+    from heliograph.domain.money.amounts import format_credits
 
     try:
         contacts = RecipientsFile(file, defaults, campaign)

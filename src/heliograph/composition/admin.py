@@ -41,7 +41,7 @@ from heliograph.composition.commands import audit_secret
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.composition.dev import NAMES
 from heliograph.config import Settings, parse_address
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.http.asgi import Asgi
 from heliograph.http.on_demand import OnDemand
 from heliograph.http.proxies import is_loopback

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
     from heliograph.app.sending.callback_url import CallbackUrls
-    from heliograph.domain.retention import RetentionDays
+    from heliograph.domain.message.retention import RetentionDays
 
 STORE_FILE = "heliograph.db"
 
@@ -257,7 +257,7 @@ def _terminal_user() -> str:
 def audit_secret(settings: Settings) -> bytes | None:
     """Returns what heads of the audit log are signed with, None for no signatures. Raises Invalid."""
     from heliograph.app.admin.fields import Invalid
-    from heliograph.domain.audit_chain import LEAST_KEY_OCTETS
+    from heliograph.domain.security.audit_chain import LEAST_KEY_OCTETS
 
     if not settings.audit.key_file:
         return None
@@ -303,7 +303,7 @@ def terms(settings: Settings) -> "Terms":
 
 def retention(settings: Settings) -> "RetentionDays":
     """Returns how long data are kept of accounts that have nothing of their own."""
-    from heliograph.domain.retention import RetentionDays
+    from heliograph.domain.message.retention import RetentionDays
 
     kept = settings.privacy
     return RetentionDays(kept.retain_text_days, kept.retain_number_days, kept.retain_days)

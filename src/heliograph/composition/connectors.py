@@ -9,7 +9,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import ConnectorKind, LanePolicy
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
 from heliograph.config import Settings
-from heliograph.domain.host import AllowedHosts
+from heliograph.domain.security.host import AllowedHosts
 
 
 class Probed(Protocol):

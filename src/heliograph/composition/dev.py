@@ -21,7 +21,7 @@ from heliograph.app.admin.users import ManageUsers
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.records import UserRole
-from heliograph.domain.money import MICRO
+from heliograph.domain.money.amounts import MICRO
 from heliograph.http.asgi import Receive, Scope, Send, respond
 
 if TYPE_CHECKING:

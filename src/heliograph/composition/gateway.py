@@ -29,7 +29,7 @@ from heliograph.composition.listening import Listening
 from heliograph.composition.watching import Watching
 from heliograph.config import Settings
 from heliograph.config.opt_out import load_opt_out_words
-from heliograph.domain.limits import LOGIN_WINDOW_S
+from heliograph.domain.limits.defaults import LOGIN_WINDOW_S
 from heliograph.runtime.disk import keep_from_others, make_folder
 from heliograph.runtime.encryption_upkeep import EncryptionUpkeep
 from heliograph.runtime.ending import whereabouts

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from heliograph.config.declare import setting
-from heliograph.domain.retention import MOST_DAYS
+from heliograph.domain.message.retention import MOST_DAYS
 
 
 @dataclass(frozen=True, slots=True)

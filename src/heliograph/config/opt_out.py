@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from heliograph.domain.opt_out import OptOutWords, Wish, gather_words
+from heliograph.domain.message.opt_out import OptOutWords, Wish, gather_words
 
 FOLDER: Final = Path(__file__).parent / "opt_out_words"
 

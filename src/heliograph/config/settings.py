@@ -20,8 +20,8 @@ from heliograph.config.check import (
 )
 from heliograph.config.data_settings import AuditSettings, EncryptionSettings, PrivacySettings
 from heliograph.config.declare import setting as _setting
-from heliograph.domain import limits
-from heliograph.domain.port_set import USUAL_PORTS
+from heliograph.domain.limits import defaults
+from heliograph.domain.security.port_set import USUAL_PORTS
 
 DEFAULT_DATA = Path("heliograph-data")
 
@@ -37,7 +37,7 @@ class Http:
         check=address_problem,
     )
     max_body: int = _setting(
-        limits.MAX_BODY_OCTETS,
+        defaults.MAX_BODY_OCTETS,
         "The largest request body; a larger one gets 413.",
         unit="bytes",
         least=1024,
@@ -132,38 +132,38 @@ class MessageSettings:
     """Limits and defaults of what customers ask for."""
 
     max_destinations: int = _setting(
-        limits.MAX_DESTINATIONS,
+        defaults.MAX_DESTINATIONS,
         "The most destinations that one request may name.",
         unit="destinations",
         least=1,
         most=100_000,
     )
     max_segments: int = _setting(
-        limits.MAX_SEGMENTS,
+        defaults.MAX_SEGMENTS,
         "The most segments that one message may have.",
         unit="segments",
         least=1,
-        most=limits.MAX_SEGMENTS_CEILING,
+        most=defaults.MAX_SEGMENTS_CEILING,
     )
     horizon_days: int = _setting(
-        limits.HORIZON_DAYS, "How far ahead a message may be scheduled.", unit="days", least=1, most=3660
+        defaults.HORIZON_DAYS, "How far ahead a message may be scheduled.", unit="days", least=1, most=3660
     )
     list_interval_s: float = _setting(
-        float(limits.LIST_INTERVAL_S),
+        float(defaults.LIST_INTERVAL_S),
         "The least time between two list queries of one account; 0 is none. An account may have its own.",
         unit="seconds",
         least=0,
         most=86_400,
     )
     validity_hours: float = _setting(
-        float(limits.VALIDITY_HOURS),
+        float(defaults.VALIDITY_HOURS),
         "How long a message may wait to be sent and delivered, from when it was accepted or scheduled for.",
         unit="hours",
         least=0.01,
         most=24 * 30,
     )
     receipt_grace_hours: float = _setting(
-        float(limits.RECEIPT_GRACE_HOURS),
+        float(defaults.RECEIPT_GRACE_HOURS),
         "How long after the end of its validity a message still waits for the operator's receipt; then its "
         "state is UNKNOWN.",
         unit="hours",
@@ -188,14 +188,14 @@ class CallbackSettings:
     """Delivery receipts that are pushed to customers."""
 
     timeout_s: float = _setting(
-        float(limits.CALLBACK_TIMEOUT_S),
+        float(defaults.CALLBACK_TIMEOUT_S),
         "How long one try waits for the receiver's answer.",
         unit="seconds",
         least=0.1,
         most=120,
     )
     retry_hours: float = _setting(
-        float(limits.CALLBACK_RETRY_HOURS),
+        float(defaults.CALLBACK_RETRY_HOURS),
         "How long a receipt is tried again, from its first try on; then it is kept and can be replayed.",
         unit="hours",
         least=0,
@@ -345,7 +345,7 @@ class Shutdown:
     """Stopping the gateway."""
 
     drain_s: float = _setting(
-        float(limits.DRAIN_S),
+        float(defaults.DRAIN_S),
         "How long a stop waits for operators' answers and for receipts that are being posted.",
         unit="seconds",
         least=0,
@@ -358,20 +358,20 @@ class PasswordSettings:
     """Hashes of passwords (argon2id). One with other parameters is made anew when its password is next given."""
 
     memory_mib: int = _setting(
-        limits.ARGON2_MEMORY_MIB,
+        defaults.ARGON2_MEMORY_MIB,
         "The memory that a check takes. One password is checked at a time.",
         unit="MiB",
-        least=limits.ARGON2_MEMORY_MIB,
+        least=defaults.ARGON2_MEMORY_MIB,
         most=2_048,
     )
     passes: int = _setting(
-        limits.ARGON2_PASSES,
+        defaults.ARGON2_PASSES,
         "How often a check goes over that memory.",
         unit="passes",
-        least=limits.ARGON2_PASSES,
+        least=defaults.ARGON2_PASSES,
         most=100,
     )
-    lanes: int = _setting(limits.ARGON2_LANES, "The threads that a check may use.", unit="lanes", least=1, most=16)
+    lanes: int = _setting(defaults.ARGON2_LANES, "The threads that a check may use.", unit="lanes", least=1, most=16)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from heliograph.app.admin.report_steps import DAY_MS
 from heliograph.app.admin.reports import Points, SeriesReport
 from heliograph.console.render import count, credits_text
 from heliograph.domain.display import duration
-from heliograph.domain.money import MICRO
+from heliograph.domain.money.amounts import MICRO
 from heliograph.domain.series import Cell
 
 Value = float | None

@@ -7,9 +7,9 @@ from heliograph.app.admin.csv_lines import csv_line
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.records import InboundQuery, InboundRecord
-from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
+from heliograph.domain.message import ids
 
 MOST_ROWS = 100_000
 ROWS_AT_ONCE = 500

@@ -6,11 +6,11 @@ from dataclasses import replace
 from heliograph.app.admin.csv_lines import csv_line
 from heliograph.app.admin.views import Views
 from heliograph.app.records import Hit, Search
-from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.country import country_of
 from heliograph.domain.display import counted
-from heliograph.domain.money import format_credits
+from heliograph.domain.message import ids
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.numbers.country import country_of
 
 MOST_ROWS = 100_000
 ROWS_AT_ONCE = 1_000

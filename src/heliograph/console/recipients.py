@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heliograph.domain import phone
+from heliograph.domain.numbers import phone
 
 MAX_ROWS = 100_000
 MAX_COLUMNS = 50

@@ -12,8 +12,9 @@ from markupsafe import Markup
 from heliograph import __version__
 from heliograph.app.admin.prices import format_since
 from heliograph.console.menu import MENU, OWN
-from heliograph.domain import ids, money
 from heliograph.domain.display import counted, duration
+from heliograph.domain.message import ids
+from heliograph.domain.money import amounts
 
 ASSETS = {
     "console.css": "text/css; charset=utf-8",
@@ -37,15 +38,15 @@ def credits_text(micro: int | None) -> str:
     """Exact credits with separators for thousands."""
     if micro is None:
         return "–"
-    whole, point, rest = money.format_credits(abs(micro)).partition(".")
+    whole, point, rest = amounts.format_credits(abs(micro)).partition(".")
     return f"{'−' if micro < 0 else ''}{int(whole):,}{point}{rest}"
 
 
 def rounded(micro: int | None) -> str:
     """Credits as a glance takes them: those of a thousand and more in hundredths."""
-    if micro is None or abs(micro) < 1_000 * money.MICRO:
+    if micro is None or abs(micro) < 1_000 * amounts.MICRO:
         return credits_text(micro)
-    return f"{'−' if micro < 0 else ''}{abs(micro) / money.MICRO:,.2f}"
+    return f"{'−' if micro < 0 else ''}{abs(micro) / amounts.MICRO:,.2f}"
 
 
 def priced(micro: int) -> str:

@@ -24,8 +24,8 @@ from heliograph.app.sending.send import Sending
 from heliograph.console import PATH
 from heliograph.console.render import Renderer
 from heliograph.console.sent_lists import ListRuns
-from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault
+from heliograph.domain.message import ids
 from heliograph.http.asgi import Headers
 from heliograph.runtime.recent_activity import RecentActivity
 

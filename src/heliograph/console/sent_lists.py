@@ -16,9 +16,9 @@ from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.send import Sending
-from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, TOO_EARLY, UNAVAILABLE, Fault
-from heliograph.domain.money import format_credits
+from heliograph.domain.message import ids
+from heliograph.domain.money.amounts import format_credits
 
 JOBS = 20
 """Jobs that are remembered; of more, the oldest that has ended is forgotten."""

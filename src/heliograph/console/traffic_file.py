@@ -12,11 +12,11 @@ from heliograph.app.facts import InboundMessage
 from heliograph.app.records import Search
 from heliograph.console import message_file
 from heliograph.console.message_file import CUT, MOST_ROWS, MOST_STEPS, ROWS_AT_ONCE, sent_columns
-from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.country import country_of
 from heliograph.domain.display import counted
-from heliograph.domain.money import format_credits
+from heliograph.domain.message import ids
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.numbers.country import country_of
 
 COLUMNS = ("direction", *message_file.COLUMNS, "keyword")
 

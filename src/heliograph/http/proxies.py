@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from ipaddress import ip_network
 
-from heliograph.domain.host import LONGEST_HOST, NetworkSet
+from heliograph.domain.security.host import LONGEST_HOST, NetworkSet
 
 Address = tuple[str, int]
 """Host and port; the port is 0 where nobody tells it."""

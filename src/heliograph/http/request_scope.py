@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import httptools
 
-from heliograph.domain.host import network
+from heliograph.domain.security.host import network
 from heliograph.http.asgi import Headers, Scope
 from heliograph.http.flow import Transport
 from heliograph.http.proxies import Address, Proxies, is_loopback, last_named

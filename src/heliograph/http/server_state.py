@@ -6,7 +6,7 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from heliograph.domain.host import network
+from heliograph.domain.security.host import network
 from heliograph.http.asgi import Asgi, Headers
 from heliograph.http.clients import ClientLoad, Clients, Held
 from heliograph.http.proxies import Proxies, is_loopback

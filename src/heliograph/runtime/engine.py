@@ -23,7 +23,7 @@ from heliograph.app.notices.webhook import SubjectRenderer, WebhookDeliverer
 from heliograph.app.ports import CarrierState, Unavailable
 from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.domain.ids import worker_of
+from heliograph.domain.message.ids import worker_of
 from heliograph.runtime.carriers import Carriers
 from heliograph.runtime.ending import end
 from heliograph.runtime.engine_parts import EngineParts

@@ -8,8 +8,8 @@ from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Leases, Store, Watcher, WebhookSender
 from heliograph.app.sending.directory import Directory
-from heliograph.domain.opt_out import NO_WORDS, OptOutWords
-from heliograph.domain.retention import KEPT_FOR_EVER, RetentionDays
+from heliograph.domain.message.opt_out import NO_WORDS, OptOutWords
+from heliograph.domain.message.retention import KEPT_FOR_EVER, RetentionDays
 
 MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
 

@@ -8,7 +8,7 @@ from heliograph.app.commit.isolate import Bisection
 from heliograph.app.facts import Accept, Facts, InboundMessage, Trail, Verdict
 from heliograph.app.observing.trail import trail_of
 from heliograph.app.ports import Clock, Commits, Fenced, Ids, Journal, Unavailable, Unfit, Watcher
-from heliograph.domain.ids import IdSequence, to_hex
+from heliograph.domain.message.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
 from heliograph.runtime.outage import Outage
 from heliograph.runtime.refused_facts import RefusedFacts

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.ports import Clock
-from heliograph.domain.timetable import HeldRate, Timetable
+from heliograph.domain.pace.timetable import HeldRate, Timetable
 
 LEAST_S = 0.001
 MOST_S = 60.0

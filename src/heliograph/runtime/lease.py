@@ -6,7 +6,7 @@ from contextlib import suppress
 from math import inf
 
 from heliograph.app.ports import Clock, Fenced, Journal, Leases, Unavailable
-from heliograph.domain.ids import WORKERS
+from heliograph.domain.message.ids import WORKERS
 from heliograph.runtime.outage import Outage
 
 LEASE_S = 6.0

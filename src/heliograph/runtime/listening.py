@@ -19,7 +19,7 @@ from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.ports import Clock, Messages, Unavailable
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.webhook_job import WebhookJob
-from heliograph.domain.signature import sign
+from heliograph.domain.security.signature import sign
 
 KEPT = 1_000
 """Notices of an account that are kept until they are asked for."""

@@ -9,8 +9,8 @@ from heliograph.app.kept_data import RetentionSweep
 from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.ports import Clock, Journal, Store, Unavailable
 from heliograph.domain.calendar import DAY_MS
-from heliograph.domain.ids import time_of
-from heliograph.domain.retention import SCHEDULED, RetentionDays, Stage
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.retention import SCHEDULED, RetentionDays, Stage
 from heliograph.runtime.outage import Outage
 
 PASS_S: Final = 60.0

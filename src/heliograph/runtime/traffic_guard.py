@@ -9,7 +9,7 @@ from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.ports import Accounts, Clock, Guard, Journal, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.calendar import DAY_MS
-from heliograph.domain.pumping import TrafficCount, suspicion
+from heliograph.domain.limits.pumping import TrafficCount, suspicion
 from heliograph.runtime.background import Background
 
 ROUND_S: Final = 5.0

@@ -4,7 +4,7 @@ import asyncio
 
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.ports import Unavailable
-from heliograph.domain.ids import first_key_at
+from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.series import Grain
 from heliograph.runtime.engine_parts import EngineParts
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits

@@ -11,8 +11,8 @@ from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import CallbackRetry, Facts, Final, InboundMessage
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.composition.connectors import KINDS
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.receipt import Delivery
 from tests.support.admin import AdminHouse, Answered, call_asgi, open_house
 from tests.support.gateway import START
 

@@ -19,8 +19,9 @@ from heliograph.api.reference import DOCUMENT_PATH, NARROW_PATH, PAGE_PATH, PATH
 from heliograph.api.shapes import EXAMPLE_ID, EXAMPLE_INBOUND_ID, EXAMPLE_NUMBER
 from heliograph.app.facts import Facts, InboundMessage
 from heliograph.app.sending.directory import Directory
-from heliograph.domain import error, ids
+from heliograph.domain import error
 from heliograph.domain.error import CATALOGUE, Entry
+from heliograph.domain.message import ids
 from tests.support.gateway import API_KEY, START, Gateway, Reply, basic, open_gateway, set_price
 
 SEND = "/api/v1/messages"

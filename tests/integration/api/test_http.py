@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.sending.directory import Directory
-from heliograph.domain.ids import to_hex
+from heliograph.domain.message.ids import to_hex
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
 
 SEND = "/api/v1/messages"

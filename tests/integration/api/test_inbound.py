@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.api.serve import serve
 from heliograph.app.facts import Facts, InboundMessage
-from heliograph.domain import ids
+from heliograph.domain.message import ids
 from heliograph.runtime import long_polls
 from tests.support.gateway import API_KEY, START, Gateway, basic
 from tests.support.hanging_up import reset

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from heliograph.app.facts import Facts, Final, InboundMessage, PartReceipt
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.signature import sign
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.security.signature import sign
 from heliograph.runtime import listening
 from tests.support.gateway import START, Gateway, Reply
 

@@ -6,8 +6,8 @@ import pytest
 
 from heliograph.app.facts import Facts, Final, Submission
 from heliograph.app.ports import Unavailable
-from heliograph.domain import ids
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message import ids
+from heliograph.domain.message.receipt import Delivery
 from tests.support.gateway import START, Gateway, set_price
 
 LIST = "/api/v1/messages"

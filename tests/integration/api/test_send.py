@@ -9,10 +9,10 @@ from heliograph.app.configuration import MessageTemplate
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.notice import owes_receipt
 from heliograph.app.sending.compose import SendRules
-from heliograph.domain.extras import Extras, read_extras
-from heliograph.domain.message import Kind
-from heliograph.domain.repertoire import Repertoire
-from heliograph.domain.tlv_rules import TlvForm, TlvRule
+from heliograph.domain.message.extras import Extras, read_extras
+from heliograph.domain.message.state import Kind
+from heliograph.domain.message.tlv_rules import TlvForm, TlvRule
+from heliograph.domain.text.repertoire import Repertoire
 from tests.support.gateway import START, Gateway, open_gateway, set_price
 
 GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}

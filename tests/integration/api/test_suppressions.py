@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.domain.ids import first_key_at
+from heliograph.domain.message.ids import first_key_at
 from tests.support.gateway import START, Gateway, basic
 
 SUPPRESSIONS = "/account/v1/suppressions"

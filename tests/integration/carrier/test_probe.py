@@ -8,7 +8,7 @@ import pytest
 
 from heliograph.adapters.smpp.probe import probe
 from heliograph.app.configuration import Connector
-from heliograph.domain.host import AllowedHosts
+from heliograph.domain.security.host import AllowedHosts
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier_rig import connector
 from tests.support.smsc import Smsc, receipt, speaking, wait_until

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from heliograph.app.ports import Question, Report
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier_rig import QUICK, Rig, connector, parts_of

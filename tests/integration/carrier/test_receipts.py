@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from heliograph.app.ports import Report
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv

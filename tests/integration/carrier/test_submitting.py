@@ -10,7 +10,7 @@ import pytest
 
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Unknown
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status

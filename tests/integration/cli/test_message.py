@@ -9,7 +9,7 @@ import pytest
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.facts import Message
 from heliograph.composition.commands import STORE_FILE
-from heliograph.domain import ids
+from heliograph.domain.message import ids
 from tests.integration.cli.test_commands import Run, answer
 from tests.support.store import HOUR, Given
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from heliograph.cli import client
 from heliograph.cli.main import heliograph
-from heliograph.domain import ids
+from heliograph.domain.message import ids
 
 NOW = 1_800_000_000_000
 

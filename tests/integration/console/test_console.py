@@ -14,7 +14,7 @@ from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.admin import STATE, AdminHouse, Answered, Browser
 from tests.support.connectors import smpp_connector
 from tests.support.store import Given

@@ -3,8 +3,8 @@
 from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.records import Search
-from heliograph.domain.gate import HELD_UNTIL
-from heliograph.domain.ids import to_hex
+from heliograph.domain.limits.gate import HELD_UNTIL
+from heliograph.domain.message.ids import to_hex
 from tests.integration.console.test_console import text_of
 from tests.support.admin import AdminHouse, Browser
 from tests.support.gateway import START

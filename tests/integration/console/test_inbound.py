@@ -11,9 +11,9 @@ from heliograph.app.facts import CallbackDone, CallbackEnd, Facts, InboundMessag
 from heliograph.app.records import InboundQuery
 from heliograph.console.inbound_file import inbound_file
 from heliograph.console.pages import conversation, inbound
-from heliograph.domain.ids import to_hex
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.phone import mask
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.numbers.phone import mask
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Browser
 

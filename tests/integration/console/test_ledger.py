@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from heliograph.app.configuration import LedgerQuery
 from heliograph.console.pages.ledger import statement_file
-from heliograph.domain.money import format_credits
+from heliograph.domain.money.amounts import format_credits
 from tests.integration.console.test_console import sent, text_of
 from tests.support.admin import AdminHouse, Answered, Browser
 

@@ -18,7 +18,7 @@ from heliograph.console import traffic_file
 from heliograph.console.message_file import COLUMNS, message_file
 from heliograph.console.pages import messages
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.integration.console.test_console import sent, text_of
 from tests.integration.console.test_inbound import PHONE, written
 from tests.support.admin import AdminHouse, Answered, Browser, call_asgi

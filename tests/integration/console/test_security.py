@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heliograph.console.request import SESSION_COOKIE
-from heliograph.domain.one_time_code import STEP_MS, code
+from heliograph.domain.security.one_time_code import STEP_MS, code
 from tests.support.admin import AdminHouse, Answered, Browser
 from tests.support.passkeys import SoftPasskey
 

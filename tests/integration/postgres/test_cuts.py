@@ -21,7 +21,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.ports import NotScheduled, Unavailable, Unfit
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.cutting_relay import CutEffect, CuttingRelay
 from tests.support.postgres import LIMITS, server
 from tests.support.store import CREDIT, HOUR, START, Given, history_of

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from heliograph.domain.suppression import suppression_digest
+from heliograph.domain.message.suppression import suppression_digest
 
 BLOCK, INNER, OUTER = 64, 0x36, 0x5C
 """Octets of a block of SHA-256, and those that HMAC pads a key with (RFC 2104, 2)."""

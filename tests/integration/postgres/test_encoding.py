@@ -13,8 +13,8 @@ from heliograph.adapters.store.postgres.faults import is_unfit
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import set_encoders
 from heliograph.app.facts import Awaiting, CallbackDone, CallbackEnd, Final, Message, Submission
-from heliograph.domain.message import Kind, State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import Kind, State
 from tests.support.postgres import LIMITS
 
 TEXTS = ("", "0", "Grüße", "\U0001f600" * 70, "x" * 255, "a'b\"c\\d{},()", " ", "\x01\x7f\uffff")

@@ -29,9 +29,9 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import attempted
 from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced, NotScheduled
-from heliograph.domain.ids import IdSequence, to_hex
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import IdSequence, to_hex
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.postgres import AMPLE, server
 from tests.support.store import CREDIT, HOUR, SECOND, START, Given
 

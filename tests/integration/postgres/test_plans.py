@@ -23,8 +23,8 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import ListQuery
 from heliograph.app.records import Search
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.status import MessageStatus
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.status import MessageStatus
 from tests.support.postgres import LIMITS, server
 from tests.support.store import HOUR, NODE, START, Given
 

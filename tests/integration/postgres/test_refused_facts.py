@@ -24,7 +24,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.ports import Unfit
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
 from tests.simulation.world import SeededIds

@@ -15,8 +15,8 @@ import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.app.facts import Facts, PartReceipt, Submission
-from heliograph.domain.ids import to_hex
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.receipt import Delivery
 from tests.support.background_sink import BackgroundSink
 from tests.support.crash import kill_under_load
 from tests.support.customer import Customer

@@ -10,8 +10,8 @@ from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.admin.books import CHECKS
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, Final, InboundMessage, InboundPart, PartSet
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import NODE, START, Given
 
 

@@ -2,9 +2,9 @@
 
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.configuration import Account
-from heliograph.domain.ids import WORKERS, time_of
-from heliograph.domain.message import State
-from heliograph.domain.money import EntryKind
+from heliograph.domain.message.ids import WORKERS, time_of
+from heliograph.domain.message.state import State
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import HOUR, START, Given
 
 

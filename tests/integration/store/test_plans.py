@@ -14,7 +14,7 @@ from heliograph.adapters.store.sqlite.driver import STATEMENTS
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.statements import Insert
 from heliograph.app.records import Search
-from heliograph.domain.status import MessageStatus
+from heliograph.domain.message.status import MessageStatus
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from heliograph.app.facts import Accept, Message, Verdict
 from heliograph.app.ports import Carrier, CarrierEvents, ListQuery, Store
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
-from heliograph.domain.message import Kind, State
-from heliograph.domain.segment import count
+from heliograph.domain.message.state import Kind, State
+from heliograph.domain.text.segment import count
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender

@@ -20,8 +20,8 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.observing.events import EventFeed
-from heliograph.domain import ids
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message import ids
+from heliograph.domain.message.receipt import Delivery
 from tests.support.gateway import START, Gateway, open_gateway
 from tests.support.timeouts import PATIENCE_S
 

@@ -12,8 +12,8 @@ from heliograph.adapters.tracing import TraceWatcher
 from heliograph.adapters.tracing.requests import Choice
 from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Final, InboundMessage, Message, Submission
 from heliograph.app.webhook_job import TryResult, WebhookJob
-from heliograph.domain import ids
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message import ids
+from heliograph.domain.message.receipt import Delivery
 from heliograph.http.asgi import Headers
 from tests.support.gateway import START, Gateway, open_gateway, run_asgi
 

@@ -251,8 +251,8 @@ def test_the_process_imports_nothing_of_the_engine() -> None:
     ours = {name for name in said.split() if name.startswith(("heliograph.app.", "heliograph.domain."))}
     assert ours == {
         "heliograph.app.webhook_job",
-        "heliograph.domain.limits",
-        "heliograph.domain.port_set",
-        "heliograph.domain.signature",
+        "heliograph.domain.limits.defaults",
+        "heliograph.domain.security.port_set",
+        "heliograph.domain.security.signature",
     }
     assert not {"heliograph.runtime", "heliograph.smpp", "sqlite3", "email", "json"} & set(said.split())

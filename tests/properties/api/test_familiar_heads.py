@@ -17,7 +17,7 @@ from heliograph.app.configuration import Account
 from heliograph.app.sending.authenticate import Proven
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.principal import Principal
-from heliograph.domain.pricing import PriceTable, Tariff
+from heliograph.domain.money.pricing import PriceTable, Tariff
 from heliograph.http.asgi import Headers
 from tests.properties.api.test_short_cut import BODY, FORM, GOOD, JSON, V1, V2, Line, cut, fast, opened, outcome, usual
 

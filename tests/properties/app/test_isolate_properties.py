@@ -27,7 +27,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.ports import Unavailable, Unfit
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.memory_store import MemoryStore
 
 SAID, WORSE = "bad", -7

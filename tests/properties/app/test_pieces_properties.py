@@ -23,7 +23,7 @@ from heliograph.app.facts import (
     Queueing,
     Submission,
 )
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.shards import SLOTS, divide, slot_of
 
 ACCOUNTS = st.integers(1, 300)

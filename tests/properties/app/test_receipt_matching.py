@@ -10,7 +10,7 @@ from heliograph.adapters.smpp.receipts import report_of, unmarked_report_of
 from heliograph.app.facts import Final, Message
 from heliograph.app.receipts.lookup import UNMARKED_MS, ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.domain.operator_id import kept, variants
+from heliograph.domain.message.operator_id import kept, variants
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
 from heliograph.smpp.pdu import DeliverSm

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.app.observing.tally import Tally
-from heliograph.domain.country import country_of
+from heliograph.domain.numbers.country import country_of
 from heliograph.domain.series import CellKey, Grain
 from heliograph.domain.sketch import bucket_of
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from heliograph.app.facts import Facts, Final, Submission
 from heliograph.app.observing.trail import ended_trail, read_trail, trail_of
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 
 KEYS = st.integers(0, 1 << 40).map(lambda number: number << 5)
 TIMES = st.integers(0, 1 << 45)

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.allowance import Allowance
 from heliograph.domain.calendar import day_of
 from heliograph.domain.error import Reason
+from heliograph.domain.limits.allowance import Allowance
 
 ZONES = ("UTC", "Europe/Berlin", "America/Santiago", "Asia/Kathmandu", "Pacific/Apia", "Africa/Cairo")
 HOUR = 3_600_000

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.country import country_and_area_of, country_of
+from heliograph.domain.numbers.country import country_and_area_of, country_of
 
 
 @given(st.text("0123456789", max_size=6), st.text("0123456789", max_size=8))

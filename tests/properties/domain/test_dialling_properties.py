@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.dialling import LEAST_NATIONAL_DIGITS, NationalNumbers
-from heliograph.domain.phone import is_destination
+from heliograph.domain.numbers.dialling import LEAST_NATIONAL_DIGITS, NationalNumbers
+from heliograph.domain.numbers.phone import is_destination
 
 COUNTRIES = st.from_regex(r"[1-9][0-9]{0,2}", fullmatch=True)
 TRUNKS = st.sampled_from(["", "0", "1", "8", "01", "06"])

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.extras import NONE, Extras, read_extras
+from heliograph.domain.message.extras import NONE, Extras, read_extras
 
 TLVS = st.lists(st.tuples(st.integers(1, 0xFFFF), st.binary(max_size=20)), max_size=4).map(tuple)
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.failure_counts import FailureCounts
+from heliograph.domain.limits.failure_counts import FailureCounts
 
 NAMES = st.integers(0, 30).map(lambda number: number.to_bytes(16, "big"))
 STEPS = st.lists(st.tuples(NAMES, st.floats(0, 30)), max_size=80)

@@ -3,7 +3,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain import ids
+from heliograph.domain.message import ids
 
 KEYS = st.integers(0, (1 << ids.KEY_BITS) - 1)
 TAILS = st.integers(0, (1 << ids.TAIL_BITS) - 1)

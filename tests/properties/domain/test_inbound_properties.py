@@ -1,11 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain import alphabet, inbound, national
-from heliograph.domain.inbound import UserData, read, text_of
-from heliograph.domain.message import Kind
-from heliograph.domain.repertoire import Encoding
-from heliograph.domain.segment import split
+from heliograph.domain.message.state import Kind
+from heliograph.domain.text import alphabet, inbound, national
+from heliograph.domain.text.inbound import UserData, read, text_of
+from heliograph.domain.text.repertoire import Encoding
+from heliograph.domain.text.segment import split
 
 OCTETS = st.binary(max_size=200)
 CODINGS = st.integers(0, 255)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.message import ENDED, KIND_WORDS, TABLE, State, Trigger, parse_kind
+from heliograph.domain.message.state import ENDED, KIND_WORDS, TABLE, State, Trigger, parse_kind
 
 
 @given(st.lists(st.sampled_from(Trigger), max_size=30))

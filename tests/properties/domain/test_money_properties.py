@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.money import MICRO, format_credits, parse_credits
+from heliograph.domain.money.amounts import MICRO, format_credits, parse_credits
 
 AMOUNTS = st.integers(-(10**18) + 1, 10**18 - 1)
 EXACT = Context(prec=60)

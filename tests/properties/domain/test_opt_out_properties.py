@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.config.opt_out import load_opt_out_words
-from heliograph.domain.numbers import first_word, normalise_word
-from heliograph.domain.opt_out import Wish, fold
+from heliograph.domain.message.opt_out import Wish, fold
+from heliograph.domain.numbers.number_rules import first_word, normalise_word
 
 WORDS = load_opt_out_words()
 STOPS = st.sampled_from(sorted(word for word, wish in WORDS.wishes.items() if wish is Wish.STOP))

@@ -6,7 +6,7 @@ from math import inf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heliograph.domain.pace import Pace
+from heliograph.domain.pace.pace import Pace
 from heliograph.simulator.limiter import BucketLimiter, CalendarLimiter, SlidingLimiter
 from tests.support.paced_link import Limit, PacedLink
 

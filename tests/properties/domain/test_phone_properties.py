@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.phone import destination_problem, is_destination, mask, sender_problem
+from heliograph.domain.numbers.phone import destination_problem, is_destination, mask, sender_problem
 
 NUMBERS = st.from_regex(r"[1-9][0-9]{6,14}", fullmatch=True)
 NEAR = st.text("0123456789+-() aZ²٣\n\0", max_size=20)

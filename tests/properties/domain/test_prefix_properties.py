@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.pricing import PriceTable
+from heliograph.domain.money.pricing import PriceTable
 
 PREFIXES = st.text("123", max_size=4)
 NUMBERS = st.text("123", max_size=7)

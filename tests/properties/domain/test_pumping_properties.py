@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.pumping import (
+from heliograph.domain.limits.pumping import (
     BLOCKS,
     FAILED_SHARE,
     LEAST,

@@ -1,7 +1,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.receipt import MAX_CODE_CHARS, Delivery, code_of_status, err_of, own_code, parse_state, worst
+from heliograph.domain.message.receipt import (
+    MAX_CODE_CHARS,
+    Delivery,
+    code_of_status,
+    err_of,
+    own_code,
+    parse_state,
+    worst,
+)
 
 STATES = st.sampled_from(Delivery)
 

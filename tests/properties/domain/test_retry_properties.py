@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.retry import next_pause
+from heliograph.domain.message.retry import next_pause
 
 ATTEMPTS = st.integers(1, 10_000)
 JITTERS = st.floats(0, 1, exclude_max=True)

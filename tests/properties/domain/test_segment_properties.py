@@ -1,11 +1,11 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.domain import alphabet, inbound
-from heliograph.domain.header import elements_of
-from heliograph.domain.message import Kind
-from heliograph.domain.repertoire import Encoding, Repertoire
-from heliograph.domain.segment import count, split, split_into
+from heliograph.domain.message.state import Kind
+from heliograph.domain.text import alphabet, inbound
+from heliograph.domain.text.header import elements_of
+from heliograph.domain.text.repertoire import Encoding, Repertoire
+from heliograph.domain.text.segment import count, split, split_into
 
 PLAIN = "abcXYZ 019,.\n"
 GSM = PLAIN + "@$_éÇΔ" + "^{}[]\\~|€\f"

@@ -4,7 +4,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.signature import format_secret, sign
+from heliograph.domain.security.signature import format_secret, sign
 
 SECRETS = st.binary(min_size=32, max_size=32)
 

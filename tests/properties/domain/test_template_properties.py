@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain import template
-from heliograph.domain.template import MAX_TEXT_CHARS, MAX_VARIABLES, ScannedText, TemplatePattern, nearest
+from heliograph.domain.text import template
+from heliograph.domain.text.template import MAX_TEXT_CHARS, MAX_VARIABLES, ScannedText, TemplatePattern, nearest
 
 _CLASS = {
     "{#var#}": r"[^\n]{1,30}",

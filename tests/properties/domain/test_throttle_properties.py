@@ -3,7 +3,7 @@ from math import ceil, inf, nextafter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.throttle import TokenBucket
+from heliograph.domain.pace.throttle import TokenBucket
 
 RATES = st.one_of(st.integers(1, 2_000), st.floats(0.01, 2_000))
 STARTS = st.floats(0, 1e7)

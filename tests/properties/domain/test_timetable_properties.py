@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.timetable import DAYS, Timetable, parse_spans
+from heliograph.domain.pace.timetable import DAYS, Timetable, parse_spans
 
 OTHERWISE = 7777.0
 DAY = 1440

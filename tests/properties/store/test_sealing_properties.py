@@ -8,7 +8,7 @@ from heliograph.adapters.encryption.aes_gcm import LEAST_OCTETS, AesGcmKey, AesG
 from heliograph.adapters.store.shared.sealing import PHONE, TOKEN, Sealer, digest_of, is_token
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports.encryption import CannotOpen, KeyRefused
-from heliograph.domain.suppression import suppression_digest
+from heliograph.domain.message.suppression import suppression_digest
 
 KEY, OTHER = AesGcmKey(1, bytes(32)), AesGcmKey(1, b"x" * 32)
 DIGEST_KEY = b"d" * 32

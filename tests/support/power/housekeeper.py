@@ -11,8 +11,8 @@ from pathlib import Path
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.facts import EarlyReceipt, Facts, Final, Submission
 from heliograph.app.marks import attempted
-from heliograph.domain.ids import to_hex
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.receipt import Delivery
 from tests.support.store import SECOND, Given
 
 COMMITS = 200

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.marks import Recovery
-from heliograph.domain.ids import parse
-from heliograph.domain.message import State
-from heliograph.domain.money import parse_credits
+from heliograph.domain.message.ids import parse
+from heliograph.domain.message.state import State
+from heliograph.domain.money.amounts import parse_credits
 from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
 from tests.support.process import SimulatorProcess

@@ -11,7 +11,7 @@ from heliograph.api.send_fields import send_fields
 from heliograph.app.sending.fields import SEGMENT_CHARS
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault
-from heliograph.domain.limits import MAX_SEGMENTS
+from heliograph.domain.limits.defaults import MAX_SEGMENTS
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway, run_asgi
 
 MEBIBYTE = 1 << 20

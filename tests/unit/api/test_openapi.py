@@ -25,10 +25,12 @@ from heliograph.app.notices.receipt_form import receipt_fields
 from heliograph.app.sending import wishes
 from heliograph.app.sending.compose import SendRules
 from heliograph.app.sending.principal import Principal
-from heliograph.domain import calendar, ids, phone
+from heliograph.domain import calendar
 from heliograph.domain.error import CATALOGUE, METHOD
-from heliograph.domain.message import Kind, State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message import ids
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import Kind, State
+from heliograph.domain.numbers import phone
 from tests.support.gateway import open_gateway
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")

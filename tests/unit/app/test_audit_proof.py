@@ -9,7 +9,7 @@ import pytest
 from heliograph.app.admin.audit_proof import AuditProof, ExportedHead, read_heads
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.records import AuditEntry, AuditHead, AuditLink
-from heliograph.domain.audit_chain import GENESIS, entry_hash
+from heliograph.domain.security.audit_chain import GENESIS, entry_hash
 from tests.support.gateway import START
 from tests.support.memory_store import MemoryStore
 from tests.support.use_case_fakes import SetClock

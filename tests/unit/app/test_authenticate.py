@@ -11,7 +11,7 @@ from heliograph.app.sending.authenticate import Authenticator, ClientCredentials
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.domain.error import Fault
-from heliograph.domain.limits import LOGIN_FAILURES_AN_ADDRESS, LOGIN_WINDOW_S
+from heliograph.domain.limits.defaults import LOGIN_FAILURES_AN_ADDRESS, LOGIN_WINDOW_S
 from tests.support.gateway import HandClock, PlainSecrets, basic, failure_register
 from tests.support.memory_store import MemoryStore
 from tests.support.secrets import rehash

@@ -8,7 +8,7 @@ from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.facts import Outstanding, Queued
 from heliograph.app.ports import Accepted
 from heliograph.domain.error import FORBIDDEN
-from heliograph.domain.gate import (
+from heliograph.domain.limits.gate import (
     PASS,
     SUSPENDED_UNTIL,
     Hold,
@@ -18,7 +18,7 @@ from heliograph.domain.gate import (
     Refuse,
     compile_policy,
 )
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.store import HOUR
 from tests.support.use_case_fakes import LONG
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore

@@ -11,7 +11,7 @@ from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerp
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault
-from heliograph.domain.message import State
+from heliograph.domain.message.state import State
 from tests.support.gateway import START, open_gateway, read
 
 

@@ -9,9 +9,9 @@ from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending import directory as directory_module
 from heliograph.app.sending.directory import Directory
-from heliograph.domain.numbers import InboundNumber
-from heliograph.domain.pricing import BUILT_IN_PRICE
-from heliograph.domain.repertoire import PLAIN, Repertoire
+from heliograph.domain.money.pricing import BUILT_IN_PRICE
+from heliograph.domain.numbers.number_rules import InboundNumber
+from heliograph.domain.text.repertoire import PLAIN, Repertoire
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
 

@@ -22,12 +22,12 @@ from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Report, Unavailable, Unknown
 from heliograph.app.ports.carrier import UNSENDABLE
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.domain import alphabet
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.message import Kind
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.repertoire import Encoding, Repertoire
-from heliograph.domain.segment import count
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import Kind
+from heliograph.domain.text import alphabet
+from heliograph.domain.text.repertoire import Encoding, Repertoire
+from heliograph.domain.text.segment import count
 from tests.support.memory_store import MemoryStore
 from tests.support.store import HOUR, START
 from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of

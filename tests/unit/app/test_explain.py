@@ -11,9 +11,9 @@ from heliograph.app.facts import NOT_SENT, Attempt, CallbackEnd, Message, Submis
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import CallbackView, MessageRecord
-from heliograph.domain.gate import HELD_UNTIL
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.limits.gate import HELD_UNTIL
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.connectors import smpp_connector
 
 NAMES = {1: "op1", 2: "op2"}

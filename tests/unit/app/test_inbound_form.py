@@ -10,7 +10,7 @@ from heliograph.app.configuration import Account
 from heliograph.app.facts import InboundMessage
 from heliograph.app.notice import Notice
 from heliograph.app.notices.inbound_form import InboundRenderer
-from heliograph.domain.ids import first_key_at
+from heliograph.domain.message.ids import first_key_at
 from tests.support.store import START
 
 ACCOUNT = Account(1, "acme", "", b"secret", inbound_url="https://customer.example/mo")

@@ -13,9 +13,9 @@ from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, NoSuc
 from heliograph.app.configuration import Price
 from heliograph.app.records import AuditQuery
 from heliograph.app.sending.callback_url import CallbackUrls
-from heliograph.domain.limits import MAX_BALANCE
-from heliograph.domain.money import MICRO
-from heliograph.domain.signature import format_secret
+from heliograph.domain.limits.defaults import MAX_BALANCE
+from heliograph.domain.money.amounts import MICRO
+from heliograph.domain.security.signature import format_secret
 from tests.support.connectors import kinds
 from tests.support.memory_store import MemoryStore
 from tests.support.secrets import CountingSecrets

@@ -15,8 +15,8 @@ from heliograph.app.receipts.lookup import UNMARKED_MS, ReceiptLookup, index_by_
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.app.receipts.numbers import ending
 from heliograph.app.receipts.operator_ids import STALE_MS
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.receipt import Delivery
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START
 from tests.support.use_case_fakes import LONG, Messages, NotedGathering, SetClock

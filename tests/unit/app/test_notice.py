@@ -13,7 +13,7 @@ from heliograph.app.notice import Notice, ReachedState, Way, owes_receipt
 from heliograph.app.notices.notifier import BUSY_PAUSE_MS, Notifier
 from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.webhook_job import TryResult, WebhookJob
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.store import START
 from tests.support.use_case_fakes import Messages, NotedGathering, NotedSender, SetClock
 

@@ -15,8 +15,8 @@ from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.ports import Unavailable
 from heliograph.app.webhook_job import TryResult
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.receipt import Delivery
 from tests.support.memory_store import MemoryStore
 from tests.support.store import SECOND, START
 from tests.support.use_case_fakes import Messages, NotedGathering, NotedSender, SetClock

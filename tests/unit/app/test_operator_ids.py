@@ -5,7 +5,7 @@ import pytest
 from heliograph.app.ports import Report
 from heliograph.app.receipts.numbers import agrees
 from heliograph.app.receipts.operator_ids import ALIASES, REMEMBER_FINISHED, STALE_MS, OperatorIds, is_for
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.store import START
 from tests.support.use_case_fakes import Messages, SetClock
 

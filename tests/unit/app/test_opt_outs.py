@@ -12,11 +12,11 @@ from heliograph.app.inbound import opt_outs as module
 from heliograph.app.inbound.opt_outs import HELP_PAUSE_MS, OptOuts
 from heliograph.app.sending.directory import Directory
 from heliograph.config.opt_out import load_opt_out_words
-from heliograph.domain.extras import read_extras
-from heliograph.domain.message import Kind, State
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.repertoire import Repertoire
-from heliograph.domain.tlv_rules import TlvRule
+from heliograph.domain.message.extras import read_extras
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.state import Kind, State
+from heliograph.domain.message.tlv_rules import TlvRule
+from heliograph.domain.text.repertoire import Repertoire
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import MemoryJournal
 from tests.support.memory_store import MemoryStore

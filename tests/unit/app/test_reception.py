@@ -17,7 +17,7 @@ from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
 from heliograph.app.sending.directory import Directory
 from heliograph.config.opt_out import load_opt_out_words
-from heliograph.domain.numbers import InboundNumber
+from heliograph.domain.numbers.number_rules import InboundNumber
 from tests.support.gateway import MemoryJournal
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore

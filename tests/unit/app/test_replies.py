@@ -17,9 +17,9 @@ from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.webhook import SubjectRenderer, WebhookDeliverer
 from heliograph.app.sending.compose import SendRules
 from heliograph.app.webhook_job import TryResult
-from heliograph.domain import ids
-from heliograph.domain.extras import Tlv, read_extras
-from heliograph.domain.tlv_rules import TlvRule
+from heliograph.domain.message import ids
+from heliograph.domain.message.extras import Tlv, read_extras
+from heliograph.domain.message.tlv_rules import TlvRule
 from tests.support.gateway import START, Gateway, open_gateway
 from tests.support.use_case_fakes import NotedGathering, NotedSender
 

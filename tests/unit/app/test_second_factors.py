@@ -16,7 +16,7 @@ from heliograph.app.admin.tickets import LIFETIME_MS, Tickets
 from heliograph.app.ports.factors import SecondFactor
 from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
-from heliograph.domain.one_time_code import STEP_MS, code
+from heliograph.domain.security.one_time_code import STEP_MS, code
 from tests.support.passkeys import SoftPasskey
 from tests.support.store import HOUR
 from tests.unit.app.test_sign_in import House

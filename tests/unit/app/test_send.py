@@ -12,7 +12,7 @@ from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.calendar import day_of
 from heliograph.domain.error import FORBIDDEN, Fault, Reason
-from heliograph.domain.gate import PASS, Hold, Judged, Judgement, Policy, Refuse, Rule
+from heliograph.domain.limits.gate import PASS, Hold, Judged, Judgement, Policy, Refuse, Rule
 from tests.support.gateway import START, Gateway, open_gateway, read
 
 

@@ -5,8 +5,8 @@ import pytest
 from heliograph.app.configuration import MessageTemplate
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook, warnings_of
 from heliograph.domain.error import Fault
-from heliograph.domain.message import Kind
-from heliograph.domain.tlv_rules import TlvForm, TlvRule
+from heliograph.domain.message.state import Kind
+from heliograph.domain.message.tlv_rules import TlvForm, TlvRule
 
 RULES = (TlvRule(0x1400, 0x1400, "entity", TlvForm.TEXT), TlvRule(0x1401, 0x1401, "template", TlvForm.TEXT))
 INDIA, FREE, LATE = 1, 2, 3

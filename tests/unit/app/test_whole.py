@@ -5,7 +5,7 @@ import pytest
 from heliograph.app.dispatch.outcomes import UNANSWERED_TRIES
 from heliograph.app.facts import NO_ANSWER, Outstanding, Queued
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unknown
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.use_case_fakes import LONG
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
 from tests.unit.app.test_late_answers import WAIT_MS, late, report, settle

@@ -9,8 +9,8 @@ from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Facts, Final, Message, Queueing
 from heliograph.app.ports import Accepted
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.domain.gate import SUSPENDED_UNTIL, compile_policy
-from heliograph.domain.message import State
+from heliograph.domain.limits.gate import SUSPENDED_UNTIL, compile_policy
+from heliograph.domain.message.state import State
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, NODE, Given
 from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of

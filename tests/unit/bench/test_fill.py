@@ -10,7 +10,7 @@ from bench.loop.fill import SPAN_MS, TAIL, add_history, add_queue, known_key, kn
 from bench.loop.gateways import NUMBER, Heliograph
 
 from heliograph.composition.commands import STORE_FILE
-from heliograph.domain.ids import to_hex
+from heliograph.domain.message.ids import to_hex
 from heliograph.runtime.upkeep import NUMBERS_BLOCK
 
 SIZE = 50

@@ -5,7 +5,7 @@ from bench.loop.profile import LOOP, read_stacks, stage_of, summary
 RUNNER = "Runner.run (11/asyncio/runners.py)"
 STORE = "FileConnection.transact (heliograph/adapters/store/sqlite/worker.py)"
 REPORT = "ReceiptMatcher.apply (heliograph/app/receipts/matcher.py)"
-RULE = "variants (heliograph/domain/operator_id.py)"
+RULE = "variants (heliograph/domain/message/operator_id.py)"
 
 
 def test_stacks_begin_below_the_event_loop() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.adapters.smpp.complaints import MOST, Complaints
 from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.carrier_rig import NotedJournal
 from tests.support.virtual_time import VirtualClock, run
 

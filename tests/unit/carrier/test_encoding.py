@@ -11,10 +11,10 @@ from heliograph.adapters.smpp.encoding import Encoder, validity_period
 from heliograph.adapters.smpp.options import Dialect, Timings, read_options
 from heliograph.app.ports import Part
 from heliograph.app.ports.carrier import UNSENDABLE
-from heliograph.domain import alphabet, inbound
-from heliograph.domain.extras import Extras
-from heliograph.domain.message import Kind
-from heliograph.domain.repertoire import Repertoire
+from heliograph.domain.message.extras import Extras
+from heliograph.domain.message.state import Kind
+from heliograph.domain.text import alphabet, inbound
+from heliograph.domain.text.repertoire import Repertoire
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
 from heliograph.smpp.error import FieldError

@@ -9,7 +9,7 @@ from heliograph.adapters.smpp.kind import KIND, SETTINGS, SmppSettings, read_set
 from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import COMMON
-from heliograph.domain.timetable import HeldRate
+from heliograph.domain.pace.timetable import HeldRate
 from tests.support.connectors import smpp_connector
 
 HOUR_MS = 3_600_000

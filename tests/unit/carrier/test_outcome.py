@@ -4,7 +4,7 @@ import pytest
 
 from heliograph.adapters.smpp.outcome import PAUSES, THROTTLING, outcome_of, read_override
 from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.smpp.constants import CommandStatus as Status
 
 PASSING = {

@@ -4,7 +4,7 @@ import pytest
 
 from heliograph.adapters.smpp.queries import report_of_answer
 from heliograph.app.ports import Question, Report
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.smpp import pdu as p
 
 QUESTION = Question("id1", "Helio", "447700900123")

@@ -4,8 +4,8 @@ import pytest
 
 from heliograph.adapters.smpp.receipts import NO_COUNTRY, number_of, report_of, unmarked_report_of
 from heliograph.app.ports import Report
-from heliograph.domain.dialling import NationalNumbers
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.numbers.dialling import NationalNumbers
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv

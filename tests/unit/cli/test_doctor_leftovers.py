@@ -9,7 +9,7 @@ from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.cli.doctor_finding import Finding
 from heliograph.cli.doctor_leftovers import UNKNOWN_MS, leftovers
 from heliograph.composition.dev import SIMULATOR
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from tests.support.carrier_rig import connector
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore

@@ -1,7 +1,7 @@
 import pytest
 
 from heliograph.config.opt_out import languages, load_opt_out_words
-from heliograph.domain.opt_out import Wish
+from heliograph.domain.message.opt_out import Wish
 
 
 def test_languages() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.alphabet import decode, encode, is_plain
+from heliograph.domain.text.alphabet import decode, encode, is_plain
 
 # 3GPP TS 23.038, 6.2.1: the code points that are not those of ASCII.
 DEFAULT = {

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.content import Rule, decode_content
+from heliograph.domain.text.content import Rule, decode_content
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.country import PREFIXES, UNKNOWN, country_and_area_of, country_of
+from heliograph.domain.numbers.country import PREFIXES, UNKNOWN, country_and_area_of, country_of
 
 
 @pytest.mark.parametrize(

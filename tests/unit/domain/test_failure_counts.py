@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.domain.failure_counts import COLUMNS, TIMES, FailureCounts, Sketch
+from heliograph.domain.limits.failure_counts import COLUMNS, TIMES, FailureCounts, Sketch
 
 
 def name(number: int) -> bytes:

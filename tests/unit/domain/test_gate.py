@@ -5,7 +5,7 @@ from ipaddress import ip_network
 import pytest
 
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, Reason
-from heliograph.domain.gate import (
+from heliograph.domain.limits.gate import (
     HELD_UNTIL,
     PASS,
     SUSPENDED_UNTIL,
@@ -20,8 +20,8 @@ from heliograph.domain.gate import (
     judge_sender,
     over_rate,
 )
-from heliograph.domain.host import NetworkSet
-from heliograph.domain.sender_state import SenderState
+from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.security.host import NetworkSet
 
 
 class Text:

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.header import MAX_HEADER_OCTETS, elements_of, header_problem, numbers_parts
+from heliograph.domain.text.header import MAX_HEADER_OCTETS, elements_of, header_problem, numbers_parts
 
 
 @pytest.mark.parametrize("header", ["0605040b8423f0", "05000301 0201", "02700 0", "03240101"])

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.domain.host import REMEMBERED, Address, AllowedHosts, NetworkSet, address_of, is_within, network
+from heliograph.domain.security.host import (
+    REMEMBERED,
+    Address,
+    AllowedHosts,
+    NetworkSet,
+    address_of,
+    is_within,
+    network,
+)
 
 NO_ADDRESSES = [
     "", " ", "localhost", "192.0.2", "192.0.2.256", "192.0.2.01", "192.0.2.1 ", "192.0.2.1:80", "192.0.2.1/32",

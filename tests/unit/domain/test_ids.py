@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain import ids
+from heliograph.domain.message import ids
 
 # Laid out by hand from RFC 9562, 5.7: milliseconds, version 7, counter 3, worker 3, variant 10, the tail.
 MS = 0x01941F297C00

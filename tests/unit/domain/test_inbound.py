@@ -1,7 +1,7 @@
 import pytest
 
-from heliograph.domain import inbound
-from heliograph.domain.inbound import UserData, is_binary, message_class, read, text_of
+from heliograph.domain.text import inbound
+from heliograph.domain.text.inbound import UserData, is_binary, message_class, read, text_of
 
 
 def text(octets: bytes, coding: int = 0, default: str = "gsm") -> str:

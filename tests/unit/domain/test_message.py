@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.message import (
+from heliograph.domain.message.state import (
     ENDED,
     KIND_NAMES,
     KIND_WORDS,

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.money import MICRO, format_credits, parse_credits
+from heliograph.domain.money.amounts import MICRO, format_credits, parse_credits
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 
-from heliograph.domain import alphabet
-from heliograph.domain.national import decode
+from heliograph.domain.text import alphabet
+from heliograph.domain.text.national import decode
 
 SCRIPTS = {
     4: "BENGALI", 5: "GUJARATI", 6: "DEVANAGARI", 7: "KANNADA", 8: "MALAYALAM", 9: "ORIYA", 10: "GURMUKHI",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from heliograph.domain.goodput import Goodput
-from heliograph.domain.noise import CLEAN, FEWEST, TRIALS, Noise
+from heliograph.domain.pace.background_throttling import CLEAN, FEWEST, TRIALS, Noise
+from heliograph.domain.pace.goodput import Goodput
 
 
 def answers(took: int, refused: int) -> Goodput:

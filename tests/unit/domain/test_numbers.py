@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.numbers import (
+from heliograph.domain.numbers.number_rules import (
     InboundNumber,
     NumberRules,
     first_word,

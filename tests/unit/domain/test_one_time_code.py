@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.domain.one_time_code import STEP_MS, app_link, code, secret_text, step_of
+from heliograph.domain.security.one_time_code import STEP_MS, app_link, code, secret_text, step_of
 
 SECRET = b"12345678901234567890"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.operator_id import kept, spelling, variants
+from heliograph.domain.message.operator_id import kept, spelling, variants
 
 FORMS = ["{}", "{:x}", "{:X}", "{:08x}", "{:08X}", "{:016x}", "{:016X}", "{:010d}", "{:020d}", "0x{:x}", "0x{:X}"]
 

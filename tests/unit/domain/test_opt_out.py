@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.opt_out import Wish, fold, gather_words
+from heliograph.domain.message.opt_out import Wish, fold, gather_words
 
 WORDS = gather_words(
     [

@@ -4,8 +4,8 @@ from math import inf
 
 import pytest
 
-from heliograph.domain.congestion import EASE_LEAST
-from heliograph.domain.pace import LEAST, START, Pace
+from heliograph.domain.pace.congestion import EASE_LEAST
+from heliograph.domain.pace.pace import LEAST, START, Pace
 from heliograph.simulator.limiter import BucketLimiter, CalendarLimiter, SlidingLimiter
 from tests.support.paced_link import HARDER_LIMITS, LIMITS, Free, Moving, PacedLink
 

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.phone import destination_problem, is_destination, mask, sender_problem
+from heliograph.domain.numbers.phone import destination_problem, is_destination, mask, sender_problem
 
 FULLWIDTH = "\N{FULLWIDTH DIGIT FOUR}" * 10
 ARABIC = "٤٤٧٧٠٠٩٠٠١٢٣"

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.pricing import BUILT_IN_PRICE, PriceBook, PriceTable
+from heliograph.domain.money.pricing import BUILT_IN_PRICE, PriceBook, PriceTable
 
 TABLE = PriceTable([("", 1_000_000), ("44", 35_000), ("447", 40_000), ("4477009", 0), ("1", 10_000)])
 

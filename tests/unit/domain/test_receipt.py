@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.receipt import (
+from heliograph.domain.message.receipt import (
     Delivery,
     code_of_status,
     err_of,

@@ -3,7 +3,7 @@
 import pytest
 
 from heliograph.domain.calendar import DAY_MS
-from heliograph.domain.retention import SCHEDULED, RetentionDays, Stage
+from heliograph.domain.message.retention import SCHEDULED, RetentionDays, Stage
 
 NOW = 1_700_000_000_000
 

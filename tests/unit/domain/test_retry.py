@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.retry import next_pause
+from heliograph.domain.message.retry import next_pause
 
 
 @pytest.mark.parametrize(

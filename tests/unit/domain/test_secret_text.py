@@ -5,7 +5,7 @@ from zlib import crc32
 
 import pytest
 
-from heliograph.domain.secret_text import ADMIN_TOKEN, API_KEY, RANDOM_OCTETS, is_misspelt, make_secret
+from heliograph.domain.security.secret_text import ADMIN_TOKEN, API_KEY, RANDOM_OCTETS, is_misspelt, make_secret
 
 KEY = make_secret(API_KEY, bytes(range(RANDOM_OCTETS)))
 

@@ -1,8 +1,8 @@
 import pytest
 
-from heliograph.domain.message import Kind
-from heliograph.domain.repertoire import Encoding
-from heliograph.domain.segment import count, hex_problem, split
+from heliograph.domain.message.state import Kind
+from heliograph.domain.text.repertoire import Encoding
+from heliograph.domain.text.segment import count, hex_problem, split
 
 GSM7, UCS2, BINARY = Encoding.GSM7, Encoding.UCS2, Encoding.BINARY
 SMILE = "\U0001f600"  # two UTF-16 code units

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.signature import format_secret, sign
+from heliograph.domain.security.signature import format_secret, sign
 
 SECRET = bytes(range(32))
 TEXT = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

@@ -1,6 +1,6 @@
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.status import STATE_OF, MessageStatus, status_of
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
+from heliograph.domain.message.status import STATE_OF, MessageStatus, status_of
 
 
 def test_a_message_that_left_is_as_far_as_its_delivery() -> None:

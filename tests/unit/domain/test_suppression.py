@@ -1,7 +1,7 @@
 import hashlib
 import hmac
 
-from heliograph.domain.suppression import suppression_digest
+from heliograph.domain.message.suppression import suppression_digest
 
 KEY = b"k" * 32
 

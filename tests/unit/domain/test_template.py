@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.domain.template import (
+from heliograph.domain.text.template import (
     MAX_TEXT_CHARS,
     MAX_VARIABLES,
     ScannedText,

@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.throttle import TokenBucket
+from heliograph.domain.pace.throttle import TokenBucket
 
 
 def test_it_starts_full_and_fills_at_the_rate() -> None:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from heliograph.domain.timetable import HeldRate, Timetable, parse_spans
+from heliograph.domain.pace.timetable import HeldRate, Timetable, parse_spans
 
 UTC = ZoneInfo("UTC")
 BERLIN = ZoneInfo("Europe/Berlin")

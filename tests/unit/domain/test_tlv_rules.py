@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.domain.tlv_rules import MAX_TLVS, MAX_VALUE_OCTETS, TlvForm, TlvRule, passing
+from heliograph.domain.message.tlv_rules import MAX_TLVS, MAX_VALUE_OCTETS, TlvForm, TlvRule, passing
 
 RULES = (
     TlvRule(0x1400, 0x1400, "entity", TlvForm.TEXT),

@@ -16,11 +16,11 @@ from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import zone
-from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.timetable import Timetable, parse_spans
+from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
+from heliograph.domain.pace.timetable import Timetable, parse_spans
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender

@@ -20,7 +20,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.ports import Fenced, Unavailable, Unfit
-from heliograph.domain.ids import to_hex
+from heliograph.domain.message.ids import to_hex
 from heliograph.runtime import group_commit
 from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, INTERVAL_S, PROBE_INTERVALS, REST_S
 from heliograph.runtime.group_commit import GroupCommit, Hooks

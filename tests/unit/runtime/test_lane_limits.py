@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.app.dispatch.lane import Lane
 from heliograph.domain.calendar import zone
-from heliograph.domain.timetable import HeldRate, Timetable, parse_spans
+from heliograph.domain.pace.timetable import HeldRate, Timetable, parse_spans
 from heliograph.runtime.lane_limits import LaneLimits, Limit
 from tests.support.store import SECOND, START
 from tests.support.virtual_time import VirtualClock, run

@@ -2,8 +2,8 @@
 
 from heliograph.app.commit.isolate import PieceFate, UnfitPiece
 from heliograph.app.facts import Attempt, EarlyReceipt, Facts
-from heliograph.domain.ids import to_hex
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.receipt import Delivery
 from heliograph.runtime.refused_facts import LINES, MINUTE_S, RefusedFacts
 from tests.support.store import START
 from tests.support.use_case_fakes import SetClock

@@ -8,8 +8,8 @@ from heliograph.app.facts import Facts, Final, InboundMessage, Message, Submissi
 from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.ports import Store
 from heliograph.domain.calendar import DAY_MS
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.retention import RetentionDays, Stage
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.retention import RetentionDays, Stage
 from heliograph.runtime.outage import Outage
 from heliograph.runtime.retention import (
     LEAST,

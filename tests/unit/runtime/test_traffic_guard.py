@@ -8,7 +8,7 @@ import pytest
 from heliograph.app.facts import Accept, Facts, Final
 from heliograph.app.observing.traffic import MOST, MOST_OPEN, TrafficWatch
 from heliograph.domain.calendar import DAY_MS
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.runtime.traffic_guard import HISTORY_MS, QUIET_MS, TrafficGuard
 from tests.support.gateway import START, Gateway, open_gateway
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain import alphabet
+from heliograph.domain.text import alphabet
 from heliograph.simulator.behaviour import Alphabet
 from heliograph.simulator.text import PartPlace, decode, split_header
 from heliograph.smpp import tlv

@@ -10,7 +10,7 @@ import pytest
 
 from heliograph.adapters.system import Argon2Secrets, LogJournal, RandomIds, SystemClock, configure_logging
 from heliograph.adapters.system.journal import LOGGER
-from heliograph.domain.ids import TAIL_BITS
+from heliograph.domain.message.ids import TAIL_BITS
 
 
 class Terminal(io.StringIO):

@@ -19,8 +19,8 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.observing.counters import CODES, Histogram, LaneCounters, MessageCounters
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.receipt import Delivery
 
 NOW = 1_800_000_000_000
 THROTTLED = 0x58

@@ -21,8 +21,8 @@ from heliograph.app.facts import (
 )
 from heliograph.app.observing import events
 from heliograph.app.observing.events import EventFeed, MessageEvent
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.receipt import Delivery
 
 NOW = 1_800_000_000_000
 

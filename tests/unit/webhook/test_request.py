@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from heliograph.adapters.webhook.request import OriginAddress, parse, request, split_plain, standing_lines
 from heliograph.app.webhook_job import WebhookJob
-from heliograph.domain.signature import sign
+from heliograph.domain.security.signature import sign
 
 
 def job(*secrets: bytes) -> WebhookJob:

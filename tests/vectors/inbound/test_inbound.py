@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from heliograph.domain import inbound
-from heliograph.domain.inbound import UserData
+from heliograph.domain.text import inbound
+from heliograph.domain.text.inbound import UserData
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import constants as c
 from heliograph.smpp.pdu import DeliverSm

@@ -11,10 +11,10 @@ from heliograph.adapters.control.server import Answer, Say
 from heliograph.app.facts import InboundMessage, Message
 from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.app.ports import Store, Unavailable
-from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.money import format_credits
-from heliograph.domain.phone import mask
+from heliograph.domain.message import ids
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.numbers.phone import mask
 
 WAITING = 10_000
 """The most events that wait for a slow listener; events beyond are skipped, and the listener is told how many."""

@@ -9,7 +9,7 @@ from heliograph.adapters.control.event_stream import shown_details
 from heliograph.adapters.control.server import Say
 from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.app.ports import Journal
-from heliograph.domain import ids
+from heliograph.domain.message import ids
 
 LEVELS = ("debug", "info", "warning", "error")
 

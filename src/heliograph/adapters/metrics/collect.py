@@ -21,9 +21,9 @@ from heliograph.app.ports import CarrierState, Clock, HeldTraffic, Store, Unavai
 from heliograph.app.records import BacklogCounts
 from heliograph.app.sending.failure_register import SIGN_IN_PROBLEMS, FailureRegister
 from heliograph.domain.error import Reason
-from heliograph.domain.money import format_credits
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.retention import SCHEDULED, Stage
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.retention import SCHEDULED, Stage
+from heliograph.domain.money.amounts import format_credits
 from heliograph.http.clients import REASONS
 from heliograph.http.tls import Tls
 from heliograph.runtime.engine import Engine

@@ -15,7 +15,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part, Question
 from heliograph.app.ports.carrier_state import BindCounters, CarrierState
-from heliograph.domain.host import AllowedHosts
+from heliograph.domain.security.host import AllowedHosts
 
 __all__ = ["SmppCarrier", "Timings"]
 

@@ -20,9 +20,9 @@ from heliograph.adapters.smpp.receipts import ReceiptReceiver
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Question, Refused, Unknown
 from heliograph.app.ports.carrier_state import BindCounters
-from heliograph.domain.ids import to_hex
-from heliograph.domain.operator_id import kept
-from heliograph.domain.receipt import NO_CODE, Delivery
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.operator_id import kept
+from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p

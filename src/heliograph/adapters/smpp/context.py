@@ -12,8 +12,8 @@ from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.adapters.smpp.queries import StateQueries
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
-from heliograph.domain.dialling import NationalNumbers
-from heliograph.domain.host import AllowedHosts
+from heliograph.domain.numbers.dialling import NationalNumbers
+from heliograph.domain.security.host import AllowedHosts
 
 
 @dataclass(slots=True)

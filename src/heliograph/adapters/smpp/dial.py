@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from heliograph import files
 from heliograph.adapters.smpp.options import Dialect
-from heliograph.domain.host import AllowedHosts
+from heliograph.domain.security.host import AllowedHosts
 
 ANYWHERE: Final = AllowedHosts()
 

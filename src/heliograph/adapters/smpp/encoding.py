@@ -7,11 +7,11 @@ from heliograph.adapters.smpp.address_rules import readdress
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.app.ports import Part
 from heliograph.app.ports.carrier import UNSENDABLE
-from heliograph.domain import alphabet
-from heliograph.domain.extras import read_extras
-from heliograph.domain.message import Kind
-from heliograph.domain.repertoire import Encoding
-from heliograph.domain.segment import HEADER_OCTETS
+from heliograph.domain.message.extras import read_extras
+from heliograph.domain.message.state import Kind
+from heliograph.domain.text import alphabet
+from heliograph.domain.text.repertoire import Encoding
+from heliograph.domain.text.segment import HEADER_OCTETS
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
 from heliograph.smpp.error import FieldError

@@ -25,8 +25,8 @@ from heliograph.app.connector_kind import (
     Setting,
 )
 from heliograph.domain.calendar import zone
-from heliograph.domain.repertoire import Repertoire
-from heliograph.domain.timetable import Timetable
+from heliograph.domain.pace.timetable import Timetable
+from heliograph.domain.text.repertoire import Repertoire
 
 MAX_PORT: Final = 65_535
 MAX_SYSTEM_ID_CHARS: Final = 15

@@ -13,11 +13,11 @@ from heliograph.adapters.smpp.address_rules import AddressRule, reader
 from heliograph.adapters.smpp.outcome import OutcomeOverride, read_override
 from heliograph.app.connector_kind import MAX_RATE, OptionField
 from heliograph.domain import calendar
-from heliograph.domain.alphabet import GSM
-from heliograph.domain.national import LANGUAGES, has_locking
-from heliograph.domain.repertoire import Tables
-from heliograph.domain.timetable import RateSpan, parse_spans
-from heliograph.domain.tlv_rules import TlvForm, TlvRule
+from heliograph.domain.message.tlv_rules import TlvForm, TlvRule
+from heliograph.domain.pace.timetable import RateSpan, parse_spans
+from heliograph.domain.text.alphabet import GSM
+from heliograph.domain.text.national import LANGUAGES, has_locking
+from heliograph.domain.text.repertoire import Tables
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
 

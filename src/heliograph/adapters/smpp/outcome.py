@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
-from heliograph.domain.operator_id import kept
-from heliograph.domain.receipt import Delivery, code_of_status
+from heliograph.domain.message.operator_id import kept
+from heliograph.domain.message.receipt import Delivery, code_of_status
 from heliograph.smpp.constants import CommandStatus
 
 PAUSES: Final[Mapping[int, float]] = {

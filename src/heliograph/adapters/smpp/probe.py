@@ -13,7 +13,7 @@ from heliograph.adapters.smpp.kind import SmppSettings, read_settings
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.adapters.smpp.reasons import why_closed, why_not_connected, why_refused
 from heliograph.app.configuration import Connector
-from heliograph.domain.host import AllowedHosts
+from heliograph.domain.security.host import AllowedHosts
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p

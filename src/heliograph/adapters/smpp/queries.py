@@ -6,7 +6,7 @@ from heliograph.adapters.smpp.address_rules import readdress
 from heliograph.adapters.smpp.encoding import source_numbering
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Question, Report
-from heliograph.domain.receipt import NO_CODE, Delivery, is_final
+from heliograph.domain.message.receipt import NO_CODE, Delivery, is_final
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus

@@ -9,9 +9,9 @@ from typing import Final
 from heliograph.adapters.smpp.context import BindContext
 from heliograph.app.ports import Incoming, Report
 from heliograph.app.ports.carrier_state import BindCounters
-from heliograph.domain.dialling import NationalNumbers
-from heliograph.domain.operator_id import kept
-from heliograph.domain.receipt import Delivery, is_final, own_code, parse_state
+from heliograph.domain.message.operator_id import kept
+from heliograph.domain.message.receipt import Delivery, is_final, own_code, parse_state
+from heliograph.domain.numbers.dialling import NationalNumbers
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus

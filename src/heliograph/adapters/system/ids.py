@@ -3,7 +3,7 @@
 import os
 from struct import Struct
 
-from heliograph.domain.ids import TAIL_BITS
+from heliograph.domain.message.ids import TAIL_BITS
 
 _DRAWN = 512
 """The number of tails drawn at a time: one system call costs more than the randomness itself."""

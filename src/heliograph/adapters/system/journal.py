@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from heliograph.domain.display import harmless
-from heliograph.domain.phone import mask
+from heliograph.domain.numbers.phone import mask
 
 LOGGER = "heliograph"
 

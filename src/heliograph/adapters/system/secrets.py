@@ -6,7 +6,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import Type
 
-from heliograph.domain import limits
+from heliograph.domain.limits import defaults
 
 HASH_OCTETS = 32
 SALT_OCTETS = 16
@@ -19,9 +19,9 @@ class Argon2Secrets:
 
     def __init__(
         self,
-        memory_mib: int = limits.ARGON2_MEMORY_MIB,
-        passes: int = limits.ARGON2_PASSES,
-        lanes: int = limits.ARGON2_LANES,
+        memory_mib: int = defaults.ARGON2_MEMORY_MIB,
+        passes: int = defaults.ARGON2_PASSES,
+        lanes: int = defaults.ARGON2_LANES,
     ) -> None:
         """The parameters are those of new hashes. They stand in each hash: older ones stay good."""
         self._hasher = PasswordHasher(

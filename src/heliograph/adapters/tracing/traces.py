@@ -22,8 +22,8 @@ from heliograph.adapters.tracing.requests import Choice, TracedRequests, current
 from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
 from heliograph.app.ports import Clock, Intake, WebhookSender
 from heliograph.app.webhook_job import TryResult, WebhookJob
-from heliograph.domain import ids
-from heliograph.domain.receipt import err_of
+from heliograph.domain.message import ids
+from heliograph.domain.message.receipt import err_of
 from heliograph.http.asgi import Asgi
 
 KEPT = 20_000

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from heliograph.domain.port_set import USUAL_PORTS, PortSet
+from heliograph.domain.security.port_set import USUAL_PORTS, PortSet
 
 IPAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 from heliograph import __version__
 from heliograph.adapters.webhook.guard import literal_address, plain_host
 from heliograph.app.webhook_job import WebhookJob
-from heliograph.domain.signature import sign
+from heliograph.domain.security.signature import sign
 
 PLAIN_PATH = re.compile(r"/[!-\"$-~]*")
 """Matches a path and query that go into a request line as they are: visible ASCII, no fragment."""

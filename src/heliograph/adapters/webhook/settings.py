@@ -2,8 +2,8 @@
 
 import msgspec
 
-from heliograph.domain.limits import CALLBACK_TIMEOUT_S
-from heliograph.domain.port_set import USUAL_PORTS
+from heliograph.domain.limits.defaults import CALLBACK_TIMEOUT_S
+from heliograph.domain.security.port_set import USUAL_PORTS
 
 
 class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,9 +10,9 @@ from typing import Any
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.ports import Clock, Store
 from heliograph.app.records import AuditHead, AuditLink
-from heliograph.domain.audit_chain import GENESIS, entry_hash, head_signature
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
+from heliograph.domain.security.audit_chain import GENESIS, entry_hash, head_signature
 
 PAGE = 1_000
 """Entries that are read at once."""

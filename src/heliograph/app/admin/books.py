@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from string import Formatter
 from typing import Any
 
-from heliograph.domain.ids import to_hex
-from heliograph.domain.money import format_credits
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.money.amounts import format_credits
 
 _DROPPED = (
     "Retention dropped messages of the account number {{account}} that had {{entries}} {} ({{amount_credits}}); "

@@ -8,7 +8,7 @@ from heliograph.app.admin.traffic_lines import END, TrafficLine, merged
 from heliograph.app.admin.views import Views
 from heliograph.app.records import InboundQuery, InboundRecord, Search
 from heliograph.app.search_terms import number_in
-from heliograph.domain import ids
+from heliograph.domain.message import ids
 
 
 @dataclass(slots=True)

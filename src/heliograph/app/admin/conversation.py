@@ -6,7 +6,7 @@ from heliograph.app.admin.manage import account_id
 from heliograph.app.admin.traffic_lines import END, TrafficLine, merged
 from heliograph.app.ports import Store
 from heliograph.app.records import InboundQuery, Search
-from heliograph.domain.suppression import Suppression
+from heliograph.domain.message.suppression import Suppression
 
 
 @dataclass(slots=True)

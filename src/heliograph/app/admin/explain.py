@@ -6,9 +6,9 @@ from typing import assert_never
 from heliograph.app.facts import NOT_SENT, CallbackEnd
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.display import counted
-from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery, err_of
+from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
+from heliograph.domain.message.receipt import Delivery, err_of
+from heliograph.domain.message.state import State
 
 _SAYS = {
     Delivery.DELIVRD: "The operator says that it was delivered.",

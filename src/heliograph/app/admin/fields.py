@@ -10,9 +10,13 @@ from urllib.parse import urlsplit
 from heliograph.app.connector_kind import MAX_RATE, Setting
 from heliograph.app.records import Scope
 from heliograph.app.text_values import decimal, one_of, truth, untyped, whole
-from heliograph.domain import calendar, limits, money, phone, segment
-from heliograph.domain.message import Kind
-from heliograph.domain.retention import MOST_DAYS
+from heliograph.domain import calendar
+from heliograph.domain.limits import defaults
+from heliograph.domain.message.retention import MOST_DAYS
+from heliograph.domain.message.state import Kind
+from heliograph.domain.money import amounts
+from heliograph.domain.numbers import phone
+from heliograph.domain.text import segment
 
 MAX_NAME_CHARS = 64
 MAX_LIST_INTERVAL_S = 86_400.0
@@ -65,7 +69,7 @@ def check_prefix(prefix: str) -> str:
 def amount(field: str, text: str) -> int:
     """Parses decimal credits; returns micro-credits. Raises Invalid."""
     try:
-        return money.parse_credits(text)
+        return amounts.parse_credits(text)
     except ValueError as error:
         raise Invalid(field, str(error)) from None
 
@@ -107,7 +111,7 @@ def _plan(text: str) -> str:
 
 
 def _credit_limit(text: str) -> int:
-    micro = money.parse_credits(text)
+    micro = amounts.parse_credits(text)
     if micro < 0:
         raise ValueError("it says how far the balance may go below zero, and is itself not below zero")
     return micro
@@ -134,8 +138,8 @@ def _callback_url(text: str) -> str:
         raise ValueError("it must be an absolute http or https URL, such as https://example.com/receipts")
     if not bare:
         raise ValueError("it must have no user name, password or fragment")
-    if len(text) > limits.URL_CHARS:
-        raise ValueError(f"it has {len(text)} characters, the limit is {limits.URL_CHARS}")
+    if len(text) > defaults.URL_CHARS:
+        raise ValueError(f"it has {len(text)} characters, the limit is {defaults.URL_CHARS}")
     return text
 
 
@@ -143,13 +147,13 @@ def _reply(text: str) -> str:
     if "\0" in text:
         raise ValueError("it has a NUL character, which no message can carry")
     count = segment.count(text, Kind.TEXT)[1] if text else 0
-    if count > limits.MAX_SEGMENTS:
-        raise ValueError(f"it takes {count} segments, the limit is {limits.MAX_SEGMENTS}")
+    if count > defaults.MAX_SEGMENTS:
+        raise ValueError(f"it takes {count} segments, the limit is {defaults.MAX_SEGMENTS}")
     return text
 
 
 def _spend(text: str) -> int:
-    micro = money.parse_credits(text)
+    micro = amounts.parse_credits(text)
     if micro < 0:
         raise ValueError("it is a limit, and not below zero")
     return micro

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from heliograph.app.facts import NOT_SENT, CallbackEnd
 from heliograph.app.records import MessageRecord
 from heliograph.domain.display import counted
-from heliograph.domain.ids import time_of
-from heliograph.domain.money import EntryKind, format_credits
-from heliograph.domain.receipt import Delivery, in_words
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.receipt import Delivery, in_words
+from heliograph.domain.money.amounts import EntryKind, format_credits
 
 ANSWERED = "HTTP "
 """The beginning of the problem of a try that had an answer; its status follows."""

@@ -8,8 +8,14 @@ from heliograph.app.admin.manage import AlreadyThere, NoSuch, account_id, connec
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.error import CONFLICT, Fault
-from heliograph.domain.ids import to_hex
-from heliograph.domain.numbers import InboundNumber, keyword_problem, normalise_number, normalise_word, number_problem
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.numbers.number_rules import (
+    InboundNumber,
+    keyword_problem,
+    normalise_number,
+    normalise_word,
+    number_problem,
+)
 
 
 @dataclass(slots=True)

@@ -32,9 +32,12 @@ from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.app.sending.rehash import Hash
 from heliograph.app.sending.templates import warnings_of
-from heliograph.domain import calendar, limits, money, signature
-from heliograph.domain.pricing import DEFAULT_PLAN
-from heliograph.domain.secret_text import API_KEY, RANDOM_OCTETS, make_secret
+from heliograph.domain import calendar
+from heliograph.domain.limits import defaults
+from heliograph.domain.money import amounts
+from heliograph.domain.money.pricing import DEFAULT_PLAN
+from heliograph.domain.security import signature
+from heliograph.domain.security.secret_text import API_KEY, RANDOM_OCTETS, make_secret
 
 MAX_NOTE_CHARS = 200
 MAX_PRIORITY = 1_000_000
@@ -186,7 +189,7 @@ class Manage(Audited):
             **changes,
         )
         key = ApiKey(self._key_id(), 0, digest_key(given.api_key), now)
-        audited = self.audited("account.create", name, {"credit": money.format_credits(credit), **(settings or {})})
+        audited = self.audited("account.create", name, {"credit": amounts.format_credits(credit), **(settings or {})})
         try:
             created = await audited.accounts.create(account, key, credit, prices)
         except Exists:
@@ -224,15 +227,15 @@ class Manage(Audited):
         if len(note) > MAX_NOTE_CHARS or not (note.isprintable() or not note):
             raise Invalid("note", f"a note is one line of at most {MAX_NOTE_CHARS} printable characters")
         left = await self._store.customers.balance(account.id)
-        if micro > 0 and left + micro > limits.MAX_BALANCE:
-            most = money.format_credits(limits.MAX_BALANCE)
-            raise Invalid("amount", f"the balance is {money.format_credits(left)} and may not rise above {most}")
+        if micro > 0 and left + micro > defaults.MAX_BALANCE:
+            most = amounts.format_credits(defaults.MAX_BALANCE)
+            raise Invalid("amount", f"the balance is {amounts.format_credits(left)} and may not rise above {most}")
         if micro < 0 and left + micro < -account.credit_limit:
-            least = money.format_credits(-account.credit_limit)
-            raise Invalid("amount", f"the balance is {money.format_credits(left)} and may not fall below {least}")
+            least = amounts.format_credits(-account.credit_limit)
+            raise Invalid("amount", f"the balance is {amounts.format_credits(left)} and may not fall below {least}")
 
         def noted(balance: int) -> AuditEntry:
-            texts = {"amount": money.format_credits(micro), "balance": money.format_credits(balance), "note": note}
+            texts = {"amount": amounts.format_credits(micro), "balance": amounts.format_credits(balance), "note": note}
             return self._entry("account.top-up", name, texts)
 
         return await self._store.noting(noted).accounts.add_credit(account.id, micro, note, self._clock.now())

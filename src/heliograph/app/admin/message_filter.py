@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from heliograph.app.records import Hit, Search
 from heliograph.app.search_terms import ending_of
-from heliograph.domain.country import country_of
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.numbers.country import country_of
 
 
 class Narrowing(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from heliograph.app.sending.fields import shown
-from heliograph.domain.suppression import parse_number
+from heliograph.domain.message.suppression import parse_number
 
 COMMENT = "#"
 

@@ -9,7 +9,7 @@ from heliograph.app.admin.fields import Invalid, amount
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.admin.prices import check, format_since, parse_since
 from heliograph.app.configuration import Price
-from heliograph.domain.money import format_credits
+from heliograph.domain.money.amounts import format_credits
 
 COLUMNS: Final = ("plan", "prefix", "price", "inbound", "since")
 """The columns of a list, in the order in which it is written."""

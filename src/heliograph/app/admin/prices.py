@@ -8,10 +8,10 @@ from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import NoSuch
 from heliograph.app.configuration import Missing, Price
-from heliograph.domain import money
 from heliograph.domain.calendar import TimeProblem, format_utc, parse_time, zone
-from heliograph.domain.price_dates import in_force
-from heliograph.domain.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
+from heliograph.domain.money import amounts
+from heliograph.domain.money.price_dates import in_force
+from heliograph.domain.money.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
 
 MOST_AT_ONCE = 200_000
 """Prices that are imported at once."""
@@ -66,9 +66,9 @@ class ManagePrices(Audited):
         from such a number, unless it is None."""
         wanted = Price(plan, prefix, price, inbound, since)
         check(wanted)
-        told = {"plan": plan, "price": money.format_credits(price)}
+        told = {"plan": plan, "price": amounts.format_credits(price)}
         if inbound is not None:
-            told["inbound"] = money.format_credits(inbound)
+            told["inbound"] = amounts.format_credits(inbound)
         if since:
             told["since"] = format_since(since)
         return await self.audited("price.set", prefix, told).network.set_price(wanted)
@@ -119,8 +119,8 @@ class ManagePrices(Audited):
         told = {"plan": plan}
         for was in await self.prices(plan, past=True):
             if was.prefix == prefix and since in (None, was.since):
-                told["price"] = money.format_credits(was.price)
-                told["inbound"] = money.format_credits(was.inbound or 0)
+                told["price"] = amounts.format_credits(was.price)
+                told["inbound"] = amounts.format_credits(was.inbound or 0)
                 told |= {"since": format_since(was.since)} if was.since else {}
         try:
             await self.audited("price.remove", prefix, told).network.remove_price(plan, prefix, since)

@@ -9,8 +9,8 @@ from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import account_id
 from heliograph.app.kept_data import ErasureStep, PhoneTraces
 from heliograph.app.records import InboundRecord, MessageRecord
-from heliograph.domain import phone
-from heliograph.domain.suppression import parse_number
+from heliograph.domain.message.suppression import parse_number
+from heliograph.domain.numbers import phone
 
 BATCH: Final = 100
 """Messages that are erased in one transaction."""

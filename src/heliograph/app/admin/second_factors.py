@@ -13,7 +13,7 @@ from heliograph.app.configuration import Missing
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store
 from heliograph.app.ports.factors import FactorKind, SecondFactor
 from heliograph.app.records import AuditEntry, AuditQuery
-from heliograph.domain import one_time_code
+from heliograph.domain.security import one_time_code
 
 ISSUER = "Heliograph"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from heliograph.app.ports import Factors, Passkeys
 from heliograph.app.ports.factors import FactorKind, SecondFactor
-from heliograph.domain import one_time_code
+from heliograph.domain.security import one_time_code
 
 
 def digest_code(code: str) -> bytes:

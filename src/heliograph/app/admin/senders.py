@@ -8,8 +8,8 @@ from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import MAX_NOTE_CHARS, NoSuch, account_id
 from heliograph.app.configuration import Missing, RegisteredSender
-from heliograph.domain import phone
-from heliograph.domain.sender_state import SenderState
+from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.numbers import phone
 
 MOST_AT_ONCE: Final = 1_000
 """Senders that are put at once."""

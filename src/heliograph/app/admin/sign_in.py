@@ -25,7 +25,7 @@ from heliograph.app.sending.failure_register import FailureRegister, SignInDoor,
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.app.sending.rehash import Hash, Rehash
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, Fault
-from heliograph.domain.secret_text import ADMIN_TOKEN, is_misspelt
+from heliograph.domain.security.secret_text import ADMIN_TOKEN, is_misspelt
 
 SESSION_MS = 12 * 3_600_000
 """Lifetime of a session. Milliseconds."""

@@ -8,8 +8,8 @@ from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import NoSuch, account_id
 from heliograph.app.configuration import Missing
 from heliograph.app.records import AuditEntry
-from heliograph.domain import phone
-from heliograph.domain.suppression import Suppression, parse_number
+from heliograph.domain.message.suppression import Suppression, parse_number
+from heliograph.domain.numbers import phone
 
 BATCH: Final = 1_000
 """Numbers that are suppressed in one transaction."""

@@ -12,9 +12,9 @@ from heliograph.app.admin.manage import AlreadyThere, NoSuch, account_id
 from heliograph.app.configuration import Exists, MessageTemplate, Missing
 from heliograph.app.records import AuditEntry
 from heliograph.app.sending.templates import nearest_template, registered
-from heliograph.domain import phone
-from heliograph.domain.template import TemplatePattern, UnfitTemplate
-from heliograph.domain.tlv_rules import MAX_TLVS, MAX_VALUE_OCTETS
+from heliograph.domain.message.tlv_rules import MAX_TLVS, MAX_VALUE_OCTETS
+from heliograph.domain.numbers import phone
+from heliograph.domain.text.template import TemplatePattern, UnfitTemplate
 
 MOST_AT_ONCE: Final = 10_000
 """Templates that are put at once."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from heliograph.app.records import Hit, InboundRecord
-from heliograph.domain import ids
+from heliograph.domain.message import ids
 
 END = 1 << 62
 """A key, and a time, after all."""

@@ -15,7 +15,7 @@ from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.app.records import AdminToken, AdminUser, UserRole, read_scopes
 from heliograph.app.sending.rehash import Hash
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.secret_text import ADMIN_TOKEN, RANDOM_OCTETS, make_secret
+from heliograph.domain.security.secret_text import ADMIN_TOKEN, RANDOM_OCTETS, make_secret
 
 MIN_PASSWORD_CHARS = 10
 MAX_PASSWORD_CHARS = 128

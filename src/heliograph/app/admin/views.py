@@ -19,9 +19,10 @@ from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.search_terms import Unsearchable, number_in
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
-from heliograph.domain import ids, phone
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
+from heliograph.domain.message import ids
+from heliograph.domain.numbers import phone
 
 HITS = 1_000
 """Messages of one id (a batch's) or of one reference that are shown."""

@@ -11,8 +11,8 @@ from heliograph.app.commit.pieces import joined, pieces
 from heliograph.app.facts import Facts, Trail
 from heliograph.app.observing.trail import trail_of
 from heliograph.app.ports import Commits, Unavailable, Unfit
-from heliograph.domain.ids import to_hex
-from heliograph.domain.receipt import NO_CODE
+from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.receipt import NO_CODE
 
 _STAND_INS: dict[str, Any] = {
     "operator_id": "", "destination": "", "err": NO_CODE, "code": 0, "problem": "", "body": b"",

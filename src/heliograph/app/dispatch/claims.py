@@ -17,8 +17,8 @@ from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
 from heliograph.app.facts import Message, Queued
 from heliograph.app.ports import Clock, Queue, Unavailable
-from heliograph.domain.gate import PASS, Hold, Judgement, Policy, Refuse, judge
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.limits.gate import PASS, Hold, Judgement, Policy, Refuse, judge
+from heliograph.domain.message.receipt import Delivery
 
 Route = Callable[[str], int | None]
 

@@ -12,8 +12,8 @@ from heliograph.app.facts import Facts, Message
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Clock, Gathering, Incoming, Outcome, Part, Report
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.receipt import Delivery
 
 FAST_LANE_MS = 60_000
 """Milliseconds that a message may wait in a lane's memory without a row of the queue."""

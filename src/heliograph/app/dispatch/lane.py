@@ -9,10 +9,10 @@ from heliograph.app.dispatch.parts import PartCutter
 from heliograph.app.facts import Accept, Facts, Message, Queueing, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
-from heliograph.domain.message import State
-from heliograph.domain.pace import Pace
-from heliograph.domain.repertoire import PLAIN
-from heliograph.domain.segment import HEADER_OCTETS
+from heliograph.domain.message.state import State
+from heliograph.domain.pace.pace import Pace
+from heliograph.domain.text.repertoire import PLAIN
+from heliograph.domain.text.segment import HEADER_OCTETS
 
 FAST_MESSAGES = 4_000
 """New messages that a lane keeps in memory; further ones wait in the queue's rows."""

@@ -13,7 +13,7 @@ from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Final, Message, Q
 from heliograph.app.notice import owes_receipt
 from heliograph.app.ports import Accepted, Clock, Deferred, Gathering, Outcome, Part, Refused, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.domain.receipt import NO_CODE, Delivery
+from heliograph.domain.message.receipt import NO_CODE, Delivery
 
 UNANSWERED_TRIES = 3
 """Times that a part without an answer is sent; then it counts as sent, with an unknown fate."""

@@ -4,9 +4,9 @@ from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.facts import Message
 from heliograph.app.ports import Part
 from heliograph.app.ports.carrier import UNSENDABLE
-from heliograph.domain.extras import read_extras
-from heliograph.domain.repertoire import PLAIN, Repertoire
-from heliograph.domain.segment import HEADER_OCTETS, split, split_into
+from heliograph.domain.message.extras import read_extras
+from heliograph.domain.text.repertoire import PLAIN, Repertoire
+from heliograph.domain.text.segment import HEADER_OCTETS, split, split_into
 
 REFERENCES = 255
 """Concatenation references of 8 bits, 0 left out: so many long messages to one number are under way at most."""

@@ -13,10 +13,11 @@ from heliograph.app.configuration import NumberOwner
 from heliograph.app.facts import Accept, InboundMessage, Message
 from heliograph.app.ports import Journal
 from heliograph.app.sending.directory import Directory
-from heliograph.domain import phone, segment
-from heliograph.domain.extras import NONE
-from heliograph.domain.message import Kind, State
-from heliograph.domain.opt_out import OptOutWords, Wish
+from heliograph.domain.message.extras import NONE
+from heliograph.domain.message.opt_out import OptOutWords, Wish
+from heliograph.domain.message.state import Kind, State
+from heliograph.domain.numbers import phone
+from heliograph.domain.text import segment
 
 HELP_PAUSE_MS: Final = 600_000
 """Time (ms) within which a phone's further HELP is not answered again: what answers by itself on the other side would

@@ -8,8 +8,9 @@ from heliograph.app.facts import InboundMessage
 from heliograph.app.ports import Pulls
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import SHOWN_CHARS, shown
-from heliograph.domain import ids, limits
 from heliograph.domain.error import NOT_FOUND, Fault, invalid
+from heliograph.domain.limits import defaults
+from heliograph.domain.message import ids
 
 _WHOLE = re.compile(r"[0-9]{1,9}").fullmatch
 
@@ -23,7 +24,7 @@ class PullQuery:
     answer may wait for the first of them."""
 
     after: int = 0
-    limit: int = limits.PULL_DEFAULT
+    limit: int = defaults.PULL_DEFAULT
     wait: int = 0
 
 
@@ -46,8 +47,8 @@ def wait_seconds(query: Mapping[str, str]) -> int:
     wait = query.get("wait")
     if not wait:
         return 0
-    if _WHOLE(wait) is None or int(wait) > limits.PULL_WAIT_S:
-        problem = f"The wait is a whole number of seconds from 0 to {limits.PULL_WAIT_S}, not {shown(wait)}."
+    if _WHOLE(wait) is None or int(wait) > defaults.PULL_WAIT_S:
+        problem = f"The wait is a whole number of seconds from 0 to {defaults.PULL_WAIT_S}, not {shown(wait)}."
         raise invalid("wait", problem)
     return int(wait)
 
@@ -64,9 +65,9 @@ def page_limit(query: Mapping[str, str]) -> int:
     """Returns how many rows a page may have. Raises Fault (400)."""
     limit = query.get("limit")
     if not limit:
-        return limits.PULL_DEFAULT
-    if _WHOLE(limit) is None or not 1 <= int(limit) <= limits.PULL_LIMIT:
-        raise invalid("limit", f"The limit is a whole number from 1 to {limits.PULL_LIMIT}, not {shown(limit)}.")
+        return defaults.PULL_DEFAULT
+    if _WHOLE(limit) is None or not 1 <= int(limit) <= defaults.PULL_LIMIT:
+        raise invalid("limit", f"The limit is a whole number from 1 to {defaults.PULL_LIMIT}, not {shown(limit)}.")
     return int(limit)
 
 

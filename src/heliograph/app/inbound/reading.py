@@ -7,8 +7,8 @@ from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import InboundPart
 from heliograph.app.ports import Incoming
 from heliograph.app.sending.directory import Directory
-from heliograph.domain import inbound
-from heliograph.domain.inbound import JoinedText, UserData
+from heliograph.domain.text import inbound
+from heliograph.domain.text.inbound import JoinedText, UserData
 
 
 class Reader:

@@ -22,8 +22,8 @@ from heliograph.app.inbound.reading import Reader
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Clock, Gathering, Inbound, Incoming, Unavailable
 from heliograph.app.ports.inbound import REPEAT_MS
-from heliograph.domain.inbound import UserData
-from heliograph.domain.opt_out import Wish
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.text.inbound import UserData
 
 SETTLED_MS = 2_000
 """The time (ms) for which a link must stand after an answer for the operator to have it, as far as anybody can tell."""

@@ -19,9 +19,9 @@ from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.send import Sending
 from heliograph.app.webhook_job import TryResult
 from heliograph.domain.error import NO_CREDIT, Fault
-from heliograph.domain.ids import to_uuid
-from heliograph.domain.inbound import reply_reference
-from heliograph.domain.numbers import normalise_number
+from heliograph.domain.message.ids import to_uuid
+from heliograph.domain.numbers.number_rules import normalise_number
+from heliograph.domain.text.inbound import reply_reference
 
 REPLY: Final = Door("reply", schedules=False, needs_templates=False)
 

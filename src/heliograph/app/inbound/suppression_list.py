@@ -9,8 +9,8 @@ from heliograph.app.ports import Clock, Suppressions
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import shown
 from heliograph.domain.error import NOT_FOUND, Fault, invalid
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.suppression import Suppression, parse_number
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.suppression import Suppression, parse_number
 
 PARAMETERS = ("after", "limit")
 """Names of the parameters of a query."""

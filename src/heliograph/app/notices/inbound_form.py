@@ -11,8 +11,8 @@ from heliograph.app.notice import Notice
 from heliograph.app.notices.receipt_form import content_type_of
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import format_local
-from heliograph.domain.ids import to_uuid
-from heliograph.domain.opt_out import Wish
+from heliograph.domain.message.ids import to_uuid
+from heliograph.domain.message.opt_out import Wish
 
 
 class InboundRenderer:

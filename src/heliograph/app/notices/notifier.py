@@ -9,9 +9,9 @@ from heliograph.app.marks import CALLBACK
 from heliograph.app.notice import Deliverer, KnownAccounts, Notice, Way
 from heliograph.app.ports import Clock, Gathering, Notices, Unavailable
 from heliograph.app.webhook_job import TryResult
-from heliograph.domain.ids import first_key_at, time_of
-from heliograph.domain.limits import CALLBACK_RETRY_HOURS
-from heliograph.domain.retry import next_pause
+from heliograph.domain.limits.defaults import CALLBACK_RETRY_HOURS
+from heliograph.domain.message.ids import first_key_at, time_of
+from heliograph.domain.message.retry import next_pause
 
 IN_THE_AIR = 10_000
 """The most notices in memory at once; further ones wait in their rows. One account has half as many as it leaves free:

@@ -11,9 +11,9 @@ from heliograph.app.facts import Message
 from heliograph.app.notice import Notice, ReachedState
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import format_local
-from heliograph.domain.ids import to_uuid
-from heliograph.domain.limits import RECEIPT_TEXT_CHARS
-from heliograph.domain.receipt import Delivery, err_of
+from heliograph.domain.limits.defaults import RECEIPT_TEXT_CHARS
+from heliograph.domain.message.ids import to_uuid
+from heliograph.domain.message.receipt import Delivery, err_of
 
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"

@@ -8,8 +8,8 @@ from collections import Counter
 
 from heliograph.app.facts import NO_ANSWER, Accept, CallbackDone, CallbackEnd, Facts, Final, Submission, Verdict
 from heliograph.app.observing.catalogue import COUNTS, MS_LONG, MS_SHORT, US_COMMIT
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.receipt import Delivery
 
 CODES = 40
 """The most command statuses counted apart for one connector: an operator may make up any number of them."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heliograph.app.facts import NO_ANSWER, CallbackEnd, Facts, InboundMessage, Message, Verdict, subject_key_of
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.receipt import Delivery, err_of
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.receipt import Delivery, err_of
 
 REMEMBERED = 20_000
 """The most messages that the feed remembers, the latest ones; others must be looked up."""

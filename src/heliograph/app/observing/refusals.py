@@ -13,7 +13,7 @@ from typing import Final
 from heliograph.app.configuration import Account
 from heliograph.app.records import RefusalCount, RefusedRequest
 from heliograph.domain.error import Fault, Reason
-from heliograph.domain.phone import mask, mask_search
+from heliograph.domain.numbers.phone import mask, mask_search
 
 KEPT: Final = 20
 """Refused requests of one account and reason that are kept, the latest ones."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from heliograph.domain.retention import Stage
+from heliograph.domain.message.retention import Stage
 
 
 class RetentionCounters:

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from heliograph.app.facts import Accept, Facts, Final, Submission, Verdict
 from heliograph.app.observing.tally import Tally, failure_of
-from heliograph.domain.ids import time_of
-from heliograph.domain.message import State
-from heliograph.domain.receipt import NO_CODE, Delivery
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.receipt import NO_CODE, Delivery
+from heliograph.domain.message.state import State
 
 _REJECTED = failure_of(Delivery.REJECTD, NO_CODE)
 

@@ -1,8 +1,8 @@
 """Tallies: cells of minutes that are being counted, from facts or from rows."""
 
-from heliograph.domain.country import UNKNOWN, country_and_area_of
-from heliograph.domain.ids import time_of
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.numbers.country import UNKNOWN, country_and_area_of
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 from heliograph.domain.sketch import Sketch, bucket_of
 

@@ -8,8 +8,8 @@ import typing
 from itertools import islice
 
 from heliograph.app.facts import Accept, Facts, Final, Verdict
-from heliograph.domain.pumping import Neighbourhood, TrafficCount, range_of
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.limits.pumping import Neighbourhood, TrafficCount, range_of
+from heliograph.domain.message.receipt import Delivery
 
 MOST: typing.Final = 5_000
 """Requests, and ends of messages, of watched accounts that are gathered until they are counted; and messages of these

@@ -17,7 +17,7 @@ from struct import Struct, pack, unpack_from
 from typing import Final as Constant
 
 from heliograph.app.facts import Accept, Facts, Final, Submission
-from heliograph.domain.ids import KEY_STEP
+from heliograph.domain.message.ids import KEY_STEP
 
 Ended = tuple[int, int]
 """A key and a time."""

@@ -6,8 +6,8 @@ from typing import Any, Final, Protocol
 
 from heliograph.app.facts import Message
 from heliograph.app.ports.carrier_state import CarrierState
-from heliograph.domain.receipt import Delivery
-from heliograph.domain.segment import HEADER_OCTETS
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.text.segment import HEADER_OCTETS
 
 UNSENDABLE: Final = -1
 """The encoding of parts whose message takes more of them, in the operator's alphabets, than were charged."""

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from heliograph.app.facts import Accept, Message
 from heliograph.app.records import MessageRecord
-from heliograph.domain.allowance import Allowance
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.limits.allowance import Allowance
+from heliograph.domain.message.receipt import Delivery
 
 __all__ = ["BatchSlice", "Customers", "ListQuery", "MessageRecord"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from heliograph.app.configuration import TrafficHold
-from heliograph.domain.pumping import TrafficCount, TrafficFigures
+from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures
 
 
 @dataclass(frozen=True, slots=True)

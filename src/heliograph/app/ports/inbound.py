@@ -5,7 +5,7 @@ from typing import Protocol
 
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
 from heliograph.app.records import InboundQuery, InboundRecord
-from heliograph.domain.numbers import InboundNumber
+from heliograph.domain.numbers.number_rules import InboundNumber
 
 REPEAT_MS = 600_000
 """Time (ms) for which a message that was never answered is known again."""

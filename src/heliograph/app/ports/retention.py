@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from heliograph.app.kept_data import RetentionStep, RetentionSweep
-from heliograph.domain.retention import Stage
+from heliograph.domain.message.retention import Stage
 
 
 class Retention(Protocol):

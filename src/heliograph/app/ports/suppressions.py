@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.domain.suppression import Suppression
+from heliograph.domain.message.suppression import Suppression
 
 
 class Suppressions(Protocol):

@@ -8,8 +8,8 @@ from itertools import takewhile
 from heliograph.app.facts import Awaiting, Facts, Message, Outstanding
 from heliograph.app.marks import AWAITING
 from heliograph.app.ports import Clock, Gathering
-from heliograph.domain.ids import first_key_at, time_of, worker_of
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import first_key_at, time_of, worker_of
+from heliograph.domain.message.receipt import Delivery
 
 KEEP_MS = 30_000
 """The time for which memory awaits a part's receipt; later the part is found through its row. Milliseconds."""

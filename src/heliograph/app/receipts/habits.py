@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heliograph.app.facts import Message
 from heliograph.app.ports import Report
 from heliograph.app.receipts.numbers import agrees
-from heliograph.domain.operator_id import spelling
+from heliograph.domain.message.operator_id import spelling
 
 USUAL = "usual"
 ID_IN_TEXT = "id_in_text"

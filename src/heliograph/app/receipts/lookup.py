@@ -10,7 +10,7 @@ from heliograph.app.receipts.early import report_of
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher, UnmarkedReceipt
 from heliograph.app.receipts.numbers import ending
 from heliograph.app.receipts.operator_ids import is_certain, is_for, is_for_alone, names, readings
-from heliograph.domain.receipt import NO_CODE, Delivery, is_final
+from heliograph.domain.message.receipt import NO_CODE, Delivery, is_final
 
 RETRY_EARLY_MS = 250
 """The pause between two looks for the messages of early receipts, where nodes share a store. Milliseconds."""

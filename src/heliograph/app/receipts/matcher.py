@@ -19,8 +19,8 @@ from heliograph.app.receipts.operator_ids import (
     names,
     readings,
 )
-from heliograph.domain.extras import read_extras
-from heliograph.domain.receipt import Delivery, is_final, worst
+from heliograph.domain.message.extras import read_extras
+from heliograph.domain.message.receipt import Delivery, is_final, worst
 
 Acknowledge = Callable[[bool], None]
 

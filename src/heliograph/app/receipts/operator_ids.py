@@ -7,7 +7,7 @@ from functools import lru_cache
 from heliograph.app.facts import Message
 from heliograph.app.ports import Report
 from heliograph.app.receipts.numbers import agrees, is_number
-from heliograph.domain.operator_id import spelling, variants
+from heliograph.domain.message.operator_id import spelling, variants
 
 REMEMBER_FINISHED = 10_000
 """The most finished ids remembered for a connector, so that a repeated receipt is recognised."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from heliograph.app.configuration import Route, Tables
 from heliograph.app.routing.candidates import Candidate
 from heliograph.app.routing.rules import RouteRules
-from heliograph.domain.price_dates import in_force
-from heliograph.domain.pricing import PriceBook
+from heliograph.domain.money.price_dates import in_force
+from heliograph.domain.money.pricing import PriceBook
 
 
 @dataclass(slots=True)

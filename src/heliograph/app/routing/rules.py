@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from heliograph.app.configuration import Connector, Route
 from heliograph.app.routing.candidates import Candidate, ordered
-from heliograph.domain.prefix import PrefixTable
+from heliograph.domain.numbers.prefix import PrefixTable
 
 
 class RouteRules:

@@ -18,8 +18,8 @@ from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.app.sending.principal import Door, Principal, Secret
 from heliograph.app.sending.rehash import Rehash
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
-from heliograph.domain.gate import PASS, Judgement, Refuse, admit, over_requests
-from heliograph.domain.limits import LOGIN_FAILURES, LOGIN_FAILURES_AN_ADDRESS
+from heliograph.domain.limits.defaults import LOGIN_FAILURES, LOGIN_FAILURES_AN_ADDRESS
+from heliograph.domain.limits.gate import PASS, Judgement, Refuse, admit, over_requests
 
 REMEMBERED_S = 300.0
 """Seconds that a successful check is remembered."""

@@ -9,9 +9,10 @@ from heliograph.app.ports import Customers, ListQuery, MessageRecord
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import TIME_CHARS, shown
 from heliograph.app.sending.reschedule import no_such_message
-from heliograph.domain import calendar, limits
+from heliograph.domain import calendar
 from heliograph.domain.error import TOO_EARLY, Fault, invalid
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.limits import defaults
+from heliograph.domain.message.receipt import Delivery
 
 _WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
 BOOLEAN_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -24,7 +25,7 @@ Page = list[Message]
 class Browse:
     """Answers what customers ask about their messages and their account."""
 
-    def __init__(self, customers: Customers, list_interval: float = limits.LIST_INTERVAL_S) -> None:
+    def __init__(self, customers: Customers, list_interval: float = defaults.LIST_INTERVAL_S) -> None:
         """`list_interval`: seconds between two list queries of an account that has no interval of its own."""
         self._customers = customers
         self._list_interval = list_interval
@@ -117,9 +118,9 @@ def _second(view: AccountView, query: Mapping[str, str], name: str) -> int | Non
 
 
 def _page(query: Mapping[str, str]) -> tuple[int, int]:
-    index, limit = query.get("index") or "0", query.get("limit") or str(limits.LIST_LIMIT)
+    index, limit = query.get("index") or "0", query.get("limit") or str(defaults.LIST_LIMIT)
     if _WHOLE(index) is None:
         raise invalid("index", f"The index is a whole number from 0 on, not {shown(index)}.")
-    if _WHOLE(limit) is None or not 1 <= int(limit) <= limits.LIST_LIMIT:
-        raise invalid("limit", f"The limit is a whole number from 1 to {limits.LIST_LIMIT}, not {shown(limit)}.")
+    if _WHOLE(limit) is None or not 1 <= int(limit) <= defaults.LIST_LIMIT:
+        raise invalid("limit", f"The limit is a whole number from 1 to {defaults.LIST_LIMIT}, not {shown(limit)}.")
     return int(index), int(limit)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from heliograph.domain.error import invalid
-from heliograph.domain.limits import URL_CHARS
+from heliograph.domain.limits.defaults import URL_CHARS
 
 URLS_KEPT = 4096
 """Origins, or odd URLs, whose check is remembered."""

@@ -18,16 +18,19 @@ from heliograph.app.sending.fingerprint import fingerprint
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.wishes import LEAST_VALIDITY_S, SECONDS, VALIDITY, Wishes, read_wishes
-from heliograph.domain import calendar, limits, phone, segment
+from heliograph.domain import calendar
 from heliograph.domain.error import MISSING, Fault, Reason, invalid, missing
-from heliograph.domain.extras import Tlv, read_extras
-from heliograph.domain.gate import PASS, Refuse, judge_destinations, judge_sender
-from heliograph.domain.limits import REFERENCE_CHARS
-from heliograph.domain.message import Kind, State
-from heliograph.domain.money import format_credits
-from heliograph.domain.repertoire import PLAIN, Repertoire
-from heliograph.domain.segment import Split
-from heliograph.domain.typography import plain
+from heliograph.domain.limits import defaults
+from heliograph.domain.limits.defaults import REFERENCE_CHARS
+from heliograph.domain.limits.gate import PASS, Refuse, judge_destinations, judge_sender
+from heliograph.domain.message.extras import Tlv, read_extras
+from heliograph.domain.message.state import Kind, State
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.numbers import phone
+from heliograph.domain.text import segment
+from heliograph.domain.text.repertoire import PLAIN, Repertoire
+from heliograph.domain.text.segment import Split
+from heliograph.domain.text.typography import plain
 
 Routes = list[tuple[str, int, int]]
 """Destinations, each with its connector and the price of a segment."""
@@ -42,10 +45,10 @@ _SMART = (Kind.TEXT, Kind.FLASH)
 class SendRules:
     """The settings that sending goes by."""
 
-    max_destinations: int = limits.MAX_DESTINATIONS
-    max_segments: int = limits.MAX_SEGMENTS
-    horizon_days: int = limits.HORIZON_DAYS
-    validity_ms: int = limits.VALIDITY_HOURS * 3_600_000
+    max_destinations: int = defaults.MAX_DESTINATIONS
+    max_segments: int = defaults.MAX_SEGMENTS
+    horizon_days: int = defaults.HORIZON_DAYS
+    validity_ms: int = defaults.VALIDITY_HOURS * 3_600_000
 
 
 class Composer:
@@ -101,7 +104,7 @@ class Composer:
         if attached is not None:
             for message, tlvs in zip(messages, attached, strict=True):
                 message.extras = (wishes or _NO_WISHES).text(self._directory.tlvs(message.connector), tlvs)
-        if total > limits.MAX_CHARGE:
+        if total > defaults.MAX_CHARGE:
             problem = f"This costs {format_credits(total)}, more than one request may; is the price right?"
             raise invalid("to", problem)
         accept = Accept(account.id, messages, total, now, scheduled, batch, reference)

@@ -17,14 +17,14 @@ from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
-from heliograph.domain.gate import Policy, compile_policy
-from heliograph.domain.host import NetworkSet
-from heliograph.domain.numbers import NumberRules, normalise_number
-from heliograph.domain.price_dates import in_force, next_change
-from heliograph.domain.pricing import DEFAULT_PLAN, PriceBook, Tariff
-from heliograph.domain.repertoire import PLAIN, Repertoire
-from heliograph.domain.sender_state import SenderState
-from heliograph.domain.tlv_rules import TlvRule
+from heliograph.domain.limits.gate import Policy, compile_policy
+from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.message.tlv_rules import TlvRule
+from heliograph.domain.money.price_dates import in_force, next_change
+from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceBook, Tariff
+from heliograph.domain.numbers.number_rules import NumberRules, normalise_number
+from heliograph.domain.security.host import NetworkSet
+from heliograph.domain.text.repertoire import PLAIN, Repertoire
 
 ACCOUNTS_KEPT = 10_000
 """Accounts held in memory; of more, the one read longest ago is dropped."""

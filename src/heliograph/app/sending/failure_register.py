@@ -16,8 +16,8 @@ from typing import Final
 
 from heliograph.app.records import SignInFailure, SignInPlace
 from heliograph.domain.calendar import DAY_MS
-from heliograph.domain.failure_counts import TIMES, FailureCounts
-from heliograph.domain.host import network
+from heliograph.domain.limits.failure_counts import TIMES, FailureCounts
+from heliograph.domain.security.host import network
 
 PLACES: Final = 20_000
 """Known pairs; of more, the one longest unused is forgotten."""

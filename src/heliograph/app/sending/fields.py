@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heliograph.domain.error import Fault
-from heliograph.domain.message import Kind
+from heliograph.domain.message.state import Kind
 
 SHOWN_CHARS = 40
 """Characters of a customer's value that an error message repeats."""

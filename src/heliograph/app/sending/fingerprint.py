@@ -5,7 +5,7 @@ import json
 
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door
-from heliograph.domain import phone
+from heliograph.domain.numbers import phone
 
 
 def fingerprint(fields: Fields) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from typing import Protocol
 
 from heliograph.domain.error import UNAVAILABLE, Fault
-from heliograph.domain.host import network
+from heliograph.domain.security.host import network
 
 A_LINE = 32
 """Different passwords that may wait in one line."""

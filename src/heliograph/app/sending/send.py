@@ -25,11 +25,11 @@ from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
 from heliograph.app.sending.limits import RateLimits
 from heliograph.app.sending.principal import Principal
-from heliograph.domain.allowance import overrun_fault
 from heliograph.domain.calendar import day_of
 from heliograph.domain.error import UNAVAILABLE, Fault
-from heliograph.domain.gate import PASS, Refuse, Rule, judge, over_rate
-from heliograph.domain.segment import Split
+from heliograph.domain.limits.allowance import overrun_fault
+from heliograph.domain.limits.gate import PASS, Refuse, Rule, judge, over_rate
+from heliograph.domain.text.segment import Split
 
 
 class Sending:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from heliograph.app.configuration import MessageTemplate
 from heliograph.app.sending.fields import shown
 from heliograph.domain.error import Fault, invalid
-from heliograph.domain.extras import Tlv
-from heliograph.domain.message import Kind
-from heliograph.domain.template import Departure, ScannedText, TemplatePattern, UnfitTemplate, nearest
-from heliograph.domain.tlv_rules import TlvRule, passing
+from heliograph.domain.message.extras import Tlv
+from heliograph.domain.message.state import Kind
+from heliograph.domain.message.tlv_rules import TlvRule, passing
+from heliograph.domain.text.template import Departure, ScannedText, TemplatePattern, UnfitTemplate, nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from heliograph.app.sending.fields import shown
 from heliograph.domain.error import invalid
-from heliograph.domain.extras import NONE, Extras, Tlv
-from heliograph.domain.header import header_problem, numbers_parts
-from heliograph.domain.message import Kind
-from heliograph.domain.segment import MAX_REPEATED_OCTETS
-from heliograph.domain.tlv_rules import MAX_TLVS, TlvRule, passing
+from heliograph.domain.message.extras import NONE, Extras, Tlv
+from heliograph.domain.message.state import Kind
+from heliograph.domain.message.tlv_rules import MAX_TLVS, TlvRule, passing
+from heliograph.domain.text.header import header_problem, numbers_parts
+from heliograph.domain.text.segment import MAX_REPEATED_OCTETS
 
 VALIDITY: Final = "validity"
 PRIORITY: Final = "priority"

@@ -11,10 +11,11 @@ from heliograph.console import chart
 from heliograph.console.pages.reports import account_figures
 from heliograph.console.render import priced
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
-from heliograph.domain import calendar, ids
+from heliograph.domain import calendar
 from heliograph.domain.display import counted
-from heliograph.domain.money import format_credits
-from heliograph.domain.pricing import DEFAULT_PLAN
+from heliograph.domain.message import ids
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.money.pricing import DEFAULT_PLAN
 
 ENTRIES = 20
 

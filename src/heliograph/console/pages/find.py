@@ -8,7 +8,7 @@ from heliograph.app.records import Hit, InboundQuery, InboundRecord, Scope, Sear
 from heliograph.console.menu import MENU, MenuPage
 from heliograph.console.recipients import number_of
 from heliograph.console.request import PageRequest, PageResponse, PageRoute
-from heliograph.domain import ids
+from heliograph.domain.message import ids
 
 PATH = "/find"
 MOST = 10

@@ -16,8 +16,8 @@ from heliograph.console.request import (
     minute_of,
     problem_of,
 )
-from heliograph.domain import ids
-from heliograph.domain.phone import mask_search
+from heliograph.domain.message import ids
+from heliograph.domain.numbers.phone import mask_search
 
 PATH = "/inbound"
 PAGE = 50

@@ -20,7 +20,7 @@ from heliograph.console.request import (
 )
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
-from heliograph.domain.money import EntryKind, format_credits
+from heliograph.domain.money.amounts import EntryKind, format_credits
 
 PATH = "/accounts/{name}/ledger"
 PAGE = 50

@@ -19,14 +19,14 @@ from heliograph.console.request import (
     problem_of,
 )
 from heliograph.console.traffic_file import traffic_file
-from heliograph.domain import ids
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault
-from heliograph.domain.extras import read_extras
-from heliograph.domain.message import KIND_NAMES, Kind, Trigger, before
-from heliograph.domain.phone import mask_search
-from heliograph.domain.receipt import in_words
-from heliograph.domain.status import MessageStatus, status_of
+from heliograph.domain.message import ids
+from heliograph.domain.message.extras import read_extras
+from heliograph.domain.message.receipt import in_words
+from heliograph.domain.message.state import KIND_NAMES, Kind, Trigger, before
+from heliograph.domain.message.status import MessageStatus, status_of
+from heliograph.domain.numbers.phone import mask_search
 
 PAGE = 50
 MOST_CANCELLED = 1_000

@@ -12,8 +12,8 @@ from heliograph.app.records import Scope
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.domain.display import counted
-from heliograph.domain.money import format_credits
-from heliograph.domain.pricing import DEFAULT_PLAN
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.money.pricing import DEFAULT_PLAN
 
 PATH = "/prices"
 PAGE = 50

@@ -3,7 +3,7 @@
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.records import Scope
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
-from heliograph.domain.sender_state import SenderState
+from heliograph.domain.limits.sender_state import SenderState
 
 PATH = "/senders"
 

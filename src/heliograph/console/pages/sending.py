@@ -11,9 +11,9 @@ from heliograph.app.sending.principal import Principal
 from heliograph.console import recipients, sent_lists
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.console.sent_lists import CONSOLE, ListRow, ListRun
-from heliograph.domain import segment
 from heliograph.domain.error import NOT_FOUND, Fault, invalid
-from heliograph.domain.message import KIND_WORDS, Kind, parse_kind
+from heliograph.domain.message.state import KIND_WORDS, Kind, parse_kind
+from heliograph.domain.text import segment
 
 SHOWN = 8
 """Rows of a list that the preview shows."""

@@ -5,9 +5,9 @@ from heliograph.app.admin.suppressions import BATCH, ManageSuppressions
 from heliograph.app.records import Scope
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
-from heliograph.domain import phone
 from heliograph.domain.display import counted
-from heliograph.domain.suppression import Suppression
+from heliograph.domain.message.suppression import Suppression
+from heliograph.domain.numbers import phone
 
 PATH = "/suppressions"
 PAGE = 50

@@ -6,7 +6,7 @@ from heliograph.adapters.store.shared.steps import Q, Steps, write
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import Message
 from heliograph.app.ports import NotScheduled
-from heliograph.domain.message import Trigger, before
+from heliograph.domain.message.state import Trigger, before
 
 
 class PostgresCustomers(StoredCustomers):

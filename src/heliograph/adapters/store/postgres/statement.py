@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from heliograph.adapters.store.shared.sealing import Sealer, early_place
 from heliograph.app.facts import Accept, CallbackRetry, EarlyReceipt, Facts, InboundMessage, Message, PartSet, Queueing
-from heliograph.domain.message import State
+from heliograph.domain.message.state import State
 
 Columns = list[list[Any]]
 

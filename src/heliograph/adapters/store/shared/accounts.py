@@ -15,8 +15,8 @@ from heliograph.adapters.store.shared.rows import (
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, read, write
 from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, LedgerPage, LedgerQuery, Missing, Price
 from heliograph.app.records import Usage
-from heliograph.domain.ids import first_key_at, time_of
-from heliograph.domain.money import EntryKind
+from heliograph.domain.message.ids import first_key_at, time_of
+from heliograph.domain.money.amounts import EntryKind
 
 ENTRIES = 2_000_000
 """Entries of a ledger that usage is worked out from, the latest."""

@@ -3,7 +3,7 @@
 from heliograph.adapters.store.shared.ledger import refund
 from heliograph.adapters.store.shared.steps import Q, Steps
 from heliograph.app.observing.trail import ended_trail
-from heliograph.domain.message import Trigger
+from heliograph.domain.message.state import Trigger
 
 
 def cancel_waiting(account: int, keys: list[int], trigger: Trigger, now: int, note: str) -> Steps[None]:

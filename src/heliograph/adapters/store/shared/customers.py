@@ -14,9 +14,9 @@ from heliograph.app.configuration import Missing
 from heliograph.app.facts import Accept, Message
 from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled
 from heliograph.app.records import MessageRecord
-from heliograph.domain.allowance import Allowance
-from heliograph.domain.message import Trigger, before
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.limits.allowance import Allowance
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import Trigger, before
 
 _EARLIEST = -(1 << 62)
 _LATEST = 1 << 62

@@ -8,9 +8,9 @@ from heliograph.adapters.store.shared.network import tables_changed
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, write
 from heliograph.app.configuration import Missing, TrafficHold
 from heliograph.app.ports.guard import HeldTraffic
-from heliograph.domain.gate import HELD_UNTIL
-from heliograph.domain.message import Trigger
-from heliograph.domain.pumping import TrafficCount, TrafficFigures
+from heliograph.domain.limits.gate import HELD_UNTIL
+from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures
+from heliograph.domain.message.state import Trigger
 
 
 class StoredGuard(Operations):

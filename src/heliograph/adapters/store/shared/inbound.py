@@ -13,11 +13,11 @@ from heliograph.app.configuration import Exists, Missing
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import CallbackView, InboundQuery, InboundRecord
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.inbound import reply_reference
-from heliograph.domain.numbers import InboundNumber, normalise_number
-from heliograph.domain.prefix import prefixes
-from heliograph.domain.pricing import DEFAULT_PLAN
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.money.pricing import DEFAULT_PLAN
+from heliograph.domain.numbers.number_rules import InboundNumber, normalise_number
+from heliograph.domain.numbers.prefix import prefixes
+from heliograph.domain.text.inbound import reply_reference
 
 
 class StoredPulls(Operations):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.steps import Q, Steps
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.money import EntryKind
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.money.amounts import EntryKind
 
 WORKER_BITS = 31
 """The worker of entries that are no charges. Their keys are made from their time, so the ledger is in its order."""

@@ -17,8 +17,8 @@ from heliograph.app.configuration import (
     TrafficHold,
 )
 from heliograph.app.ports import ConnectorReport
-from heliograph.domain.numbers import InboundNumber
-from heliograph.domain.sender_state import SenderState
+from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.numbers.number_rules import InboundNumber
 
 
 class StoredNetwork(Operations):

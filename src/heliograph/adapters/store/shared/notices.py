@@ -8,7 +8,7 @@ from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, li
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.notice import Notice, ReachedState
 from heliograph.app.records import CallbackView
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 
 
 class StoredNotices(Operations):

@@ -6,8 +6,8 @@ from heliograph.adapters.store.shared.messages import messages_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, read, write
 from heliograph.app.facts import EarlyReceipt, Outstanding
 from heliograph.app.ports import Unreported
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.receipt import Delivery
 
 
 class StoredReceipts(Operations):

@@ -8,8 +8,8 @@ from heliograph.adapters.store.shared.retention import take_settled
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, write
 from heliograph.adapters.store.shared.upkeep import reached
 from heliograph.app.kept_data import ErasureStep, PhoneTraces
-from heliograph.domain.message import Trigger
-from heliograph.domain.retention import Stage
+from heliograph.domain.message.retention import Stage
+from heliograph.domain.message.state import Trigger
 
 _ANY = -1
 

@@ -3,8 +3,8 @@
 from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of
 from heliograph.adapters.store.shared.steps import Q, Steps
 from heliograph.app.facts import Accept, Verdict
-from heliograph.domain.ids import time_of
-from heliograph.domain.message import State
+from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.state import State
 
 
 def replayed(account: int, reference: str) -> Steps[tuple[bytes, Accept] | None]:

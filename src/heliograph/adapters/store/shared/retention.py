@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, listing, write
 from heliograph.app.facts import subject_key_of
 from heliograph.app.kept_data import RetentionStep, RetentionSweep
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.money import EntryKind
-from heliograph.domain.retention import Stage
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.retention import Stage
+from heliograph.domain.money.amounts import EntryKind
 
 
 class StoredRetention(Operations):

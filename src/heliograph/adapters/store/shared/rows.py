@@ -12,7 +12,7 @@ from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, Mes
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.records import RefusalCount, RefusalQuery, RefusedRequest
-from heliograph.domain.opt_out import Wish
+from heliograph.domain.message.opt_out import Wish
 
 MESSAGE_COLUMNS = (
     "m.account, m.destination, m.sender, m.kind, m.content, m.segments, m.price, m.time, m.expires, m.state, "

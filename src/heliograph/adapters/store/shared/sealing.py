@@ -12,7 +12,7 @@ from typing import Final
 
 from heliograph.app.facts import InboundMessage, InboundPart, Message
 from heliograph.app.ports.encryption import HEAD_OCTETS, MAGIC, NONCE_OCTETS, CannotOpen, DataKey, KeyVault
-from heliograph.domain.suppression import DIGEST_OCTETS, suppression_digest
+from heliograph.domain.message.suppression import DIGEST_OCTETS, suppression_digest
 
 SIGN: Final = "#"
 """The first character of a token; no number begins with it."""

@@ -8,7 +8,7 @@ from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Ro
 from heliograph.app.observing.tally import Tally
 from heliograph.app.observing.trail import read_trail
 from heliograph.app.ports.series import DAY_MS, CountedCommits, SeriesCell, SeriesQuery
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.series import COUNTS, Cell, CellKey, Grain
 from heliograph.domain.sketch import decode_sketch, encode_sketch
 

@@ -19,14 +19,14 @@ from typing import Any, Final
 
 from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.domain.allowance import UNCOUNTED
-from heliograph.domain.country import HEAD
-from heliograph.domain.gate import HELD_UNTIL, SUSPENDED_UNTIL
-from heliograph.domain.message import ENDED, LISTED, OPEN, WAITING, Kind, State, Trigger, after, before
-from heliograph.domain.money import EntryKind
-from heliograph.domain.opt_out import Wish
-from heliograph.domain.receipt import NO_CODE, Delivery
-from heliograph.domain.retention import REDACTED_CODING
+from heliograph.domain.limits.allowance import UNCOUNTED
+from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
+from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.receipt import NO_CODE, Delivery
+from heliograph.domain.message.retention import REDACTED_CODING
+from heliograph.domain.message.state import ENDED, LISTED, OPEN, WAITING, Kind, State, Trigger, after, before
+from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.numbers.country import HEAD
 
 _ENUMS: Final[dict[str, type[Enum]]] = {
     each.__name__: each for each in (CallbackEnd, Delivery, EntryKind, Kind, State, Trigger, Verdict, Wish)

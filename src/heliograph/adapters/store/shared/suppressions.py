@@ -6,8 +6,8 @@ from heliograph.adapters.store.shared.accounts import lock_account
 from heliograph.adapters.store.shared.cancelling import cancel_waiting
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, write
 from heliograph.app.configuration import Missing
-from heliograph.domain.message import Trigger
-from heliograph.domain.suppression import Suppression
+from heliograph.domain.message.state import Trigger
+from heliograph.domain.message.suppression import Suppression
 
 
 class StoredSuppressions(Operations):

@@ -5,8 +5,8 @@ from heliograph.adapters.store.shared.steps import Q, Row, Steps, first
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.app.records import CallbackView, Hit, MessageRecord, Move
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.money.amounts import EntryKind
 
 
 def record_of(message: Message) -> Steps[MessageRecord]:

@@ -15,7 +15,7 @@ from heliograph.adapters.store.shared.steps import (
 )
 from heliograph.app.admin.books import CHECKS, told
 from heliograph.app.records import COUNTED, BacklogCounts, RestorePoint
-from heliograph.domain.ids import first_key_at, time_of
+from heliograph.domain.message.ids import first_key_at, time_of
 
 SETTLED_MS = 30_000
 """Nodes make ids by their own clocks and commit when they can; older ones are not still to come. It is more than a

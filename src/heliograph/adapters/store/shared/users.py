@@ -16,7 +16,7 @@ from heliograph.app.records import (
     AuditQuery,
     UserRole,
 )
-from heliograph.domain.audit_chain import details_text, entry_hash
+from heliograph.domain.security.audit_chain import details_text, entry_hash
 
 NO_HEAD = "the end of the audit log is gone from the table deed_head: nothing can be written behind it"
 

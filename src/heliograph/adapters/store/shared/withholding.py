@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from heliograph.app.facts import Accept, Message
-from heliograph.domain.message import State
+from heliograph.domain.message.state import State
 
 
 def fail_at_once(message: Message) -> None:

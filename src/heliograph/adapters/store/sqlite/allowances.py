@@ -10,9 +10,9 @@ from typing import Final
 
 from heliograph.adapters.store.sqlite.money import Book
 from heliograph.app.facts import Accept, Message, Verdict
-from heliograph.domain.allowance import Allowance
 from heliograph.domain.error import Reason
-from heliograph.domain.message import State
+from heliograph.domain.limits.allowance import Allowance
+from heliograph.domain.message.state import State
 
 _FIND: Final = """
 SELECT balance + credit_limit, suppressed, daily_messages | daily_spend | max_waiting

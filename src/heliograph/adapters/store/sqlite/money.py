@@ -3,9 +3,9 @@
 import sqlite3
 from collections.abc import Iterable
 
-from heliograph.domain.allowance import Allowance
-from heliograph.domain.ids import first_key_at
-from heliograph.domain.money import EntryKind
+from heliograph.domain.limits.allowance import Allowance
+from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.money.amounts import EntryKind
 
 _STEP = 32
 _WORKER_BITS = 31

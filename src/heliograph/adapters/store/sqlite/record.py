@@ -33,9 +33,9 @@ from heliograph.app.facts import (
     notice_key_of,
 )
 from heliograph.app.ports import Unfit
-from heliograph.domain.message import State
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import NO_CODE, Delivery
+from heliograph.domain.message.receipt import NO_CODE, Delivery
+from heliograph.domain.message.state import State
+from heliograph.domain.money.amounts import EntryKind
 
 _CHARGE = +EntryKind.CHARGE
 _ACCEPTED = Verdict.ACCEPTED  # a member of an enum is looked up anew each time that it is named

@@ -10,7 +10,7 @@ from heliograph.adapters.store.shared.suppressions import lift, suppress
 from heliograph.adapters.store.sqlite.driver import drive_sealed
 from heliograph.adapters.store.sqlite.money import Book
 from heliograph.app.facts import Accept, InboundMessage, Withdrawal
-from heliograph.domain.opt_out import Wish
+from heliograph.domain.message.opt_out import Wish
 
 _WITHDRAW = fill("""
 UPDATE message SET state = {after(Trigger.OPT_OUT)}

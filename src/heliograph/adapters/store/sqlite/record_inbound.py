@@ -7,7 +7,7 @@ from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
 from heliograph.app.facts import Facts, InboundMessage, InboundPart
-from heliograph.domain.money import EntryKind
+from heliograph.domain.money.amounts import EntryKind
 
 _ONCE = "ON CONFLICT DO NOTHING"
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.domain import alphabet, national
-from heliograph.domain.header import (
+from heliograph.domain.message.ids import to_uuid
+from heliograph.domain.text import alphabet, national
+from heliograph.domain.text.header import (
     CONCATENATION_8,
     CONCATENATION_16,
     NATIONAL_LOCKING,
@@ -18,7 +19,6 @@ from heliograph.domain.header import (
     Element,
     elements_of,
 )
-from heliograph.domain.ids import to_uuid
 
 GSM: Final = "gsm"
 LATIN_1: Final = "latin1"

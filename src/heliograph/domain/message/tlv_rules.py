@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from heliograph.domain.extras import Tlv
+from heliograph.domain.message.extras import Tlv
 
 MAX_TLVS: Final = 16
 """Optional parameters of one message."""

@@ -11,7 +11,7 @@ import codecs
 from functools import cache
 from typing import Final
 
-from heliograph.domain import alphabet
+from heliograph.domain.text import alphabet
 
 LANGUAGES: Final[dict[str, int]] = {
     "turkish": 1, "spanish": 2, "portuguese": 3, "bengali": 4, "gujarati": 5, "hindi": 6, "kannada": 7, "malayalam": 8,

@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import assert_never
 
-from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 
 
 class MessageStatus(StrEnum):

@@ -16,7 +16,7 @@ Noise is forgotten when parts enough are taken without any.
 from math import sqrt
 from typing import Final
 
-from heliograph.domain.goodput import Goodput
+from heliograph.domain.pace.goodput import Goodput
 
 FLOOR: Final = 0.005
 """Share of throttle answers that a pace is not cut for which has stood."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from heliograph.domain import alphabet, national
-from heliograph.domain.header import national_elements
+from heliograph.domain.text import alphabet, national
+from heliograph.domain.text.header import national_elements
 
 
 class Encoding(IntEnum):

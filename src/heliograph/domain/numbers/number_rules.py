@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.domain.phone import MAX_DIGITS, MAX_SENDER_CHARS, MIN_SENDER_CHARS
+from heliograph.domain.numbers.phone import MAX_DIGITS, MAX_SENDER_CHARS, MIN_SENDER_CHARS
 
 ANY_CONNECTOR: Final = 0
 """Connector of a rule that holds for all of them."""

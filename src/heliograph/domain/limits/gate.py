@@ -17,9 +17,9 @@ from math import ceil
 from typing import Final, Protocol
 
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, Entry, Fault, Reason
-from heliograph.domain.host import NetworkSet
-from heliograph.domain.pumping import range_of
-from heliograph.domain.sender_state import SenderState, problem_of
+from heliograph.domain.limits.pumping import range_of
+from heliograph.domain.limits.sender_state import SenderState, problem_of
+from heliograph.domain.security.host import NetworkSet
 
 
 class Judged(Protocol):

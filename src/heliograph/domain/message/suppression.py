@@ -4,7 +4,7 @@ import hmac
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.domain.phone import destination_problem
+from heliograph.domain.numbers.phone import destination_problem
 
 DIGEST_OCTETS: Final = 16
 

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.domain import alphabet
-from heliograph.domain.message import Kind
-from heliograph.domain.repertoire import PLAIN, Encoded, Encoding, Repertoire
+from heliograph.domain.message.state import Kind
+from heliograph.domain.text import alphabet
+from heliograph.domain.text.repertoire import PLAIN, Encoded, Encoding, Repertoire
 
 USER_DATA_OCTETS: Final = 140
 """TP-User-Data of one short message (3GPP TS 23.040, 9.2.3.24)."""

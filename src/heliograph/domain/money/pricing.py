@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from heliograph.domain.money import MICRO
-from heliograph.domain.prefix import PrefixTable
+from heliograph.domain.money.amounts import MICRO
+from heliograph.domain.numbers.prefix import PrefixTable
 
 DEFAULT_PLAN = "default"
 

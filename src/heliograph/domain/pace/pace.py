@@ -14,7 +14,7 @@ others share. What holds of all of them is used:
 - **Pauses** double while nothing is taken, and end with a single part that asks.
 - **Noise.** Where cuts do not help, and the same share is throttled at any pace, it is not the pace that is refused:
   single recipients' queues are full, or the operator throttles at random. The pace is taken back to where it was, and
-  the share is borne (`heliograph.domain.noise`).
+  the share is borne (`heliograph.domain.pace.background_throttling`).
 
 Parts are spaced evenly, since some operators mean it. Times are seconds of a clock that does not go back.
 """
@@ -22,11 +22,11 @@ Parts are spaced evenly, since some operators mean it. Times are seconds of a cl
 from math import exp, inf
 from typing import Final
 
-from heliograph.domain.congestion import NEARING, Congestion
-from heliograph.domain.goodput import SPAN_S, Goodput
-from heliograph.domain.noise import FLOOR, MOST, Noise, is_beyond
-from heliograph.domain.pause import Pauses
-from heliograph.domain.throttle import SHARE_OF_BURST, TokenBucket
+from heliograph.domain.pace.background_throttling import FLOOR, MOST, Noise, is_beyond
+from heliograph.domain.pace.congestion import NEARING, Congestion
+from heliograph.domain.pace.goodput import SPAN_S, Goodput
+from heliograph.domain.pace.pause import Pauses
+from heliograph.domain.pace.throttle import SHARE_OF_BURST, TokenBucket
 
 START: Final = 30.0
 """Parts a second to begin with."""

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.domain.phone import is_destination
+from heliograph.domain.numbers.phone import is_destination
 
 LEAST_NATIONAL_DIGITS: Final = 6
 """The least digits of a phone's number within its country; what is shorter is a short code."""

@@ -1,0 +1,1 @@
+"""Messages: ids, states, receipts, optional fields, opt-out, retention."""

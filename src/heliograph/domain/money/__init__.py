@@ -1,0 +1,1 @@
+"""Credit: amounts, tariffs and the dates of prices."""

@@ -1,0 +1,1 @@
+"""The pace at which an operator is sent to: token bucket, timetable, pauses, congestion."""

@@ -1,0 +1,1 @@
+"""Secrets, signatures, one-time codes, the audit chain, hosts and ports."""

@@ -1,0 +1,1 @@
+"""Texts: alphabets, user data headers, segments, templates, and the texts of phones."""
