@@ -25,8 +25,7 @@ from heliograph.adapters.store.sqlite.worker import FileConnection
 from heliograph.adapters.system.clock import SystemClock
 from heliograph.api.doors import V2
 from heliograph.app.configuration import Account, ApiKey, RegisteredSender
-from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.facts import Final as Ended
+from heliograph.app.facts import Accept, Facts, MessageEnd, Verdict
 from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.sending.authenticate import Admission
 from heliograph.app.sending.compose import Composer, SendRules
@@ -117,7 +116,7 @@ async def send(folder: Path, kind: str, size: int) -> None:
         facts = Facts(accepts=accepts)
         record(connection, facts, 1)
         assert all(accept.verdict is Verdict.ACCEPTED for accept in accepts)
-        facts.finals = [Ended(1, accept.key, Delivery.DELIVRD, "000", ms, owed=True) for accept in accepts]
+        facts.finals = [MessageEnd(1, accept.key, Delivery.DELIVRD, "000", ms, owed=True) for accept in accepts]
         watch.committed(facts, ms, 0.001)
         if watch.watched and first % ROUND < size:
             watch.take(ms)

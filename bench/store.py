@@ -28,7 +28,7 @@ from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.worker import FileConnection
 from heliograph.app.configuration import Account, ApiKey
-from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
+from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Message, MessageEnd, Submission, Verdict
 from heliograph.app.ports import Store
 from heliograph.domain.message.ids import IdSequence
 from heliograph.domain.message.receipt import Delivery
@@ -93,7 +93,7 @@ class Load:
         )
 
     def finals(self, keys: list[int]) -> Facts:
-        return Facts(finals=[Final(1, key, Delivery.DELIVRD, "000", self._now, owed=True) for key in keys])
+        return Facts(finals=[MessageEnd(1, key, Delivery.DELIVRD, "000", self._now, owed=True) for key in keys])
 
     def callbacks(self, keys: list[int]) -> Facts:
         return Facts(callbacks=[CallbackDone(1, key, CallbackEnd.DELIVERED, 200, 1, self._now) for key in keys])

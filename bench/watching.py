@@ -16,8 +16,8 @@ from heliograph.app.facts import (
     CallbackDone,
     CallbackEnd,
     Facts,
-    Final,
     Message,
+    MessageEnd,
     Submission,
     Trail,
     Verdict,
@@ -48,7 +48,9 @@ def facts() -> Facts:
         accepts=[Accept(1, [message], 1_000_000, 1_000 - n % 30, verdict=Verdict.ACCEPTED) for n, message in each],
         submissions=[Submission(1, message.key, 0, 1, "x", 0, 4, n % 50, n % 20, message) for n, message in each],
         finals=[
-            Final(1, message.key, Delivery.DELIVRD, "000", 9, owed=True, waited=n % 3, message=message, connector=1)
+            MessageEnd(
+                1, message.key, Delivery.DELIVRD, "000", 9, owed=True, waited=n % 3, message=message, connector=1
+            )
             for n, message in each
         ],
         callbacks=[CallbackDone(1, message.key, CallbackEnd.DELIVERED, 200, 1, 0, n % 40) for n, message in each],

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from bench.loop.gateways import NUMBER, TEXT, Heliograph
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
+from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Message, MessageEnd, Submission, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Store
 from heliograph.domain.message.ids import IdSequence, first_key_at, to_hex
@@ -56,7 +56,7 @@ def add_history(gateway: Heliograph, account: str, size: int, now: int) -> None:
             facts.submissions = [
                 Submission(owner.id, key, 0, connector, f"{key & 0xFFFFFFFF:x}", 0, key >> 12) for key in keys
             ]
-            facts.finals = [Final(owner.id, key, Delivery.DELIVRD, "000", key >> 12, owed=True) for key in keys]
+            facts.finals = [MessageEnd(owner.id, key, Delivery.DELIVRD, "000", key >> 12, owed=True) for key in keys]
             facts.callbacks = [CallbackDone(owner.id, key, CallbackEnd.DELIVERED, 200, 1, key >> 12) for key in keys]
             facts.marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), keys[-1])
             await _record(store, facts)

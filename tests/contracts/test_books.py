@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 
 from heliograph.app.configuration import Price
-from heliograph.app.facts import Accept, Facts, Final, InboundMessage, Message, Submission, Verdict
+from heliograph.app.facts import Accept, Facts, InboundMessage, Message, MessageEnd, Submission, Verdict
 from heliograph.app.ports import ListQuery, NotScheduled
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
@@ -343,7 +343,7 @@ class Books(RuleBasedStateMachine):
         """The same final may come twice, within a transaction and over several."""
         known = data.draw(st.sampled_from(self.in_dispatch()))
         message = known.message
-        final = Final(
+        final = MessageEnd(
             message.account,
             message.key,
             Delivery.REJECTD,
@@ -363,7 +363,9 @@ class Books(RuleBasedStateMachine):
     def receipts_come(self, data: st.DataObject) -> None:
         waiting = [known for known in self.model.messages.values() if known.answered and not known.ended]
         known = data.draw(st.sampled_from(waiting))
-        final = Final(known.message.account, known.message.key, Delivery.DELIVRD, "000", self.given.now, owed=False)
+        final = MessageEnd(
+            known.message.account, known.message.key, Delivery.DELIVRD, "000", self.given.now, owed=False
+        )
         self.run(self.store.commits.record(Facts(finals=[final])))
         known.ended = True
 
@@ -373,7 +375,7 @@ class Books(RuleBasedStateMachine):
         over = [known for known in self.known() if known.ended or known.state == State.CANCELLED]
         message = data.draw(st.sampled_from(over)).message
         before = self.run(delivery_of(self.store, message.key))
-        final = Final(
+        final = MessageEnd(
             message.account,
             message.key,
             Delivery.UNDELIV,

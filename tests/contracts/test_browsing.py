@@ -11,8 +11,8 @@ from heliograph.app.facts import (
     CallbackDone,
     CallbackEnd,
     Facts,
-    Final,
     Message,
+    MessageEnd,
     PartReceipt,
     Submission,
 )
@@ -127,7 +127,7 @@ async def test_which_states_are_listed(store: Store, given: Given, account: Acco
     scheduled = await given.scheduled(account.id)
     cancelled = await given.scheduled(account.id)
     await store.customers.cancel(account.id, cancelled.key, cancelled.tail, START)
-    final = Final(failed.account, failed.key, Delivery.REJECTD, "001", START, False, True, failed.price)
+    final = MessageEnd(failed.account, failed.key, Delivery.REJECTD, "001", START, False, True, failed.price)
     await store.commits.record(Facts(finals=[final]))
     assert keys(await store.customers.messages(account.id, ListQuery())) == [sent.key, failed.key]
     assert keys(await store.customers.messages(account.id, ListQuery(pending=True))) == [
@@ -246,7 +246,7 @@ async def test_the_history_of_a_delivered_message(store: Store, given: Given, ac
                 PartReceipt(message.account, key, 1, Delivery.DELIVRD, "000", START + 50),
                 PartReceipt(message.account, key, 0, Delivery.DELIVRD, "000", START + 60),
             ],
-            finals=[Final(message.account, key, Delivery.DELIVRD, "000", START + 60, owed=True)],
+            finals=[MessageEnd(message.account, key, Delivery.DELIVRD, "000", START + 60, owed=True)],
         )
     )
     await store.commits.record(
@@ -264,7 +264,7 @@ async def test_the_history_of_a_delivered_message(store: Store, given: Given, ac
         ("Receipt", 2),
         ("Receipt", 2),
         ("Receipt", 1),
-        ("Final", None),
+        ("MessageEnd", None),
         ("Callback", None),
     ]
     assert [event.at - START for event in events] == [0, 0, 10, 20, 25, 30, 40, 50, 60, 60, 70]
@@ -334,13 +334,13 @@ async def test_who_reschedules_for_ever_fills_no_disk(store: Store, given: Given
 
 async def test_the_history_of_a_refused_message(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    final = Final(message.account, message.key, Delivery.REJECTD, "011", START + 5, True, True, CREDIT)
+    final = MessageEnd(message.account, message.key, Delivery.REJECTD, "011", START + 5, True, True, CREDIT)
     await store.commits.record(
         Facts(submissions=[Submission(message.account, message.key, 0, 1, "", 11, START + 5)], finals=[final])
     )
     events = await history_of(store, account.id, message.key, message.tail)
     assert events is not None
-    assert [event.event for event in events] == ["Accepted", "Charged", "Refused", "Final", "Refunded"]
+    assert [event.event for event in events] == ["Accepted", "Charged", "Refused", "MessageEnd", "Refunded"]
     assert "0000000B" in events[2].detail
 
 
@@ -363,8 +363,8 @@ async def test_ends_of_many_are_those_that_have_one(store: Store, given: Given, 
     delivered, unknown, others = [await given.sent(account.id) for _ in range(3)]
     cancelled = await given.scheduled(account.id)
     finals = [
-        Final(account.id, delivered.key, Delivery.DELIVRD, "000", START + 5, False, False, 0),
-        Final(account.id, unknown.key, Delivery.UNKNOWN, "", START + 6, False, False, 0),
+        MessageEnd(account.id, delivered.key, Delivery.DELIVRD, "000", START + 5, False, False, 0),
+        MessageEnd(account.id, unknown.key, Delivery.UNKNOWN, "", START + 6, False, False, 0),
     ]
     await store.commits.record(Facts(finals=finals))
     await store.customers.cancel(account.id, cancelled.key, cancelled.tail, given.now)

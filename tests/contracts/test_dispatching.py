@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Facts, Final, Message, Queued, Queueing, Submission
+from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Facts, Message, MessageEnd, Queued, Queueing, Submission
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
@@ -35,8 +35,10 @@ def queueing(
     )
 
 
-def failed(message: Message, at: int = START, *, owed: bool = False) -> Final:
-    return Final(message.account, message.key, Delivery.REJECTD, "011", at, owed, failed=True, refund=message.price)
+def failed(message: Message, at: int = START, *, owed: bool = False) -> MessageEnd:
+    return MessageEnd(
+        message.account, message.key, Delivery.REJECTD, "011", at, owed, failed=True, refund=message.price
+    )
 
 
 def keys(claimed: list[Queued]) -> list[int]:
@@ -252,7 +254,7 @@ async def test_the_first_answer_of_a_part_stays(store: Store, given: Given, acco
 async def test_the_first_final_stays(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
     assert await delivery_of(store, message.key) is None
-    first = Final(message.account, message.key, Delivery.DELIVRD, "000", START + 5, owed=False)
+    first = MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START + 5, owed=False)
     second = replace(first, state=Delivery.UNDELIV, err="011", at=START + 9)
     await store.commits.record(Facts(finals=[first, second]))
     await store.commits.record(Facts(finals=[second]))
@@ -278,7 +280,7 @@ async def test_a_message_that_never_left_is_refunded_once(store: Store, given: G
 
 async def test_after_a_delivery_nothing_is_refunded(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    delivered = Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)
+    delivered = MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)
     await store.commits.record(Facts(finals=[delivered, failed(message)]))
     assert await store.customers.balance(account.id) == 99 * CREDIT
     found = await store.customers.message(account.id, message.key, message.tail)
@@ -293,7 +295,11 @@ async def test_a_final_of_a_cancelled_message_is_passed_over(
 ) -> None:
     message = await given.scheduled(account.id)
     await store.customers.cancel(account.id, message.key, message.tail, START)
-    final = failed(message) if fails else Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)
+    final = (
+        failed(message)
+        if fails
+        else MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)
+    )
     await store.commits.record(Facts(finals=[final]))
     assert await delivery_of(store, message.key) is None
     assert await store.customers.balance(account.id) == 100 * CREDIT

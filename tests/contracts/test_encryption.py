@@ -12,9 +12,9 @@ from heliograph.app.facts import (
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
     InboundMessage,
     InboundPart,
+    MessageEnd,
     PartSet,
     Verdict,
 )
@@ -85,7 +85,7 @@ async def plant(given: Given) -> Account:
             inbound=[inbound],
             inbound_parts=[InboundPart(parts, 1, 0, True, ANSWER.encode(), START)],
             early=[EarlyReceipt(1, "x1", PHONE, Delivery.DELIVRD, "", START)],
-            finals=[Final(account.id, message.key, Delivery.DELIVRD, "", START, owed=True)],
+            finals=[MessageEnd(account.id, message.key, Delivery.DELIVRD, "", START, owed=True)],
             callback_retries=[CallbackRetry(account.id, message.key, START, 1, BODY, "no answer", START)],
         )
     )

@@ -10,7 +10,7 @@ from heliograph.app.facts import (
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
+    MessageEnd,
     Queueing,
     Submission,
 )
@@ -39,7 +39,7 @@ async def test_counts(store: Store, given: Given, account: Account) -> None:
     await store.commits.record(
         Facts(
             finals=[
-                Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True) for message in ended
+                MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True) for message in ended
             ],
             early=[EarlyReceipt(1, str(n), "", Delivery.DELIVRD, "000", START) for n in range(5)],
             awaiting=[Awaiting(1, str(n), ended[0].account, ended[0].key, n) for n in range(6)],
@@ -74,7 +74,8 @@ async def test_how_far_the_rows_reach(store: Store, given: Given, account: Accou
         for segment in range(2)
     ]
     finals = [
-        Final(each.account, each.key, Delivery.DELIVRD, "000", START + 5 * HOUR, owed=True) for each in (ended, told)
+        MessageEnd(each.account, each.key, Delivery.DELIVRD, "000", START + 5 * HOUR, owed=True)
+        for each in (ended, told)
     ]
     await store.commits.record(Facts(submissions=parts, finals=finals))
     assert await store.upkeep.reach() == RestorePoint(START + 5 * HOUR, 1, 2, 1, 2)
@@ -100,7 +101,7 @@ async def test_the_audit_finds_a_refund_that_is_not_the_price(store: Store, give
     message = await given.sent(account.id)
     refund = message.price + 1
     await store.commits.record(
-        Facts(finals=[Final(message.account, message.key, Delivery.REJECTD, "001", START, False, True, refund)])
+        Facts(finals=[MessageEnd(message.account, message.key, Delivery.REJECTD, "001", START, False, True, refund)])
     )
     assert any(str(message.key) in sentence for sentence in await store.upkeep.audit())
 
@@ -108,7 +109,7 @@ async def test_the_audit_finds_a_refund_that_is_not_the_price(store: Store, give
 async def test_the_audit_finds_a_failed_message_without_refund(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
     await store.commits.record(
-        Facts(finals=[Final(message.account, message.key, Delivery.REJECTD, "001", START, False, True, 0)])
+        Facts(finals=[MessageEnd(message.account, message.key, Delivery.REJECTD, "001", START, False, True, 0)])
     )
     (sentence,) = await store.upkeep.audit()
     assert to_hex(message.key, message.tail) in sentence
@@ -153,7 +154,7 @@ async def test_the_audit_finds_a_receipt_that_would_not_be_recognised(
 
 async def test_the_audit_finds_a_callback_that_nothing_will_make(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    final = Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)
+    final = MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)
     await store.commits.record(Facts(finals=[final], marks={CALLBACK: message.key - 1}))
     assert await store.upkeep.audit() == []
     await store.commits.record(Facts(marks={CALLBACK: message.key}))

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
+from heliograph.app.facts import CallbackRetry, Facts, MessageEnd, Queueing
 from heliograph.app.ports import Store
 from heliograph.domain.message.receipt import Delivery
 from tests.support.postgres import PostgresOpener, server
@@ -47,7 +47,7 @@ async def test_an_account_of_any_number_is_as_good_as_the_first(
     await store.commits.record(
         Facts(
             queueings=[Queueing(number, at_once.key, 1, START, START + HOUR, attempted=True, held=False)],
-            finals=[Final(number, told.key, Delivery.DELIVRD, "000", START, owed=True)],
+            finals=[MessageEnd(number, told.key, Delivery.DELIVRD, "000", START, owed=True)],
             callback_retries=[CallbackRetry(number, told.key, START, 1, b"id=1", "timed out", START)],
         )
     )

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Accept, Facts, Final, Verdict
+from heliograph.app.facts import Accept, Facts, MessageEnd, Verdict
 from heliograph.app.ports import Store
 from heliograph.domain.limits.allowance import Allowance
 from heliograph.domain.message.receipt import Delivery
@@ -94,7 +94,7 @@ async def test_what_is_refunded_counts_all_the_same(store: Store, given: Given) 
     account = await given.account(daily_spend=CREDIT, daily_messages=1)
     accept = single(given, account)
     assert await verdicts(store, accept) == [Verdict.ACCEPTED]
-    final = Final(account.id, accept.key, Delivery.REJECTD, "", START, owed=False, failed=True, refund=CREDIT)
+    final = MessageEnd(account.id, accept.key, Delivery.REJECTD, "", START, owed=False, failed=True, refund=CREDIT)
     await store.commits.record(Facts(finals=[final]))
     assert await store.customers.balance(account.id) == 100 * CREDIT
     assert await verdicts(store, single(given, account)) == [Verdict.DAILY_MESSAGES]

@@ -8,8 +8,8 @@ from heliograph.app.facts import (
     CallbackEnd,
     CallbackRetry,
     Facts,
-    Final,
     Message,
+    MessageEnd,
     PartReceipt,
     notice_key_of,
 )
@@ -26,7 +26,7 @@ OTHER_NODE = 8
 async def ended(given: Given, account: Account) -> Message:
     """A delivered message whose customer is to be told."""
     message = await given.sent(account.id, wants_receipt=True, callback_url="https://customer.example/r")
-    final = Final(message.account, message.key, Delivery.DELIVRD, "000", START + 1, owed=True)
+    final = MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START + 1, owed=True)
     await given.store.commits.record(Facts(finals=[final]))
     return message
 

@@ -3,7 +3,16 @@
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import MOST_PROGRESS, Awaiting, EarlyReceipt, Facts, Final, Message, PartReceipt, Submission
+from heliograph.app.facts import (
+    MOST_PROGRESS,
+    Awaiting,
+    EarlyReceipt,
+    Facts,
+    Message,
+    MessageEnd,
+    PartReceipt,
+    Submission,
+)
 from heliograph.app.ports import Store, Unreported
 from heliograph.domain.message.operator_id import MAX_CHARS
 from heliograph.domain.message.receipt import Delivery
@@ -124,7 +133,7 @@ async def test_what_has_its_final_state_awaits_nothing(store: Store, given: Give
     message = await awaited(given, account, "a")
     assert await store.receipts.outstanding(message.key) is not None
     await store.commits.record(
-        Facts(finals=[Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)])
+        Facts(finals=[MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)])
     )
     assert await store.receipts.find(1, ["a"]) == []
     assert await store.receipts.outstanding(message.key) is None
@@ -199,7 +208,7 @@ async def test_what_has_ended_is_not_asked_for(store: Store, given: Given, accou
         Facts(
             parts=[PartReceipt(first.account, first.key, 0, Delivery.DELIVRD, "000", START)],
             awaiting_matched=[Awaiting(1, "a", first.account, first.key, 0)],
-            finals=[Final(second.account, second.key, Delivery.DELIVRD, "000", START, owed=False)],
+            finals=[MessageEnd(second.account, second.key, Delivery.DELIVRD, "000", START, owed=False)],
         )
     )
     found, beyond = await store.receipts.unreported(given.now + 1, 0, 2)

@@ -8,7 +8,7 @@ from heliograph.app.facts import (
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
+    MessageEnd,
     PartReceipt,
     Queueing,
     Submission,
@@ -61,8 +61,8 @@ async def test_unsent_are_the_fast_lanes_messages_without_an_answer(
                 Submission(refused.account, refused.key, 0, 1, "", 69, START),
             ],
             finals=[
-                Final(failed.account, failed.key, Delivery.REJECTD, "001", START, False, True, failed.price),
-                Final(ended.account, ended.key, Delivery.UNKNOWN, "001", START, owed=False),
+                MessageEnd(failed.account, failed.key, Delivery.REJECTD, "001", START, False, True, failed.price),
+                MessageEnd(ended.account, ended.key, Delivery.UNKNOWN, "001", START, owed=False),
             ],
             marks={DISPATCH: below.key, attempted(1): sent.key, attempted(2): other.key - 1},
         )
@@ -108,7 +108,7 @@ async def test_outstanding_are_parts_whose_receipts_only_memory_awaited(
                 Submission(message.account, message.key, 0, 1, str(message.key), 0, START)
                 for message in (below, waits, unwanted, rowed, ended)
             ],
-            finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=False)],
+            finals=[MessageEnd(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=False)],
             awaiting=[Awaiting(1, str(rowed.key), rowed.account, rowed.key, 0)],
             marks={AWAITING: below.key},
         )
@@ -137,7 +137,7 @@ async def test_owed_are_finals_whose_callback_only_memory_knew(store: Store, giv
     await store.commits.record(
         Facts(
             finals=[
-                Final(message.account, message.key, Delivery.DELIVRD, "000", START + 4, owed=message is not unowed)
+                MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START + 4, owed=message is not unowed)
                 for message in (below, owed, unowed, told, later)
             ],
             callbacks=[CallbackDone(told.account, told.key, CallbackEnd.DELIVERED, 200, 1, START)],
@@ -164,7 +164,7 @@ async def test_claims_of_earlier_runs_are_given_up(store: Store, given: Given, a
     ended = await given.sent(account.id)
     await store.commits.record(
         Facts(
-            finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)],
+            finals=[MessageEnd(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)],
             callback_retries=[CallbackRetry(ended.account, ended.key, START, 1, b"x", "", START)],
         )
     )
@@ -188,7 +188,7 @@ async def test_recovery_after_a_restart(opener: Opener) -> None:
     await store.commits.record(
         Facts(
             submissions=[Submission(waits.account, waits.key, 0, 1, "w", 0, START)],
-            finals=[Final(owed.account, owed.key, Delivery.DELIVRD, "000", START, owed=True)],
+            finals=[MessageEnd(owed.account, owed.key, Delivery.DELIVRD, "000", START, owed=True)],
             marks={attempted(1): waits.key},
         )
     )

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from heliograph.app.commit.isolate import Bisection, PieceFate, UnfitPiece
+from heliograph.app.commit.isolate import Bisection, PieceFate, RejectedPiece
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
@@ -16,14 +16,14 @@ from heliograph.app.facts import (
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
     Message,
+    MessageEnd,
     PartReceipt,
     Queueing,
     Submission,
     Verdict,
 )
-from heliograph.app.ports import Store, Unfit
+from heliograph.app.ports import Store, StoreRejected
 from heliograph.app.records import MessageRecord
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
@@ -57,7 +57,7 @@ MISFITS: dict[str, tuple[Callable[[int, int], Facts], PieceFate]] = {
         lambda a, k: Facts(progress=[PartReceipt(a, k, 0, OPEN, NO_TEXT, START)]),
         PieceFate.REDUCED,
     ),
-    "a final": (lambda a, k: Facts(finals=[Final(a, k, READ, NO_TEXT, START, owed=True)]), PieceFate.REDUCED),
+    "a final": (lambda a, k: Facts(finals=[MessageEnd(a, k, READ, NO_TEXT, START, owed=True)]), PieceFate.REDUCED),
     "an early receipt's code": (
         lambda a, k: Facts(early=[EarlyReceipt(1, "id", "49", READ, NO_TEXT, START)]),
         PieceFate.REDUCED,
@@ -91,7 +91,7 @@ def full(misfit: Facts, *neighbours: Message) -> Facts:
         facts.attempts.append(Attempt(account, key, 0, 1, 0x58, START))
         facts.submissions.append(Submission(account, key, 0, 1, name, 0, START))
         facts.parts.append(PartReceipt(account, key, 0, READ, "000", START))
-        facts.finals.append(Final(account, key, READ, "000", START, owed=True))
+        facts.finals.append(MessageEnd(account, key, READ, "000", START, owed=True))
         facts.callbacks.append(CallbackDone(account, key, DONE, 200, 1, START))
         facts.early.append(EarlyReceipt(1, f"early-{number}", "49", READ, "000", START))
         if number == len(neighbours) // 2:
@@ -115,7 +115,7 @@ async def test_a_commit_with_a_misfit_is_refused_as_a_whole(
     facts = full(MISFITS[what][0](account.id, message.key), neighbour)
     accept = given.accept(given.message(account.id))
     facts.accepts.append(accept)
-    with pytest.raises(Unfit) as refused:
+    with pytest.raises(StoreRejected) as refused:
         await store.commits.record(facts)
     assert NO_TEXT not in str(refused.value)
     assert str(NO_NUMBER) not in str(refused.value)
@@ -135,7 +135,7 @@ async def test_apart_all_others_are_recorded(store: Store, given: Given, account
     misfit, fate = MISFITS[what][0](account.id, message.key), MISFITS[what][1]
     facts = full(misfit, *neighbours)
     facts.accepts += [given.accept(given.message(account.id)), given.batch(account.id, 3)]
-    noted: list[UnfitPiece] = []
+    noted: list[RejectedPiece] = []
     await Bisection(store.commits, facts, noted.append).record()
     assert [(each.facts, each.fate) for each in noted] == [(misfit, fate)]
     assert [accept.verdict for accept in facts.accepts] == [Verdict.ACCEPTED] * 2
@@ -160,9 +160,9 @@ async def test_one_request_that_cannot_be_written_does_not_fail_the_others(
     accepts[place] = given.accept(given.message(account.id, price=1, key=taken.key))
     submission = Submission(taken.account, taken.key, 0, 1, "id", 0, given.now)
     facts = Facts(accepts=accepts, submissions=[submission], marks={"dispatch": 5})
-    with pytest.raises(Unfit):
+    with pytest.raises(StoreRejected):
         await store.commits.record(facts)
-    noted: list[UnfitPiece] = []
+    noted: list[RejectedPiece] = []
     await Bisection(store.commits, facts, noted.append).record()
     assert [(each.facts.accepts, each.fate) for each in noted] == [([accepts[place]], PieceFate.REFUSED)]
     assert [accept.verdict for accept in accepts] == [
@@ -179,7 +179,7 @@ async def test_a_value_that_no_column_takes_fails_its_request_alone(
     good = given.accept(given.message(account.id))
     no_text = given.accept(given.message(account.id, content=NO_TEXT))
     no_number = given.accept(given.message(account.id, expires=NO_NUMBER))
-    noted: list[UnfitPiece] = []
+    noted: list[RejectedPiece] = []
     await Bisection(store.commits, Facts(accepts=[no_text, good, no_number]), noted.append).record()
     assert [each.facts.accepts for each in noted] == [[no_text], [no_number]]
     assert [accept.verdict for accept in (no_text, good, no_number)] == [
@@ -219,7 +219,7 @@ async def test_an_answer_without_its_id_still_counts_as_sent_and_ends(
     (overdue,), _ = await store.receipts.overdue(START + 25 * HOUR, 0, 10)
     assert overdue.operator_ids == {(1, ""): (0,)}
     end = Facts(
-        finals=[Final(account.id, key, Delivery.UNKNOWN, NO_CODE, START, owed=False)],
+        finals=[MessageEnd(account.id, key, Delivery.UNKNOWN, NO_CODE, START, owed=False)],
         awaiting_matched=[Awaiting(1, NO_TEXT, account.id, key, 0)],
     )
     await Bisection(store.commits, end, lambda _: None).record()
@@ -230,7 +230,7 @@ async def test_an_answer_without_its_id_still_counts_as_sent_and_ends(
 
 async def test_a_refund_is_made_whatever_is_wrong_with_its_code(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    final = Final(
+    final = MessageEnd(
         account.id, message.key, Delivery.REJECTD, NO_TEXT, START, owed=False, failed=True, refund=message.price
     )
     await Bisection(store.commits, Facts(finals=[final], dequeued=[(account.id, message.key)]), lambda _: None).record()
@@ -251,7 +251,7 @@ async def test_only_what_is_at_fault_is_left_out(store: Store, given: Given, acc
             for segment, err in enumerate(("042", NO_TEXT))
         ],
     )
-    noted: list[UnfitPiece] = []
+    noted: list[RejectedPiece] = []
     await Bisection(store.commits, facts, noted.append).record()
     trace = await told_of(store, message.key)
     assert [each.operator_id for each in trace.submissions] == ["a", "", "c"]

@@ -12,9 +12,9 @@ from heliograph.app.facts import (
     CallbackEnd,
     CallbackRetry,
     Facts,
-    Final,
     InboundMessage,
     Message,
+    MessageEnd,
     PartReceipt,
     Submission,
     Verdict,
@@ -59,7 +59,7 @@ async def ended(store: Store, message: Message, *, owed: bool = False) -> None:
         Facts(
             submissions=[taken(message)],
             parts=[PartReceipt(message.account, message.key, 0, Delivery.DELIVRD, "000", START + 5)],
-            finals=[Final(message.account, message.key, Delivery.DELIVRD, "000", START + 5, owed=owed)],
+            finals=[MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START + 5, owed=owed)],
         )
     )
 
@@ -285,7 +285,7 @@ async def test_a_row_stays_to_which_something_just_happened(
         submissions=[replace(taken(message), at=at.get("taken", START))],
         parts=[part],
         progress=[replace(part, state=Delivery.ENROUTE, at=at.get("progress", START))],
-        finals=[Final(account.id, message.key, Delivery.DELIVRD, "000", at.get("final", START), owed=True)],
+        finals=[MessageEnd(account.id, message.key, Delivery.DELIVRD, "000", at.get("final", START), owed=True)],
         callbacks=[
             CallbackDone(account.id, message.key, CallbackEnd.DELIVERED, 200, 1, at.get("told", START)),
             CallbackDone(

@@ -14,9 +14,9 @@ from heliograph.app.facts import (
     CallbackEnd,
     CallbackRetry,
     Facts,
-    Final,
     InboundMessage,
     Message,
+    MessageEnd,
     PartReceipt,
     Queueing,
     Submission,
@@ -37,7 +37,7 @@ def keys(hits: list[Hit]) -> list[int]:
 
 
 async def end(given: Given, message: Message, state: Delivery, **fields: object) -> None:
-    final = Final(message.account, message.key, state, "001", given.now, owed=False, **fields)  # type: ignore[arg-type]
+    final = MessageEnd(message.account, message.key, state, "001", given.now, owed=False, **fields)  # type: ignore[arg-type]
     await given.store.commits.record(Facts(finals=[final]))
 
 
@@ -254,7 +254,7 @@ async def test_a_trace_tells_all_that_the_rows_know(store: Store, given: Given, 
     ]
     progress = PartReceipt(message.account, message.key, 0, Delivery.ENROUTE, "000", at + 4)
     part = PartReceipt(message.account, message.key, 1, Delivery.UNDELIV, "011", at + 5)
-    final = Final(message.account, message.key, Delivery.UNDELIV, "011", at + 6, owed=True)
+    final = MessageEnd(message.account, message.key, Delivery.UNDELIV, "011", at + 6, owed=True)
     await store.commits.record(
         Facts(attempts=[attempt], submissions=taken, progress=[progress], parts=[part], finals=[final])
     )
@@ -306,7 +306,7 @@ async def callbacks(given: Given, account: Account, count: int) -> list[Message]
     for number in range(count):
         message = await given.sent(account.id, wants_receipt=True, callback_url=f"https://r{number}.example/r")
         await given.store.commits.record(
-            Facts(finals=[Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)])
+            Facts(finals=[MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)])
         )
         retry = CallbackRetry(message.account, message.key, START + 10 - number, number, b"x", "HTTP 500", START)
         await given.store.commits.record(Facts(callback_retries=[retry]))
@@ -427,9 +427,9 @@ async def kinds_of(given: Given, account: Account) -> dict[str, Message]:
         "neighbour": await given.sent(account.id, destination="12125550123", sender="Helio", connector=1),
         "last": await given.sent(account.id, destination=NEAR, sender="Helio", connector=1),
     }
-    failed = Final(account.id, found["sender"].key, Delivery.UNDELIV, "11", given.now, owed=False)
-    bare = Final(account.id, found["last"].key, Delivery.EXPIRED, "", given.now, owed=False)
-    delivered = Final(account.id, found["first"].key, Delivery.DELIVRD, "011", given.now, owed=False)
+    failed = MessageEnd(account.id, found["sender"].key, Delivery.UNDELIV, "11", given.now, owed=False)
+    bare = MessageEnd(account.id, found["last"].key, Delivery.EXPIRED, "", given.now, owed=False)
+    delivered = MessageEnd(account.id, found["first"].key, Delivery.DELIVRD, "011", given.now, owed=False)
     await given.store.commits.record(Facts(finals=[failed, bare, delivered]))
     return found
 

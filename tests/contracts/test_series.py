@@ -8,9 +8,9 @@ import pytest
 from heliograph.app.configuration import Account, TrafficHold
 from heliograph.app.facts import (
     Facts,
-    Final,
     InboundMessage,
     Message,
+    MessageEnd,
     Queueing,
     Submission,
     Trail,
@@ -181,8 +181,8 @@ def submission(message: Message, at: int, **fields: object) -> Submission:
     return Submission(message.account, message.key, 0, 2, "a", 0, at, 5, 5, message=message, **fields)
 
 
-def final(message: Message, state: Delivery, err: str, at: int, **fields: object) -> Final:
-    return Final(message.account, message.key, state, err, at, False, message=message, connector=2, **fields)  # type: ignore[arg-type]
+def final(message: Message, state: Delivery, err: str, at: int, **fields: object) -> MessageEnd:
+    return MessageEnd(message.account, message.key, state, err, at, False, message=message, connector=2, **fields)  # type: ignore[arg-type]
 
 
 Step = Callable[[Life], object]

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Facts, Final, Message, Queueing, Withdrawal
+from heliograph.app.facts import Facts, Message, MessageEnd, Queueing, Withdrawal
 from heliograph.app.ports import NotScheduled, Store
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import ENDED, TABLE, State, Trigger
@@ -24,7 +24,7 @@ async def _reschedule(store: Store, message: Message) -> None:
 
 
 async def _fail(store: Store, message: Message) -> None:
-    final = Final(
+    final = MessageEnd(
         message.account, message.key, Delivery.REJECTD, "011", START, owed=True, failed=True, refund=message.price
     )
     await store.commits.record(Facts(finals=[final]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.facts import CallbackRetry, Facts, Final, Submission
+from heliograph.app.facts import CallbackRetry, Facts, MessageEnd, Submission
 from heliograph.domain.message.receipt import Delivery
 from tests.support.process import Admin, GatewayProcess, eventually
 from tests.support.sink import Answer, Sink
@@ -55,7 +55,7 @@ async def _owe(data: Path, url: str) -> None:
     await store.commits.record(
         Facts(
             submissions=[Submission(1, key, 0, 1, f"{key}", 0, now - 3 * hour) for key in keys],
-            finals=[Final(1, key, Delivery.DELIVRD, "000", now - 3 * hour, owed=True) for key in keys],
+            finals=[MessageEnd(1, key, Delivery.DELIVRD, "000", now - 3 * hour, owed=True) for key in keys],
             callback_retries=[CallbackRetry(1, key, now, 9, b"", "refused", now - 3 * hour) for key in keys],
         )
     )

@@ -29,11 +29,11 @@ from heliograph.app.facts import (
     CallbackEnd,
     CallbackRetry,
     Facts,
-    Final,
     InboundMessage,
     InboundPart,
     InboundReply,
     Message,
+    MessageEnd,
     Outstanding,
     PartReceipt,
     PartSet,
@@ -52,7 +52,7 @@ from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
 from heliograph.app.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
-from heliograph.app.ports import Incoming, Part, Queue, Report, Unfit
+from heliograph.app.ports import Incoming, Part, Queue, Report, StoreRejected
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.app.sending.directory import Directory
@@ -318,7 +318,7 @@ def _nobody_is_told_apart(patch: pytest.MonkeyPatch, among: Callable[[Facts], bo
         if not any(map(among, some)):
             await write(self, some)
             return
-        with suppress(Unfit):
+        with suppress(StoreRejected):
             await self._commits.record(joined(some))
         self._done(some, some)
 
@@ -652,7 +652,7 @@ def the_notifier_tells_another_state(patch: pytest.MonkeyPatch) -> None:
 def the_notifier_tells_those_who_did_not_ask(patch: pytest.MonkeyPatch) -> None:
     finish = Engine._finish
 
-    def broken(self: Engine, message: Message, final: Final) -> None:
+    def broken(self: Engine, message: Message, final: MessageEnd) -> None:
         finish(self, message, final)
         if not final.owed and message.state == State.SENT:
             self.notifier.owe(notice_of(message, final))
@@ -1005,7 +1005,7 @@ _WRONG: dict[str, Any] = {
     "dequeued": (2, 7),
     "parts": PartReceipt(2, 7, 0, Delivery.DELIVRD, "000", 0),
     "progress": PartReceipt(2, 7, 0, Delivery.ENROUTE, "000", 0),
-    "finals": Final(2, 7, Delivery.DELIVRD, "000", 0, owed=False),
+    "finals": MessageEnd(2, 7, Delivery.DELIVRD, "000", 0, owed=False),
     "withdrawals": Withdrawal(2, 7, 1, 0),
     "awaiting": Awaiting(1, "id", 2, 7, 0),
     "awaiting_matched": Awaiting(1, "id", 2, 7, 0),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from heliograph.app.facts import Facts, Final
+from heliograph.app.facts import Facts, MessageEnd
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.domain.message.state import State
@@ -26,7 +26,7 @@ ODDS = Odds(
 class Watched(Simulation):
     counters: MessageCounters = field(default_factory=MessageCounters)
     heard: list[MessageEvent] = field(default_factory=list)
-    finals: dict[int, Final] = field(default_factory=dict)
+    finals: dict[int, MessageEnd] = field(default_factory=dict)
     """As they were shown: the rows keep less of them."""
 
     def committed(self, facts: Facts, now: int, seconds: float) -> None:

@@ -25,9 +25,9 @@ from heliograph.app.admin.routes import ManageRoutes
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
+from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.templates import ManageTemplates
-from heliograph.app.admin.tickets import Tickets
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
@@ -278,7 +278,7 @@ async def open_house() -> AdminHouse:
         return [(smpp_connector(1, "operator", "h", 1, "s", "p"), STATE)]
 
     store, clock = gateway.store, gateway.clock
-    tickets = Tickets(bytes(32), clock.now)
+    tickets = SignedState(bytes(32), clock.now)
     admin = AdminServices(
         sign_in=SignIn(
             store,

@@ -16,8 +16,8 @@ from heliograph.app.facts import (
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
     Message,
+    MessageEnd,
     Outstanding,
     PartReceipt,
     Queued,
@@ -27,7 +27,7 @@ from heliograph.app.facts import (
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.notice import Notice
 from heliograph.app.observing.trail import highest_named
-from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, Unfit, Unreported
+from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, StoreRejected, Unreported
 from heliograph.app.records import (
     CallbackView,
     MessageRecord,
@@ -47,18 +47,18 @@ from tests.support.memory_suppressions import is_whole, obey, withdraw
 
 
 def _check(value: object, *, is_content: bool = False) -> None:
-    """Raises Unfit on what some column does not take: a text that is no UTF-8, or has a NUL and is not the content of
-    a message; a number over 64 bits."""
+    """Raises StoreRejected for a value that no column takes: a text that is no UTF-8, a text with a NUL other than a
+    message's content, a number over 64 bits."""
     if isinstance(value, str):
         if "\0" in value and not is_content:
-            raise Unfit("a NUL in a text")
+            raise StoreRejected("a NUL in a text")
         try:
             value.encode()
         except UnicodeEncodeError as fault:
-            raise Unfit("a text is no UTF-8") from fault
+            raise StoreRejected("a text is no UTF-8") from fault
     elif isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 63:
-            raise Unfit("a number does not fit 64 bits")
+            raise StoreRejected("a number does not fit 64 bits")
     elif isinstance(value, list | tuple):
         for each in value:
             _check(each)
@@ -109,7 +109,7 @@ class MemoryCommits(MemoryReading):
         rows = self._open()
         _check(facts)
         if any(message.key in rows.messages for accept in facts.accepts for message in accept.messages):
-            raise Unfit("a message is there already")
+            raise StoreRejected("a message is there already")
         replies = [
             message.reply
             for message in facts.inbound
@@ -230,7 +230,7 @@ class MemoryCommits(MemoryReading):
         for _, key in facts.dequeued:
             rows.queue.pop(key, None)
 
-    def _end(self, rows: Rows, final: Final) -> bool:
+    def _end(self, rows: Rows, final: MessageEnd) -> bool:
         """Returns whether the message ended now."""
         if final.key in rows.finals:
             return False

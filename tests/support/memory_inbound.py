@@ -10,7 +10,7 @@ from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.money.price_dates import in_force
-from heliograph.domain.money.pricing import PriceBook
+from heliograph.domain.money.pricing import PriceTable
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.text.inbound import reply_reference
 from tests.support.memory_reading import MemoryReading
@@ -147,7 +147,7 @@ class MemoryInbound(MemoryReading):
         rows.positions[key] = max(key, first_key_at(now), _newest(rows, account) + 1)
         message.account, message.owed = account, bool(rows.accounts[account].inbound_url)
         holding = in_force(rows.prices.values(), now)
-        prices = PriceBook(((each.plan, each.prefix, each.inbound or 0) for each in holding), built_in=0)
+        prices = PriceTable(((each.plan, each.prefix, each.inbound or 0) for each in holding), built_in=0)
         message.price = prices.tariff(rows.accounts[account].plan).price(message.sender.removeprefix("+")) or 0
         self._place.enter(account, EntryKind.INBOUND, -message.price, key, now, key=rows.positions[key])
         if message.owed:

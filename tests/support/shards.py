@@ -10,13 +10,13 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
-from heliograph.app.commit.isolate import Bisection, UnfitPiece
+from heliograph.app.commit.isolate import Bisection, RejectedPiece
 from heliograph.app.commit.pieces import NAMED, NOBODYS, OWNED
 from heliograph.app.configuration import Account, ApiKey, Price, Tables
 from heliograph.app.facts import Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notice import Notice
-from heliograph.app.ports import Store, Unavailable, Unfit, Unreported
+from heliograph.app.ports import Store, StoreRejected, Unavailable, Unreported
 
 Found = TypeVar("Found")
 
@@ -99,7 +99,7 @@ class Shards:
             setattr(self, port, ShardedPort(self, port))
         self.leases = None
         self._turn = 0
-        self.misfits: list[UnfitPiece] = []
+        self.misfits: list[RejectedPiece] = []
         """Pieces that one of the shards refused."""
 
     def of(self, account: int) -> Store:
@@ -140,7 +140,7 @@ class Shards:
     async def _record(self, store: Store, piece: Facts, *, begun: bool) -> None:
         try:
             await _to_its_end(partial(store.commits.record, piece), begun=begun)
-        except Unfit:
+        except StoreRejected:
             # What an attempt in vain leaves in `piece` is what is still to be recorded.
             await _to_its_end(lambda: Bisection(store.commits, piece, self.misfits.append).record(), begun=True)
 

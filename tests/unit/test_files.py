@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.smpp.dial import tls_context
+from heliograph.adapters.smpp.messages import why_not_connected
 from heliograph.adapters.smpp.options import Timings, read_options
-from heliograph.adapters.smpp.reasons import why_not_connected
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.ports.encryption import KeyRefused
 from heliograph.composition.commands import audit_secret

@@ -15,7 +15,7 @@ _REFUSED = msgspec.json.encode(
 )
 
 
-class CertificateDoor:
+class CertificateEndpoint:
     """Answers 403 to every request of a connection on which no trusted certificate was shown. What a proxy says of its
     clients' certificates is not believed."""
 

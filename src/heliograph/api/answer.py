@@ -49,7 +49,7 @@ from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.text.national import LANGUAGE_NAMES
 from heliograph.domain.text.segment import Split
 from heliograph.http.reply import Reply
-from heliograph.runtime.listening import HeardPage
+from heliograph.runtime.listening import CapturedPage
 
 REALM = b'Basic realm="Heliograph", charset="UTF-8"'
 
@@ -177,7 +177,7 @@ def _suppression(suppression: Suppression, zone: ZoneInfo) -> SuppressionItem:
     return SuppressionItem(suppression.number, format_local(suppression.since, zone), suppression.source)
 
 
-def of_notices(page: HeardPage, zone: ZoneInfo) -> Reply:
+def of_notices(page: CapturedPage, zone: ZoneInfo) -> Reply:
     items = [
         NoticeItem(each.kind, format_local(each.at, zone), each.url, each.headers, each.body) for each in page.notices
     ]

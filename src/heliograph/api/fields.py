@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from heliograph.app.ports.inbound import PAGE_OCTETS
-from heliograph.app.sending import wishes
+from heliograph.app.sending import optional_fields
 from heliograph.app.sending.browse import BOOLEAN_WORDS
 from heliograph.app.sending.compose import SendRules
 from heliograph.domain.limits import defaults
@@ -205,24 +205,28 @@ REFERENCE = Field(
 )
 
 VALIDITY = Field(
-    wishes.VALIDITY,
+    optional_fields.VALIDITY,
     lambda terms, _: (
-        f"How long it may be tried: seconds from {wishes.LEAST_VALIDITY_S}, or a time as `time` has it; at most "
-        f"{terms.rules.validity_ms // 1000:,} seconds after it is due, which is the default. Then it is EXPIRED."
+        f"How long it may be tried: seconds from {optional_fields.LEAST_VALIDITY_S}, or a time as `time` has it; "
+        f"at most {terms.rules.validity_ms // 1000:,} seconds after it is due, which is the default. "
+        "Then it is EXPIRED."
     ),
     _of({"type": "string", "pattern": f"^[0-9]{{1,9}}$|{TIME}"}),
     "600",
     (lambda _: {"type": "number"},),
 )
 PRIORITY = Field(
-    wishes.PRIORITY,
-    _said(f"The priority_flag that the operator is given, 0 to {wishes.MOST_PRIORITY}; the default is the operator's."),
-    _of({"type": "string", "enum": [str(number) for number in range(wishes.MOST_PRIORITY + 1)]}),
+    optional_fields.PRIORITY,
+    _said(
+        f"The priority_flag that the operator is given, 0 to {optional_fields.MOST_PRIORITY}; "
+        "the default is the operator's."
+    ),
+    _of({"type": "string", "enum": [str(number) for number in range(optional_fields.MOST_PRIORITY + 1)]}),
     "1",
-    (lambda _: {"type": "integer", "minimum": 0, "maximum": wishes.MOST_PRIORITY},),
+    (lambda _: {"type": "integer", "minimum": 0, "maximum": optional_fields.MOST_PRIORITY},),
 )
 UDH = Field(
-    wishes.UDH,
+    optional_fields.UDH,
     _said(
         "A user data header of your own in hexadecimal, its length octet first, such as `0605040B8423F0` for the port "
         "of WAP push. It takes room in each segment."
@@ -231,14 +235,14 @@ UDH = Field(
     "0605040B8423F0",
 )
 CODING = Field(
-    wishes.CODING,
+    optional_fields.CODING,
     _said("The data_coding of a `binary` message, 0 to 255, decimal or `0x` hexadecimal; default the operator's."),
     _of({"type": "string", "pattern": "^(0[xX][0-9A-Fa-f]{1,2}|[0-9]{1,3})$"}),
     "0xF5",
     (lambda _: {"type": "integer", "minimum": 0, "maximum": 255},),
 )
 TLVS = Field(
-    wishes.TLVS,
+    optional_fields.TLVS,
     _said(
         f"Optional parameters for the operator, at most {MAX_TLVS}, by number or by a name that the connector "
         'gives them: `{"0x1400": "text", "0x1401": {"hex": "0102"}}`. In a form each has a field: `tlv_0x1400=text`. '
@@ -249,7 +253,7 @@ TLVS = Field(
     in_forms=False,
 )
 PROGRESS = Field(
-    wishes.PROGRESS,
+    optional_fields.PROGRESS,
     _said("Whether ENROUTE and ACCEPTD are posted too, where the operator tells them; with `dlr`. Default no."),
     _of({"type": "string", "enum": ["yes", "no", "true", "false", "1", "0", "on", "off"]}),
     "no",

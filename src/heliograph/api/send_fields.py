@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, cast
 
 from heliograph.api.decode import FORM, USUAL, Bounds, form, json_object, single
 from heliograph.api.fields import DLR_WORDS, SEND
-from heliograph.app.sending import wishes
+from heliograph.app.sending import optional_fields
 from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
@@ -32,7 +32,7 @@ _REFERENCE: Final = _NAMES[7]
 
 _USUAL: Final = frozenset(_NAMES[:8])
 
-_KNOWN: Final = _USUAL | frozenset(wishes.NAMES)
+_KNOWN: Final = _USUAL | frozenset(optional_fields.NAMES)
 
 
 def _bare(name: str) -> str:
@@ -107,19 +107,20 @@ def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool, longes
 
 
 def _given(fields: Fields, values: dict[str, Any], *, is_form: bool) -> dict[str, Any] | None:
-    """Returns the fields of `app.sending.wishes` among the values; of a form, TLVs have a field each. Refuses a name
-    that is nearly one of ours: whoever wrote it would miss what they asked for."""
+    """Returns the fields of `app.sending.optional_fields` among the values. A form has a field for each TLV.
+
+    Refuses a near miss of a known name, such as `dlr_url`: ignored, it would lose a wish of the client's."""
     for name in values.keys() - _KNOWN:
         meant = _NEARLY.get(_bare(name))
         if meant is not None:
             fields.refuse(name, invalid(name, f"There is no field {shown(name)}; did you mean {meant}?"))
-    given = {name: values[name] for name in wishes.NAMES if values.get(name) is not None}
+    given = {name: values[name] for name in optional_fields.NAMES if values.get(name) is not None}
     if is_form:
         given = {name: text for name, text in given.items() if text}
-        given.pop(wishes.TLVS, None)
+        given.pop(optional_fields.TLVS, None)
         tlvs = {name.removeprefix(TLV_PREFIX): text for name, text in values.items() if name.startswith(TLV_PREFIX)}
         if tlvs:
-            given[wishes.TLVS] = tlvs
+            given[optional_fields.TLVS] = tlvs
     return given or None
 
 

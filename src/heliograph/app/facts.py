@@ -192,7 +192,7 @@ def subject_key_of(key: int) -> int:
 
 
 @dataclass(slots=True)
-class Final:
+class MessageEnd:
     """The message has reached its final state; the first one recorded stays.
 
     `err` is the operator's own code, as it wrote it; empty where it gave none. Customers are told `err_of` it.
@@ -416,7 +416,7 @@ class Facts:
     parts: list[PartReceipt] = field(default_factory=list)
     progress: list[PartReceipt] = field(default_factory=list)
     """Receipts of states that are not final (ENROUTE, ACCEPTD), kept for the history: see MOST_PROGRESS."""
-    finals: list[Final] = field(default_factory=list)
+    finals: list[MessageEnd] = field(default_factory=list)
     withdrawals: list[Withdrawal] = field(default_factory=list)
     early: list[EarlyReceipt] = field(default_factory=list)
     early_matched: list[tuple[int, str]] = field(default_factory=list)

@@ -41,7 +41,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import CallbackEnd, Final, Message
+from heliograph.app.facts import CallbackEnd, Message, MessageEnd
 from heliograph.app.webhook_job import TryResult
 from heliograph.domain.message.receipt import Delivery
 
@@ -85,7 +85,7 @@ class Notice:
     """The time (ms) when the present try began."""
 
 
-def notice_of(message: Message, final: Final) -> Notice:
+def notice_of(message: Message, final: MessageEnd) -> Notice:
     """Returns the fresh notice of a final state that is owed."""
     return Notice(message.account, message.key, ReachedState(message, final.state, final.err, final.at), final.at)
 

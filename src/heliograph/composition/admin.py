@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from heliograph import admin_api, console
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
-from heliograph.admin_api.certificate import CertificateDoor
-from heliograph.admin_api.named_door import NamedDoor
+from heliograph.admin_api.certificate import CertificateEndpoint
+from heliograph.admin_api.host_check import HostCheck
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
@@ -22,9 +22,9 @@ from heliograph.app.admin.routes import ManageRoutes
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import SignIn
+from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.templates import ManageTemplates
-from heliograph.app.admin.tickets import Tickets
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
@@ -68,7 +68,7 @@ class AdminParts:
     verify: Verify
     register: FailureRegister
     wrong_codes: FailureRegister
-    tickets: Tickets
+    tickets: SignedState
     hash_password: Hash
     directory: Directory
     composer: Composer
@@ -142,7 +142,7 @@ class AdminApps:
         self._pulse.start()
         admin: Asgi = OnDemand(self._make_api)
         if self._parts.settings.admin.client_ca_file:
-            admin = CertificateDoor(admin)
+            admin = CertificateEndpoint(admin)
         api.mount(admin_api.PATH, self._by_name(admin))
         api.mount(console.PATH, self._by_name(OnDemand(self._make_console)))
         api.home = f"{console.PATH}/"
@@ -153,7 +153,7 @@ class AdminApps:
         settings = self._parts.settings
         host = parse_address(settings.http.listen)[0]
         private = self._parts.simulated is not None and (host == "localhost" or is_loopback(host))
-        return NamedDoor(application, settings.console.names) if settings.console.names or private else application
+        return HostCheck(application, settings.console.names) if settings.console.names or private else application
 
     async def stop(self) -> None:
         """Stops the lists that the console is sending where they are."""

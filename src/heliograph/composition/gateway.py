@@ -261,11 +261,11 @@ class Gateway:
     async def _remember_failures(self) -> None:
         """Makes what remembers failures to sign in, and reads what earlier runs and other nodes know of them."""
         from heliograph.app.admin.sign_in import WINDOW_S
-        from heliograph.app.admin.tickets import Tickets
+        from heliograph.app.admin.signed_state import SignedState
 
         store, clock = self._store, self._clock
         key = await store.sign_ins.key(self._secrets.octets(32))
-        self._tickets = Tickets(key, clock.now)
+        self._tickets = SignedState(key, clock.now)
         self._customer_failures = FailureRegister("customers", LOGIN_WINDOW_S, key, clock.now)
         self._console_failures = FailureRegister("console", WINDOW_S, key, clock.now)
         self._wrong_codes = FailureRegister(DAILY, DAY_S, key, clock.now)

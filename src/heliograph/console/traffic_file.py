@@ -3,10 +3,10 @@
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
-from heliograph.app.admin.both_ways import both_ways
 from heliograph.app.admin.csv_lines import csv_line
 from heliograph.app.admin.inbound import ManageInbound
-from heliograph.app.admin.traffic_lines import TrafficLine
+from heliograph.app.admin.message_lines import MessageLine
+from heliograph.app.admin.message_list import message_list
 from heliograph.app.admin.views import Views
 from heliograph.app.facts import InboundMessage
 from heliograph.app.records import Search
@@ -31,7 +31,7 @@ async def traffic_file(
     left, before = most, None
     for _ in range(MOST_STEPS):
         step = replace(search, limit=min(ROWS_AT_ONCE, left))
-        page = await both_ways(views, inbound, text, step, before, received=received)
+        page = await message_list(views, inbound, text, step, before, received=received)
         yield b"".join(_line(each, accounts, connectors) for each in page.lines)
         left -= len(page.lines)
         before = page.more
@@ -42,7 +42,7 @@ async def traffic_file(
     yield csv_line(CUT.format(counted(most, "row")))
 
 
-def _line(line: TrafficLine, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> bytes:
+def _line(line: MessageLine, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> bytes:
     if line.sent is not None:
         id_, _, *columns = sent_columns(line.sent, accounts, connectors)
         return csv_line("to phone", id_, format_utc(line.at), *columns, "")

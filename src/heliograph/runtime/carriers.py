@@ -78,7 +78,7 @@ class Carriers:
         """The connectors that there are, by id."""
         return self._own | {connector.id: connector for connector in self._environment.directory.connectors()}
 
-    def suit(self, connector: Connector, share: float = 1.0) -> Lane:
+    def configure_lane(self, connector: Connector, share: float = 1.0) -> Lane:
         """Returns the connector's lane, set to the policy of its settings, and to this node's share of its rate."""
         lane = self.dispatcher.lane(connector.id)
         policy = self._environment.policy(connector)
@@ -186,7 +186,7 @@ class Carriers:
                 lane.unready()
                 self._end(number, carrier, drain)
         for number, connector in live.items():
-            lane = self.suit(whole[number], connector.binds / whole[number].binds)
+            lane = self.configure_lane(whole[number], connector.binds / whole[number].binds)
             if connector.enabled and number not in self._up and not (self._lease and self._is_ending(number)):
                 assert self._reception is not None
                 events = LaneEvents(self.dispatcher, lane, self._reception.receive)

@@ -8,7 +8,7 @@ from typing import Any
 from heliograph.app.configuration import Connector
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.facts import Facts, Final, InboundMessage, Message
+from heliograph.app.facts import Facts, InboundMessage, Message, MessageEnd
 from heliograph.app.inbound.opt_outs import OptOuts
 from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import Reception
@@ -206,7 +206,7 @@ class Engine:
         """Takes the recovered work into memory. Raises Unavailable."""
         live = self._carriers.live()
         for number, connector in live.items():
-            self._carriers.suit(connector).mark = recovery.marks.get(attempted(number), 0)
+            self._carriers.configure_lane(connector).mark = recovery.marks.get(attempted(number), 0)
         for outstanding in recovery.outstanding:
             self.matcher.restore(outstanding)
         if not shared:
@@ -316,7 +316,7 @@ class Engine:
         """Whether this node both makes and recovers the callbacks of such messages."""
         return self._roles.notify and (self._lease is None or worker_of(key) == self._worker)
 
-    def _finish(self, message: Message, final: Final) -> None:
+    def _finish(self, message: Message, final: MessageEnd) -> None:
         if final.owed:
             self.notifier.owe(notice_of(message, final))
 

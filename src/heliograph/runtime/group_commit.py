@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from heliograph.app.commit.isolate import Bisection
 from heliograph.app.facts import Accept, Facts, InboundMessage, Trail, Verdict
 from heliograph.app.observing.trail import trail_of
-from heliograph.app.ports import Clock, Commits, Fenced, Ids, Journal, Unavailable, Unfit, Watcher
+from heliograph.app.ports import Clock, Commits, Fenced, Ids, Journal, StoreRejected, Unavailable, Watcher
 from heliograph.domain.message.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
 from heliograph.runtime.outage import Outage
@@ -228,7 +228,7 @@ class GroupCommit:
     async def _record(self, facts: Facts) -> None:
         try:
             await self._commits.record(facts)
-        except Unfit:
+        except StoreRejected:
             bisection = Bisection(
                 self._commits, facts, self.refused_facts.note, self._next_seq if self._trails else None
             )

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.app.facts import Facts, Final, InboundMessage, PartReceipt, notice_key_of
+from heliograph.app.facts import Facts, InboundMessage, MessageEnd, PartReceipt, notice_key_of
 from heliograph.app.notice import Notice, ReachedState
 from heliograph.app.notices.inbound_form import InboundRenderer
 from heliograph.app.notices.receipt_form import ReceiptRenderer
@@ -39,7 +39,7 @@ class TooManyListen(Exception):
 
 
 @dataclass(slots=True)
-class HeardNotice:
+class CapturedNotice:
     """A notice as a webhook has it: the headers of a first try, signed when it was made. `url` is empty where the
     account has no receiver for it."""
 
@@ -53,23 +53,23 @@ class HeardNotice:
 
 
 @dataclass(slots=True)
-class HeardPage:
+class CapturedPage:
     """Notices behind a place, the oldest first. `missed` is how many came between and are not kept any more."""
 
-    notices: list[HeardNotice]
+    notices: list[CapturedNotice]
     cursor: str
     missed: int
 
 
 @dataclass(slots=True)
-class _Ear:
+class _Listener:
     """An account that is listened to."""
 
     view: AccountView
     until: int
     given: int = 0
     """The place of the newest notice."""
-    heard: deque[HeardNotice] = field(default_factory=lambda: deque(maxlen=KEPT))
+    heard: deque[CapturedNotice] = field(default_factory=lambda: deque(maxlen=KEPT))
     waiting: set[asyncio.Event] = field(default_factory=set)
 
 
@@ -91,8 +91,8 @@ class NoticeListeners:
         self._inbound = InboundRenderer(encode_json)
         self._run = run
         self._user_agent = user_agent
-        self._ears: dict[int, _Ear] = {}
-        self._states: deque[Final | PartReceipt] = deque(maxlen=KEPT)
+        self._ears: dict[int, _Listener] = {}
+        self._states: deque[MessageEnd | PartReceipt] = deque(maxlen=KEPT)
         """States that were committed, whose messages are yet to be read."""
         self._reading: asyncio.Task[None] | None = None
         self._closed = False
@@ -113,7 +113,7 @@ class NoticeListeners:
 
     async def page(
         self, view: AccountView, after: str, limit: int, seconds: float, gone: Coroutine[Any, Any, None]
-    ) -> HeardPage:
+    ) -> CapturedPage:
         """Returns the account's notices behind the place `after` as soon as there are any, or after `seconds`, when
         `gone` has ended, or after `close`. Without a place those from now on; with one of another run all that are
         kept. Raises TooManyListen."""
@@ -128,7 +128,7 @@ class NoticeListeners:
         ear.until = self._clock.now() + STAYS_MS
         found = [each for each in ear.heard if each.place > place][:limit]
         missed = found[0].place - place - 1 if found else 0
-        return HeardPage(found, f"{self._run}-{found[-1].place if found else place}", missed)
+        return CapturedPage(found, f"{self._run}-{found[-1].place if found else place}", missed)
 
     async def close(self) -> None:
         """Has every request answered, now and from now on without waiting."""
@@ -143,7 +143,7 @@ class NoticeListeners:
 
     # --- inside
 
-    def _listen(self, view: AccountView) -> _Ear:
+    def _listen(self, view: AccountView) -> _Listener:
         now = self._clock.now()
         for account in [each for each, ear in self._ears.items() if ear.until < now and not ear.waiting]:
             del self._ears[account]
@@ -151,17 +151,17 @@ class NoticeListeners:
         if ear is None:
             if len(self._ears) >= MOST_ACCOUNTS:
                 raise TooManyListen
-            ear = self._ears[view.account.id] = _Ear(view, now + STAYS_MS)
+            ear = self._ears[view.account.id] = _Listener(view, now + STAYS_MS)
         ear.view = view
         return ear
 
-    def _place(self, after: str, ear: _Ear) -> int:
+    def _place(self, after: str, ear: _Listener) -> int:
         run, _, place = after.rpartition("-")
         if run == self._run and place.isascii() and place.isdigit() and len(place) <= 18:
             return min(int(place), ear.given)
         return ear.given if not after else max(0, ear.given - len(ear.heard))
 
-    async def _wait(self, ear: _Ear, seconds: float, leaving: "asyncio.Future[None]") -> None:
+    async def _wait(self, ear: _Listener, seconds: float, leaving: "asyncio.Future[None]") -> None:
         if self._closed or not seconds:
             return
         if len(ear.waiting) >= MOST_WAITING:
@@ -188,15 +188,15 @@ class NoticeListeners:
             ear = self._ears.get(state.account)
             if ear is None or record is None or not record.message.wants_receipt:
                 continue
-            key = state.key if isinstance(state, Final) else notice_key_of(state.key, state.state)
+            key = state.key if isinstance(state, MessageEnd) else notice_key_of(state.key, state.state)
             subject = ReachedState(record.message, state.state, state.err, state.at)
             self._hear(ear, "receipt", self._receipts.job(*self._notice(ear, key, subject)))
 
-    def _notice(self, ear: _Ear, key: int, subject: ReachedState | InboundMessage) -> tuple[Notice, Any, Any]:
+    def _notice(self, ear: _Listener, key: int, subject: ReachedState | InboundMessage) -> tuple[Notice, Any, Any]:
         view = ear.view
         return Notice(view.account.id, key, subject, self._clock.now()), view.account, view.zone
 
-    def _hear(self, ear: _Ear, kind: str, job: WebhookJob) -> None:
+    def _hear(self, ear: _Listener, kind: str, job: WebhookJob) -> None:
         now = self._clock.now()
         timestamp = now // 1000
         headers = {
@@ -209,6 +209,6 @@ class NoticeListeners:
         if job.operator_code:
             headers["heliograph-operator-code"] = job.operator_code
         ear.given += 1
-        ear.heard.append(HeardNotice(ear.given, kind, now, job.url, headers, job.body.decode()))
+        ear.heard.append(CapturedNotice(ear.given, kind, now, job.url, headers, job.body.decode()))
         for news in ear.waiting:
             news.set()

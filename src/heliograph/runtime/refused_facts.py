@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from heliograph.app.commit.isolate import PieceFate, UnfitPiece
+from heliograph.app.commit.isolate import PieceFate, RejectedPiece
 from heliograph.app.ports import Clock, Journal
 
 LINES = 60
@@ -22,7 +22,7 @@ class RefusedFacts:
         self._said = 0
         self._unsaid = 0
 
-    def note(self, misfit: UnfitPiece) -> None:
+    def note(self, misfit: RejectedPiece) -> None:
         self.counts[misfit.fate] += 1
         now = self._clock.monotonic()
         if now >= self._until:

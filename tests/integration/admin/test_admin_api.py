@@ -8,7 +8,7 @@ import pytest
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import ROOT, operations
 from heliograph.app.configuration import TrafficHold
-from heliograph.app.facts import CallbackRetry, Facts, Final, InboundMessage
+from heliograph.app.facts import CallbackRetry, Facts, InboundMessage, MessageEnd
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.composition.connectors import KINDS
 from heliograph.domain.message.ids import first_key_at
@@ -440,7 +440,7 @@ async def owed(house: AdminHouse) -> str:
     key = house.gateway.intake.accepted[-1].key
     now = house.gateway.clock.now()
     store = house.gateway.store
-    await store.commits.record(Facts(finals=[Final(1, key, Delivery.DELIVRD, "000", now, owed=True)]))
+    await store.commits.record(Facts(finals=[MessageEnd(1, key, Delivery.DELIVRD, "000", now, owed=True)]))
     await store.commits.record(Facts(callback_retries=[CallbackRetry(1, key, now + 5, 1, b"x", "HTTP 500", now)]))
     return message
 

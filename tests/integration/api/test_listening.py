@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from heliograph.app.facts import Facts, Final, InboundMessage, PartReceipt
+from heliograph.app.facts import Facts, InboundMessage, MessageEnd, PartReceipt
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.security.signature import sign
 from heliograph.runtime import listening
@@ -50,7 +50,7 @@ def phone_message(account: int, key: int = 64) -> InboundMessage:
 async def test_a_receipt_comes_as_a_webhook_has_it(gateway: Gateway) -> None:
     cursor = await begin(gateway)
     account, key = await send(gateway, **{"dlr": "yes", "dlr-url": "https://example.com/r"})
-    commit(gateway, finals=[Final(account, key, Delivery.UNDELIV, "0x22", START, owed=True)])
+    commit(gateway, finals=[MessageEnd(account, key, Delivery.UNDELIV, "0x22", START, owed=True)])
     page = (await listen(gateway, f"after={cursor}&wait=5", stays=True)).json
     (notice,) = page["notices"]
     assert (notice["Kind"], notice["Url"], page["count"], page["missed"]) == ("receipt", "https://example.com/r", 1, 0)
@@ -71,8 +71,8 @@ async def test_who_has_no_receiver_hears_what_it_would_get(gateway: Gateway) -> 
     commit(
         gateway,
         finals=[
-            Final(account, key, Delivery.DELIVRD, "000", START, owed=False),
-            Final(*unasked, Delivery.DELIVRD, "000", START, owed=False),
+            MessageEnd(account, key, Delivery.DELIVRD, "000", START, owed=False),
+            MessageEnd(*unasked, Delivery.DELIVRD, "000", START, owed=False),
         ],
         progress=[
             PartReceipt(account, key, 1, Delivery.ENROUTE, "", START, owed=True),

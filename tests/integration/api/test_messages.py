@@ -4,7 +4,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from heliograph.app.facts import Facts, Final, Submission
+from heliograph.app.facts import Facts, MessageEnd, Submission
 from heliograph.app.ports import Unavailable
 from heliograph.domain.message import ids
 from heliograph.domain.message.receipt import Delivery
@@ -76,7 +76,7 @@ async def test_anothers_message_looks_like_none(gateway: Gateway, method: str, b
 async def test_a_record_shows_each_state(gateway: Gateway) -> None:
     scheduled, cancelled, failed = await send(gateway, time=LATER), await send(gateway, time=LATER), await send(gateway)
     await gateway.call("DELETE", f"{LIST}/{cancelled}")
-    final = Final(1, key_of(failed), Delivery.REJECTD, "011", START, False, True, 1_000_000)
+    final = MessageEnd(1, key_of(failed), Delivery.REJECTD, "011", START, False, True, 1_000_000)
     await gateway.store.commits.record(Facts(finals=[final]))
     shown = [(await gateway.call("GET", f"{LIST}/{each}")).json["Status"] for each in (scheduled, cancelled, failed)]
     assert shown == ["Scheduled", "Cancelled", "Failed"]
@@ -87,8 +87,8 @@ async def test_a_record_says_on_request_how_its_message_ended(gateway: Gateway) 
     cancelled = await send(gateway, time=LATER)
     await gateway.call("DELETE", f"{LIST}/{cancelled}")
     ends = [
-        Final(1, key_of(delivered), Delivery.DELIVRD, "000", START + 7_000, False, True, 0),
-        Final(1, key_of(refused), Delivery.REJECTD, "0x22", START + 8_000, False, True, 0),
+        MessageEnd(1, key_of(delivered), Delivery.DELIVRD, "000", START + 7_000, False, True, 0),
+        MessageEnd(1, key_of(refused), Delivery.REJECTD, "0x22", START + 8_000, False, True, 0),
     ]
     await gateway.store.commits.record(Facts(finals=ends))
     told = {
@@ -109,7 +109,7 @@ async def test_a_batch_says_on_request_how_its_messages_ended(gateway: Gateway) 
     sent = await gateway.call("POST", LIST, b"to=491701234567,491701234568&from=Helio&content=Hi")
     last = sent.json["Messages"][1]["Id"]
     await gateway.store.commits.record(
-        Facts(finals=[Final(1, key_of(last), Delivery.UNDELIV, "011", START, False, True, 0)])
+        Facts(finals=[MessageEnd(1, key_of(last), Delivery.UNDELIV, "011", START, False, True, 0)])
     )
     page = (await gateway.call("GET", f"{LIST}/{sent.json['Id']}", query="delivery=1")).json["messages"]
     assert [each["Delivery"] and each["Delivery"]["State"] for each in page] == [None, "UNDELIV"]

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from heliograph.app.admin.sign_in import IDLE_MS
-from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
+from heliograph.app.facts import CallbackRetry, Facts, MessageEnd, Queueing
 from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
@@ -43,7 +43,7 @@ async def owed(house: AdminHouse) -> str:
     message = await sent(house, **{"dlr": "yes", "dlr-url": "https://customer.example/r"})
     key, now = house.gateway.intake.accepted[-1].key, house.gateway.clock.now()
     store = house.gateway.store
-    await store.commits.record(Facts(finals=[Final(1, key, Delivery.UNDELIV, "011", now, owed=True)]))
+    await store.commits.record(Facts(finals=[MessageEnd(1, key, Delivery.UNDELIV, "011", now, owed=True)]))
     await store.commits.record(Facts(callback_retries=[CallbackRetry(1, key, now + 5, 1, b"x", "HTTP 500", now)]))
     return message
 

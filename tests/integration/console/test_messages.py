@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.admin import views
-from heliograph.app.facts import Facts, Final
+from heliograph.app.facts import Facts, MessageEnd
 from heliograph.app.records import Search, SearchPage
 from heliograph.app.search_terms import Unsearchable
 from heliograph.console import traffic_file
@@ -36,7 +36,9 @@ def table(answered: Answered) -> list[dict[str, str]]:
 async def failed(house: AdminHouse, code: str = "011", **fields: Any) -> str:
     message = await sent(house, **fields)
     key, now = house.gateway.intake.accepted[-1].key, house.gateway.clock.now()
-    await house.gateway.store.commits.record(Facts(finals=[Final(1, key, Delivery.UNDELIV, code, now, owed=False)]))
+    await house.gateway.store.commits.record(
+        Facts(finals=[MessageEnd(1, key, Delivery.UNDELIV, code, now, owed=False)])
+    )
     return message
 
 

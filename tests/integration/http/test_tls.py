@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from heliograph.admin_api.certificate import CertificateDoor
+from heliograph.admin_api.certificate import CertificateEndpoint
 from heliograph.api.serve import serve as serve_api
 from heliograph.composition import certificates
 from heliograph.composition.certificates import RenewableCertificate
@@ -340,7 +340,7 @@ async def test_who_shows_no_certificate_is_refused_at_the_admin_api_alone(
     files = authority.issue().files
     tls = Tls(CertificateFiles(files.certificate, files.key, authority.certificate).load())
     gateway = await open_gateway()
-    gateway.app.mount("/admin", CertificateDoor(says(b"administered")))
+    gateway.app.mount("/admin", CertificateEndpoint(says(b"administered")))
     secure = await serve_api(gateway.app, "127.0.0.1", 0, tls=tls)
     plain = await serve_api(gateway.app, "127.0.0.1", 0, trusted_proxies=["127.0.0.0/8"])
     ours, strangers = authority.issue("ada"), CertificateAuthority(tmp_path, "stranger").issue("ada")

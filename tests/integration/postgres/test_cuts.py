@@ -8,19 +8,19 @@ from contextlib import suppress
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
-from heliograph.app.commit.isolate import Bisection, UnfitPiece
+from heliograph.app.commit.isolate import Bisection, RejectedPiece
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
+    MessageEnd,
     Queueing,
     Submission,
     Verdict,
 )
-from heliograph.app.ports import NotScheduled, Unavailable, Unfit
+from heliograph.app.ports import NotScheduled, StoreRejected, Unavailable
 from heliograph.domain.message.receipt import Delivery
 from tests.support.cutting_relay import CutEffect, CuttingRelay
 from tests.support.postgres import LIMITS, server
@@ -69,13 +69,15 @@ def everything(given: Given, accepts: list[Accept], sent: list[int]) -> Facts:
     facts = Facts(
         accepts=accepts,
         submissions=[Submission(1, sent[0], 0, 1, "op", 0, given.now)],
-        finals=[Final(1, sent[1], Delivery.DELIVRD, "000", given.now, owed=True)],
+        finals=[MessageEnd(1, sent[1], Delivery.DELIVRD, "000", given.now, owed=True)],
         queueings=[Queueing(1, sent[2], 1, given.now + HOUR, given.now + 9 * HOUR, attempted=False, held=False)],
         early=[EarlyReceipt(1, str(given.key()), "49", Delivery.DELIVRD, "000", given.now)],
         callback_retries=[CallbackRetry(1, sent[1], given.now + HOUR, 1, b"x", "", given.now)],
         marks={"attempted:1": given.key()},
     )
-    facts.finals.append(Final(1, sent[3], Delivery.REJECTD, "001", given.now, owed=False, failed=True, refund=CREDIT))
+    facts.finals.append(
+        MessageEnd(1, sent[3], Delivery.REJECTD, "001", given.now, owed=False, failed=True, refund=CREDIT)
+    )
     return facts
 
 
@@ -176,9 +178,9 @@ async def test_what_was_written_unheard_is_not_written_again_apart_from_what_is_
     relay.cut_at(None)
     unfit = Submission(account.id, (await given.sent(account.id)).key, 0, 1, "a\0b", 0, given.now)
     facts.submissions.append(unfit)
-    with pytest.raises(Unfit):
+    with pytest.raises(StoreRejected):
         await shaky.commits.record(facts)
-    noted: list[UnfitPiece] = []
+    noted: list[RejectedPiece] = []
     await Bisection(shaky.commits, facts, noted.append).record()
     assert [misfit.facts.submissions for misfit in noted] == [[unfit]]
     trace = await store.messages.trace(moved)

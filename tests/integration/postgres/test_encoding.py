@@ -12,7 +12,7 @@ from heliograph.adapters.store.postgres.encoding import ENCODERS
 from heliograph.adapters.store.postgres.faults import is_unfit
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import set_encoders
-from heliograph.app.facts import Awaiting, CallbackDone, CallbackEnd, Final, Message, Submission
+from heliograph.app.facts import Awaiting, CallbackDone, CallbackEnd, Message, MessageEnd, Submission
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind, State
 from tests.support.postgres import LIMITS
@@ -50,9 +50,9 @@ def submission(chance: random.Random) -> Submission:
     return Submission(1, pick(BIGS), pick(INTEGERS), pick(BIGS), pick(TEXTS), pick(BIGS), pick(BIGS))
 
 
-def final(chance: random.Random) -> Final:
+def final(chance: random.Random) -> MessageEnd:
     pick = chance.choice
-    return Final(1, pick(BIGS), pick(list(Delivery)), pick(TEXTS), pick(BIGS), owed=pick([True, False]))
+    return MessageEnd(1, pick(BIGS), pick(list(Delivery)), pick(TEXTS), pick(BIGS), owed=pick([True, False]))
 
 
 def awaiting(chance: random.Random) -> Awaiting:

@@ -18,10 +18,10 @@ from heliograph.app.facts import (
     CallbackEnd,
     CallbackRetry,
     Facts,
-    Final,
     InboundMessage,
     InboundPart,
     Message,
+    MessageEnd,
     PartReceipt,
     PartSet,
     Submission,
@@ -138,7 +138,7 @@ async def test_what_a_dead_node_had_claimed_is_free(store: PostgresStore, other:
     ended = await given.sent(account.id, wants_receipt=True)
     await store.commits.record(
         Facts(
-            finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)],
+            finals=[MessageEnd(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)],
             callback_retries=[CallbackRetry(ended.account, ended.key, START, 1, b"x", "", START)],
         )
     )
@@ -169,8 +169,11 @@ async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: PostgresStore
                 *(Submission(each.account, each.key, 0, 1, f"w{each.key}", 0, START) for each in (waits, told, over)),
             ],
             finals=[
-                Final(failed.account, failed.key, Delivery.REJECTD, "001", START, False, True, failed.price),
-                *(Final(each.account, each.key, Delivery.DELIVRD, "000", START, owed=True) for each in (told, over)),
+                MessageEnd(failed.account, failed.key, Delivery.REJECTD, "001", START, False, True, failed.price),
+                *(
+                    MessageEnd(each.account, each.key, Delivery.DELIVRD, "000", START, owed=True)
+                    for each in (told, over)
+                ),
             ],
             callback_retries=[CallbackRetry(over.account, over.key, START, 3, b"body", "", START)],
             marks={attempted(1): tried.key},
@@ -431,7 +434,7 @@ async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
                 for each in got:
                     if chance.random() < 0.5:
                         facts.finals.append(
-                            Final(
+                            MessageEnd(
                                 each.account,
                                 each.key,
                                 Delivery.REJECTD,
@@ -487,7 +490,7 @@ async def test_messages_that_a_dead_node_left_with_all_parts_ended(
         for message, segment, at in ends
     ]
     await store.commits.record(
-        Facts(parts=parts, finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)])
+        Facts(parts=parts, finals=[MessageEnd(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)])
     )
     end = START + 5 * SECOND
     assert await store.leases.gathered(0, end) == ([whole.key], 6)
@@ -508,7 +511,7 @@ async def test_the_audit_finds_claims_of_nodes_that_are_gone(
     await store.commits.record(
         Facts(
             submissions=[answered(told)],
-            finals=[Final(told.account, told.key, Delivery.DELIVRD, "000", START, owed=True)],
+            finals=[MessageEnd(told.account, told.key, Delivery.DELIVRD, "000", START, owed=True)],
             callback_retries=[CallbackRetry(told.account, told.key, START, 1, b"", "", START)],
         )
     )

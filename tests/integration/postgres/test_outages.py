@@ -10,7 +10,7 @@ import pytest
 from heliograph.adapters.store.postgres import DatabaseLimits, PostgresStore
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, Submission, Verdict
-from heliograph.app.ports import Unavailable, Unfit
+from heliograph.app.ports import StoreRejected, Unavailable
 from tests.support.postgres import LIMITS, Server, server
 from tests.support.store import CREDIT, START, Given
 from tests.support.timeouts import PATIENCE_S
@@ -128,7 +128,7 @@ async def test_connections_that_were_all_cut_are_made_anew(
 
 async def test_the_store_outlives_a_fault_of_ours(store: PostgresStore, given: Given, account: Account) -> None:
     for _ in range(3):
-        with pytest.raises(Unfit):
+        with pytest.raises(StoreRejected):
             await store.commits.record(Facts(submissions=[Submission(1, 1, 0, 1, "\ud800", 0, START)]))
         with pytest.raises(asyncpg.UndefinedTableError):
             await store._database.pool.read(lambda db: db.fetch("SELECT * FROM nowhere"))

@@ -17,7 +17,7 @@ from heliograph.app.facts import (
     CallbackEnd,
     CallbackRetry,
     Facts,
-    Final,
+    MessageEnd,
     Queueing,
     Submission,
 )
@@ -137,7 +137,7 @@ async def test_recovery_reads_only_above_the_mark(
     await store.commits.record(
         Facts(
             submissions=[Submission(account.id, key, 0, 1, "x", 0, START) for key in keys[:-9]],
-            finals=[Final(account.id, key, Delivery.DELIVRD, "000", START, owed=True) for key in keys[:-9]],
+            finals=[MessageEnd(account.id, key, Delivery.DELIVRD, "000", START, owed=True) for key in keys[:-9]],
         )
     )
     await server().script("ANALYZE", url.rpartition("/")[2])
@@ -176,8 +176,8 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(pristine: str) -> 
                 sending=[(queued.account, queued.key)],
                 submissions=[Submission(sent[0].account, sent[0].key, 0, 1, "a", 0, START)],
                 finals=[
-                    Final(sent[0].account, sent[0].key, Delivery.DELIVRD, "000", START, owed=True),
-                    Final(sent[1].account, sent[1].key, Delivery.REJECTD, "001", START, True, True, sent[1].price),
+                    MessageEnd(sent[0].account, sent[0].key, Delivery.DELIVRD, "000", START, owed=True),
+                    MessageEnd(sent[1].account, sent[1].key, Delivery.REJECTD, "001", START, True, True, sent[1].price),
                 ],
                 awaiting=[Awaiting(1, "a", sent[0].account, sent[0].key, 0)],
                 callback_retries=[CallbackRetry(sent[0].account, sent[0].key, START, 1, b"", "", START)],
@@ -188,7 +188,7 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(pristine: str) -> 
             Facts(
                 awaiting_matched=[Awaiting(1, "a", sent[0].account, sent[0].key, 0)],
                 callbacks=[CallbackDone(sent[0].account, sent[0].key, CallbackEnd.DELIVERED, 200, 1, START)],
-                finals=[Final(sent[2].account, sent[2].key, Delivery.DELIVRD, "000", START, owed=False)],
+                finals=[MessageEnd(sent[2].account, sent[2].key, Delivery.DELIVRD, "000", START, owed=False)],
                 dequeued=[(sent[2].account, sent[2].key)],
             )
         )

@@ -17,13 +17,13 @@ from heliograph.app.facts import (
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
     Message,
+    MessageEnd,
     PartReceipt,
     Submission,
     Verdict,
 )
-from heliograph.app.ports import Unfit
+from heliograph.app.ports import StoreRejected
 from heliograph.domain.message.receipt import Delivery
 from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
@@ -47,12 +47,12 @@ VALUES: dict[str, tuple[Callable[[int, int], Facts], str, PieceFate]] = {
         lambda a, k: Facts(awaiting=[Awaiting(1, LONG, a, k, 0)]), "ProgramLimitExceeded", PieceFate.REDUCED,
     ),
     "a NUL in an error code": (
-        lambda a, k: Facts(finals=[Final(a, k, READ, NUL, START, owed=False)]), "CharacterNotInRepertoire",
+        lambda a, k: Facts(finals=[MessageEnd(a, k, READ, NUL, START, owed=False)]), "CharacterNotInRepertoire",
         PieceFate.REDUCED,
     ),
     "a NUL in what a receiver said": (
         lambda a, k: Facts(
-            finals=[Final(a, k, READ, "000", START, owed=True)],
+            finals=[MessageEnd(a, k, READ, "000", START, owed=True)],
             callback_retries=[CallbackRetry(a, k, START, 1, b"id=1", NUL, START)],
         ),
         "CharacterNotInRepertoire", PieceFate.REDUCED,
@@ -121,7 +121,7 @@ async def test_a_value_that_the_database_does_not_take_is_alone_in_that(
     try:
         message, *neighbours = [await given.sent(account.id, segments=2) for _ in range(9)]
         misfit = make(account.id, message.key)
-        with pytest.raises(Unfit, match=problem):
+        with pytest.raises(StoreRejected, match=problem):
             await store.commits.record(make(account.id, message.key))
         facts = gatherer.facts
         for number, neighbour in enumerate(neighbours):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.admin.books import CHECKS
+from heliograph.app.admin.ledger_checks import CHECKS
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Facts, Final, InboundMessage, InboundPart, PartSet
+from heliograph.app.facts import Facts, InboundMessage, InboundPart, MessageEnd, PartSet
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import NODE, START, Given
@@ -98,7 +98,7 @@ async def busy(store: SqliteStore, given: Given, account: Account) -> SqliteStor
     await store.customers.cancel(account.id, cancelled.key, cancelled.tail, START)
     failed = await given.sent(account.id)
     await store.commits.record(
-        Facts(finals=[Final(failed.account, failed.key, Delivery.REJECTD, "001", START, True, True, failed.price)])
+        Facts(finals=[MessageEnd(failed.account, failed.key, Delivery.REJECTD, "001", START, True, True, failed.price)])
     )
     parts_of = PartSet(1, "4917012345678", "3388", 1, 1)
     await store.commits.recover(0, NODE)

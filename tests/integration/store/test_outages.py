@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.commit.isolate import Bisection, UnfitPiece
+from heliograph.app.commit.isolate import Bisection, RejectedPiece
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, Submission, Verdict
-from heliograph.app.ports import Unavailable, Unfit
+from heliograph.app.ports import StoreRejected, Unavailable
 from tests.support.store import CREDIT, START, Given
 
 
@@ -163,7 +163,7 @@ async def test_who_gives_up_waiting_does_not_stop_the_write(
 
 async def test_the_store_outlives_a_fault_of_ours(store: SqliteStore, given: Given, account: Account) -> None:
     for _ in range(3):
-        with pytest.raises(Unfit):
+        with pytest.raises(StoreRejected):
             await store.commits.record(Facts(submissions=[Submission(1, 1, 0, 1, "\ud800", 0, START)]))
         with pytest.raises(sqlite3.OperationalError, match="no such table"):
             await store._threads.writer.transact(lambda db: db.execute("SELECT * FROM nowhere"))
@@ -175,7 +175,7 @@ async def test_what_is_said_of_a_row_that_cannot_be_written_quotes_none_of_its_v
 ) -> None:
     taken = await given.sent(account.id)
     poisoned = given.accept(given.message(account.id, key=taken.key, content="a secret"))
-    with pytest.raises(Unfit) as refused:
+    with pytest.raises(StoreRejected) as refused:
         await store.commits.record(Facts(accepts=[given.accept(given.message(account.id)), poisoned]))
     assert "message.key" in str(refused.value)
     assert "secret" not in str(refused.value)
@@ -185,7 +185,7 @@ async def test_a_full_disk_amid_the_halves_keeps_what_was_told(
     store: SqliteStore, given: Given, account: Account
 ) -> None:
     """A row at fault sends the commit through in halves; when the disk is full halfway, those written stay accepted."""
-    misfits: list[UnfitPiece] = []
+    misfits: list[RejectedPiece] = []
     taken = await given.sent(account.id)
     small = [given.accept(given.message(account.id, price=1)) for _ in range(2)]
     large = [given.batch(account.id, 900, price=1, content="x" * 300) for _ in range(2)]

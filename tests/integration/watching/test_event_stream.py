@@ -13,9 +13,9 @@ from heliograph.app.facts import (
     CallbackDone,
     CallbackEnd,
     Facts,
-    Final,
     InboundMessage,
     Message,
+    MessageEnd,
     Submission,
     Verdict,
 )
@@ -130,7 +130,7 @@ async def test_one_message_by_its_id_in_either_form() -> None:
     one, other = await stored(gateway), await stored(gateway)
     listener = Listener(gateway, feed, {"message": ids.to_uuid(one.key, one.tail).upper()})
     await listener.until(0)
-    finals = [Final(each.account, each.key, Delivery.DELIVRD, "000", START, owed=False) for each in (other, one)]
+    finals = [MessageEnd(each.account, each.key, Delivery.DELIVRD, "000", START, owed=False) for each in (other, one)]
     feed.committed(Facts(finals=finals), START, 0.001)
     lines = await listener.until(1)
     await listener.end()

@@ -10,7 +10,16 @@ from opentelemetry.trace import StatusCode
 
 from heliograph.adapters.tracing import TraceWatcher
 from heliograph.adapters.tracing.requests import Choice
-from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Final, InboundMessage, Message, Submission
+from heliograph.app.facts import (
+    Attempt,
+    CallbackDone,
+    CallbackEnd,
+    Facts,
+    InboundMessage,
+    Message,
+    MessageEnd,
+    Submission,
+)
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.message import ids
 from heliograph.domain.message.receipt import Delivery
@@ -100,7 +109,7 @@ async def test_a_messages_way_is_one_trace() -> None:
     answer = Submission(message.account, key, 0, 3, "op-1", 0, START + 90, waited=50, took=40)
     world.commit(Facts(submissions=[answer]))
     world.commit(
-        Facts(finals=[Final(message.account, key, Delivery.DELIVRD, "000", START + 700, owed=True, waited=610)])
+        Facts(finals=[MessageEnd(message.account, key, Delivery.DELIVRD, "000", START + 700, owed=True, waited=610)])
     )
     world.sender.post([job(message)])
     world.fake.sent([TryResult(key, 200)])
@@ -226,7 +235,7 @@ async def test_what_went_wrong_is_marked_and_what_is_over_is_forgotten() -> None
     world.commit(Facts(attempts=[Attempt(message.account, key, 0, 3, 0x58, START)]))
     world.commit(Facts(submissions=[Submission(message.account, key, 0, 3, "", 0x0B, START + 9, 1, 8)]))
     world.commit(
-        Facts(finals=[Final(message.account, key, Delivery.REJECTD, "011", START + 9, owed=False, failed=True)])
+        Facts(finals=[MessageEnd(message.account, key, Delivery.REJECTD, "011", START + 9, owed=False, failed=True)])
     )
     spans = world.spans()
     for name in ("put off", "submit_sm", "failed"):

@@ -17,7 +17,7 @@ from heliograph.app.configuration import Account
 from heliograph.app.sending.authenticate import Proven
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.principal import Principal
-from heliograph.domain.money.pricing import PriceTable, Tariff
+from heliograph.domain.money.pricing import PlanPrices, Tariff
 from heliograph.http.asgi import Headers
 from tests.properties.api.test_short_cut import BODY, FORM, GOOD, JSON, V1, V2, Line, cut, fast, opened, outcome, usual
 
@@ -164,7 +164,7 @@ def plain(length: bytes | None = b"3") -> Head:
     """A send whose credentials were right."""
     send = Head(doors.V1, b"/api/v1/messages", [])
     send.length = length
-    view = AccountView(Account(1, "acme", "", b""), (), {}, ZoneInfo("UTC"), None, Tariff(None, PriceTable(())))
+    view = AccountView(Account(1, "acme", "", b""), (), {}, ZoneInfo("UTC"), None, Tariff(None, PlanPrices(())))
     send.proven = Proven("acme", b"", Principal(view, doors.V1), generation=0, until=0.0)
     return send
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.app.commit.isolate import TRIES, Bisection, PieceFate, UnfitPiece
+from heliograph.app.commit.isolate import TRIES, Bisection, PieceFate, RejectedPiece
 from heliograph.app.commit.pieces import pieces
 from heliograph.app.facts import (
     Accept,
@@ -20,13 +20,13 @@ from heliograph.app.facts import (
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
+    MessageEnd,
     PartReceipt,
     Queueing,
     Submission,
     Verdict,
 )
-from heliograph.app.ports import Unavailable, Unfit
+from heliograph.app.ports import StoreRejected, Unavailable
 from heliograph.domain.message.receipt import Delivery
 from tests.support.memory_store import MemoryStore
 
@@ -49,7 +49,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "dequeued": st.tuples(st.just(ACCOUNT), KEYS),
     "parts": st.builds(PartReceipt, st.just(ACCOUNT), KEYS, st.just(0), STATES, TEXTS, NUMBERS),
     "progress": st.builds(PartReceipt, st.just(ACCOUNT), KEYS, st.just(0), STATES, TEXTS, NUMBERS),
-    "finals": st.builds(Final, st.just(ACCOUNT), KEYS, STATES, TEXTS, NUMBERS, st.just(True)),
+    "finals": st.builds(MessageEnd, st.just(ACCOUNT), KEYS, STATES, TEXTS, NUMBERS, st.just(True)),
     "early": st.builds(EarlyReceipt, st.just(1), TEXTS, TEXTS, STATES, TEXTS, st.just(0)),
     "early_matched": st.tuples(st.just(1), TEXTS),
     "awaiting": st.builds(Awaiting, st.just(1), TEXTS, st.just(ACCOUNT), KEYS, st.just(0)),
@@ -104,7 +104,7 @@ class FussyStore(MemoryStore):
         if self.calls in self._outages:
             raise Unavailable("it is away")
         if not is_fit(facts):
-            raise Unfit("something in it")
+            raise StoreRejected("something in it")
         for accept in facts.accepts:
             accept.verdict = Verdict.ACCEPTED
         self.written.append(Facts(**{each.name: getattr(facts, each.name).copy() for each in fields(Facts)}))
@@ -143,7 +143,7 @@ def test_all_that_is_fit_is_recorded_once_and_together(facts: Facts) -> None:
     facts = copied(facts)
     before, marks = pieces(facts), dict(facts.marks)
     store = FussyStore(set())
-    noted: list[UnfitPiece] = []
+    noted: list[RejectedPiece] = []
     asyncio.run(Bisection(store.commits, facts, noted.append).record())
     unfit = [piece for piece in before if not is_fit(piece)]
     assert [misfit.facts for misfit in noted] == unfit
@@ -168,7 +168,7 @@ def test_what_is_unfit_loses_what_was_said_outside_or_is_left_out(facts: Facts) 
     facts = copied(facts)
     before = pieces(facts)
     store = FussyStore(set())
-    noted: list[UnfitPiece] = []
+    noted: list[RejectedPiece] = []
     asyncio.run(Bisection(store.commits, facts, noted.append).record())
     assert all(is_fit(commit) for commit in store.written)
     for misfit in noted:
@@ -216,7 +216,7 @@ def test_where_the_store_goes_away_what_is_left_is_left_and_nothing_else(facts: 
     facts = copied(facts)
     before, accepts, marks = pieces(facts), facts.accepts, facts.marks
     store = FussyStore(outages)
-    noted: list[UnfitPiece] = []
+    noted: list[RejectedPiece] = []
 
     async def gatherer() -> None:
         for _ in range(len(outages) + 1):

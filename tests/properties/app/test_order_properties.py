@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from heliograph.app.dispatch import claims, dispatcher, lane
 from heliograph.app.dispatch.dispatcher import Dispatcher
-from heliograph.app.facts import Accept, Facts, Final, Message, Queued, Verdict
+from heliograph.app.facts import Accept, Facts, Message, MessageEnd, Queued, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Accepted, Deferred, Part, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
@@ -109,7 +109,7 @@ class OrderMachine(RuleBasedStateMachine):
         finish(self.dispatcher.claims.open(self.lane, self.store.queue))
         self.lane.carrier = self.carrier
 
-    def finished(self, message: Message, final: Final) -> None:
+    def finished(self, message: Message, final: MessageEnd) -> None:
         """Nobody is told."""
 
     # --- what happens

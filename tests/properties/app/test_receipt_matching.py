@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.adapters.smpp.receipts import report_of, unmarked_report_of
-from heliograph.app.facts import Final, Message
+from heliograph.app.facts import Message, MessageEnd
 from heliograph.app.receipts.lookup import UNMARKED_MS, ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.operator_id import kept, variants
@@ -36,7 +36,7 @@ class Matching:
         self.message = Messages(self.clock)
         self.phones = 0
 
-    def _finish(self, message: Message, final: Final) -> None:
+    def _finish(self, message: Message, final: MessageEnd) -> None:
         self.finished.append(message.key)
 
     def take(self, operator_id: str, destination: str) -> int:

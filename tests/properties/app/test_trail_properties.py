@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.facts import Facts, Final, Submission
+from heliograph.app.facts import Facts, MessageEnd, Submission
 from heliograph.app.observing.trail import ended_trail, read_trail, trail_of
 from heliograph.domain.message.receipt import Delivery
 
@@ -23,7 +23,7 @@ def test_a_trail_says_what_was_taken_and_what_ended(
 ) -> None:
     facts = Facts(
         submissions=[Submission(1, key, 0, 1, "x", 0, at) for key, at in spread(sent)],
-        finals=[Final(1, key, Delivery.DELIVRD, "", at, owed=False) for key, at in spread(ended)],
+        finals=[MessageEnd(1, key, Delivery.DELIVRD, "", at, owed=False) for key, at in spread(ended)],
     )
     keys = trail_of(facts)
     if not sent and not ended:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.facts import EarlyReceipt, Facts, Final, Submission
+from heliograph.app.facts import EarlyReceipt, Facts, MessageEnd, Submission
 from heliograph.app.marks import attempted
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import Delivery
@@ -41,7 +41,7 @@ async def main(path: Path) -> None:
             Submission(account.id, message.key, 0, 1, str(message.key), 0, given.now) for message in messages
         ]
         finals = [
-            Final(account.id, message.key, Delivery.DELIVRD, "000", given.now, owed=False) for message in messages
+            MessageEnd(account.id, message.key, Delivery.DELIVRD, "000", given.now, owed=False) for message in messages
         ]
         early = [EarlyReceipt(1, f"id-{commit}", "4917", Delivery.DELIVRD, "000", given.now)]
         await store.commits.record(Facts(submissions=submissions, finals=finals, early=early))

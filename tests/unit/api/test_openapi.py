@@ -22,7 +22,7 @@ from heliograph.api.operations import OPERATIONS
 from heliograph.api.send_fields import send_fields
 from heliograph.app.facts import Accept, Message, Verdict
 from heliograph.app.notices.receipt_form import receipt_fields
-from heliograph.app.sending import wishes
+from heliograph.app.sending import optional_fields
 from heliograph.app.sending.compose import SendRules
 from heliograph.app.sending.principal import Principal
 from heliograph.domain import calendar
@@ -162,10 +162,10 @@ async def test_reading_takes_the_fields_that_are_told() -> None:
     who = Principal(view, V1)
     attributes = ("to", "sender", "content", "time", "kind", "wants_receipt", "url", "reference")
     told = [field.name for field in fields.SEND[1]]
-    usual, wished = told[: -len(wishes.NAMES)], told[-len(wishes.NAMES) :]
+    usual, wished = told[: -len(optional_fields.NAMES)], told[-len(optional_fields.NAMES) :]
     every = {name: f"value of {name}" for name in usual} | {"type": "flash", "dlr": "yes"}
     given = {name: f"value of {name}" for name in wished if name != "tlvs"} | {"tlvs": {"0x1400": "x"}}
-    assert tuple(wished) == wishes.NAMES
+    assert tuple(wished) == optional_fields.NAMES
     assert send_fields(decode.JSON, json.dumps({**every, **given}).encode(), who).given == given
     body = json.dumps({**every, "other": "x"}).encode()
     read = send_fields(decode.JSON, body, who)

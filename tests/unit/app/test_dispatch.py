@@ -11,8 +11,8 @@ from heliograph.app.facts import (
     NOT_SENT,
     Accept,
     Facts,
-    Final,
     Message,
+    MessageEnd,
     Outstanding,
     Queued,
     Queueing,
@@ -81,7 +81,7 @@ class Desk:
         self.lane.pace.limit(0.0, 1_000_000.0)
         self.lane.carrier = self.carrier = NotedCarrier()
 
-    def _finish(self, message: Message, final: Final) -> None:
+    def _finish(self, message: Message, final: MessageEnd) -> None:
         self.finished.append((message.key, final.state))
 
     def _route(self, destination: str) -> int | None:

@@ -6,7 +6,7 @@ from heliograph.app.dispatch import claims
 from heliograph.app.dispatch.account_order import SpillStage
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.facts import NOT_SENT, Facts, Final, Message
+from heliograph.app.facts import NOT_SENT, Facts, Message, MessageEnd
 from heliograph.app.ports import Accepted, Deferred, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from tests.support.memory_store import MemoryStore
@@ -31,7 +31,7 @@ class Desk:
         self.lane = self.dispatcher.lane(LIVE)
         self.lane.pace.limit(0.0, 1_000_000.0)
 
-    def _finish(self, message: Message, final: Final) -> None:
+    def _finish(self, message: Message, final: MessageEnd) -> None:
         raise AssertionError(f"{message.key} ended: {final}")
 
     def begin(self, *messages: Message, connector: int = LIVE) -> Facts:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from heliograph.app.admin.blocked_reasons import BlockedReasons
 from heliograph.app.admin.explain import explain
-from heliograph.app.admin.obstacles import Obstacles
 from heliograph.app.configuration import Tables
 from heliograph.app.facts import NOT_SENT, Attempt, CallbackEnd, Message, Submission
 from heliograph.app.ports import ConnectorReport, ConnectorState
@@ -130,14 +130,14 @@ DOWN: dict[str, Any] = {"bound": 0, "summary": "It is not bound: refused.", "dow
 )
 def test_an_obstacle_is_what_the_nodes_say_of_late(reports: list[ConnectorReport], told: str) -> None:
     tables = Tables(1, [smpp_connector(1, "op1", "h", 1, "a", "b")], [], [], [], {}, [])
-    found = Obstacles(tables, reports, NOW).of(1)
+    found = BlockedReasons(tables, reports, NOW).blocked_reason(1)
     assert told in found if told else found == ""
 
 
 def test_a_paused_connector_is_an_obstacle_whatever_the_nodes_say() -> None:
     paused = smpp_connector(1, "op1", "h", 1, "a", "b", enabled=False)
     assert (
-        Obstacles(Tables(1, [paused], [], [], [], {}, []), [report(bound=1)], NOW).of(1)
+        BlockedReasons(Tables(1, [paused], [], [], [], {}, []), [report(bound=1)], NOW).blocked_reason(1)
         == "which is paused: resume it."
     )
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
+from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Message, MessageEnd, Outstanding, PartReceipt
 from heliograph.app.marks import AWAITING, GATHERED
 from heliograph.app.ports import Leases, Report, Unavailable
 from heliograph.app.receipts import awaiting, early, lookup
@@ -67,7 +67,7 @@ class Desk:
         self.phones: list[str] = []
         """Ids in what was taken as phones'."""
 
-    def _finish(self, message: Message, final: Final) -> None:
+    def _finish(self, message: Message, final: MessageEnd) -> None:
         self.finished.append((message.key, final.state))
 
     def taken(self, message: Message, *operator_ids: str, connector: int = 1, first: int = 0) -> None:

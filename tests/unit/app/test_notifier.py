@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import CallbackEnd, Facts, Final, Message
+from heliograph.app.facts import CallbackEnd, Facts, Message, MessageEnd
 from heliograph.app.marks import CALLBACK
 from heliograph.app.notice import Notice, ReachedState, Way, notice_of
 from heliograph.app.notices import notifier
@@ -103,7 +103,7 @@ def desk() -> Desk:
 
 
 def delivered(message: Message, at: int) -> Notice:
-    return notice_of(message, Final(message.account, message.key, Delivery.DELIVRD, "000", at, owed=True))
+    return notice_of(message, MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", at, owed=True))
 
 
 def owed(message: Message, attempts: int = 0, body: bytes = b"", first: int = START) -> Notice:

@@ -12,7 +12,7 @@ from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.second_factors import CODES, MOST_FACTORS, ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.admin.sign_in import SecondStep
-from heliograph.app.admin.tickets import LIFETIME_MS, Tickets
+from heliograph.app.admin.signed_state import LIFETIME_MS, SignedState
 from heliograph.app.ports.factors import SecondFactor
 from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
@@ -291,11 +291,11 @@ async def test_a_second_factor_may_be_required(house: House) -> None:
 
 
 def test_a_ticket_is_ours_for_one_purpose_and_some_minutes(house: House) -> None:
-    tickets = Tickets(b"k" * 32, house.clock.now)
+    tickets = SignedState(b"k" * 32, house.clock.now)
     made = tickets.make("one", "ada", "x=y")
     assert tickets.read("one", made) == ["ada", "x=y"]
     assert tickets.read("other", made) is None
-    assert Tickets(b"l" * 32, house.clock.now).read("one", made) is None
+    assert SignedState(b"l" * 32, house.clock.now).read("one", made) is None
     for changed in (made[:-2] + "AA", made[1:], "", "é", "AAAA"):
         assert tickets.read("one", changed) is None
     house.clock.ms += LIFETIME_MS

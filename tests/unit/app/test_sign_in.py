@@ -9,7 +9,7 @@ from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.app.admin import sign_in
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.sign_in import Actor, SignIn
-from heliograph.app.admin.tickets import Tickets
+from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.records import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Scope, UserRole
 from heliograph.app.sending.failure_register import DAY_S, SignInDoor, SignInProblem
@@ -28,7 +28,7 @@ class House:
         self.pauses: list[float] = []
         self.register = failure_register(self.clock, sign_in.WINDOW_S)
         self.wrong_codes = failure_register(self.clock, DAY_S)
-        self.tickets = Tickets(bytes(32), self.clock.now)
+        self.tickets = SignedState(bytes(32), self.clock.now)
         self.access = self.open()
         self.staff = ManageUsers(self.store, self.secrets, self.clock, "cli:root")
 

@@ -6,7 +6,7 @@ What has begun to leave goes on.
 import pytest
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
-from heliograph.app.facts import Facts, Final, Message, Queueing
+from heliograph.app.facts import Facts, Message, MessageEnd, Queueing
 from heliograph.app.ports import Accepted
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.limits.gate import SUSPENDED_UNTIL, compile_policy
@@ -47,7 +47,7 @@ class Desk:
         self.account = (await Given(self.store, self.clock.ms).account(credit=BALANCE)).id
         return self
 
-    def _finish(self, message: Message, final: Final) -> None:
+    def _finish(self, message: Message, final: MessageEnd) -> None:
         raise AssertionError(f"{message.key} ended: {final}")
 
     async def commit(self, *messages: Message) -> Facts:

@@ -3,7 +3,7 @@
 import asyncio
 
 from heliograph.app.admin.diagnose import Diagnose
-from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, Final, Queueing
+from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, MessageEnd, Queueing
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.cli.doctor_finding import Finding
@@ -96,11 +96,14 @@ def test_what_was_put_off_lost_or_given_up_is_told_with_what_to_do() -> None:
         store, given, account = await furnished()
         put_off, unknown, *called = [await given.sent(account) for _ in range(4)]
         later = START + 5 * SECOND
-        end = Final(account, unknown.key, Delivery.UNKNOWN, "001", START, owed=False)
+        end = MessageEnd(account, unknown.key, Delivery.UNKNOWN, "001", START, owed=False)
         await store.commits.record(
             Facts(
                 queueings=[Queueing(account, put_off.key, 1, later, put_off.expires, attempted=False, held=False)],
-                finals=[end, *(Final(account, each.key, Delivery.DELIVRD, "000", START, owed=True) for each in called)],
+                finals=[
+                    end,
+                    *(MessageEnd(account, each.key, Delivery.DELIVRD, "000", START, owed=True) for each in called),
+                ],
                 early=[EarlyReceipt(1, "x", "44", Delivery.DELIVRD, "000", START) for _ in range(2)],
                 callbacks=[CallbackDone(account, called[0].key, CallbackEnd.FAILED, 500, 9, START)],
                 callback_retries=[CallbackRetry(account, called[1].key, later, 3, b"", "refused", START)],

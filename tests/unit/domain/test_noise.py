@@ -1,8 +1,8 @@
-"""Noise is what cuts of the pace leave as it was; a limit is not."""
+"""BackgroundThrottling is what cuts of the pace leave as it was; a limit is not."""
 
 import pytest
 
-from heliograph.domain.pace.background_throttling import CLEAN, FEWEST, TRIALS, Noise
+from heliograph.domain.pace.background_throttling import CLEAN, FEWEST, TRIALS, BackgroundThrottling
 from heliograph.domain.pace.goodput import Goodput
 
 
@@ -16,32 +16,32 @@ def answers(took: int, refused: int) -> Goodput:
 
 
 def test_cuts_that_leave_the_share_as_it_was_are_in_vain_and_taken_back() -> None:
-    noise = Noise()
+    noise = BackgroundThrottling()
     assert noise.cut(100.0, answers(90, 10)) is None
     for n in range(1, TRIALS):
-        assert noise.is_in_vain(answers(90, 10))
+        assert noise.cut_had_no_effect(answers(90, 10))
         assert noise.cut(100.0 - 10 * n, answers(90, 10)) is None
     assert noise.cut(60.0, answers(90, 10)) == 100.0
     assert noise.share == pytest.approx(0.1)
 
 
 def test_a_limit_is_no_noise() -> None:
-    noise = Noise()
+    noise = BackgroundThrottling()
     noise.cut(100.0, answers(50, 50))
-    assert not noise.is_in_vain(answers(100, 0))
+    assert not noise.cut_had_no_effect(answers(100, 0))
     noise.stood(answers(100, 0), raised=False)
     assert not noise.cuts
     assert not noise.share
 
 
 def test_an_operator_that_takes_less_than_half_means_the_pace() -> None:
-    noise = Noise()
+    noise = BackgroundThrottling()
     for n in range(6):
         assert noise.cut(100.0 - 10 * n, answers(10, 30)) is None
 
 
 def test_the_pace_waits_while_a_cut_has_too_few_answers() -> None:
-    noise = Noise()
+    noise = BackgroundThrottling()
     assert not noise.is_trying(answers(0, 0))
     noise.cut(100.0, answers(90, 10))
     assert noise.is_trying(answers(FEWEST - 1, 0))
@@ -51,7 +51,7 @@ def test_the_pace_waits_while_a_cut_has_too_few_answers() -> None:
 
 
 def test_a_suspected_raise_may_cost_what_a_try_can_afford_at_its_pace() -> None:
-    noise = Noise()
+    noise = BackgroundThrottling()
     assert noise.is_exceeded(answers(100, 1), noise.spare(50.0, 0.03)), "nothing is suspected"
     noise.stood(answers(200, 2), raised=False)
     assert not noise.is_exceeded(answers(100, 2), noise.spare(50.0, 0.03))
@@ -61,8 +61,8 @@ def test_a_suspected_raise_may_cost_what_a_try_can_afford_at_its_pace() -> None:
     assert noise.is_exceeded(answers(100, 1), noise.spare(50.0, 0.03))
 
 
-def found() -> Noise:
-    noise = Noise()
+def found() -> BackgroundThrottling:
+    noise = BackgroundThrottling()
     for n in range(TRIALS + 1):
         noise.cut(100.0 - 10 * n, answers(90, 10))
     assert noise.share

@@ -1,8 +1,8 @@
 import pytest
 
-from heliograph.domain.money.pricing import BUILT_IN_PRICE, PriceBook, PriceTable
+from heliograph.domain.money.pricing import BUILT_IN_PRICE, PlanPrices, PriceTable
 
-TABLE = PriceTable([("", 1_000_000), ("44", 35_000), ("447", 40_000), ("4477009", 0), ("1", 10_000)])
+TABLE = PlanPrices([("", 1_000_000), ("44", 35_000), ("447", 40_000), ("4477009", 0), ("1", 10_000)])
 
 
 @pytest.mark.parametrize(
@@ -23,21 +23,21 @@ def test_the_longest_prefix_counts(destination: str, micro: int) -> None:
 
 
 def test_without_a_prefix_that_fits_there_is_no_price() -> None:
-    table = PriceTable([("44", 1)])
+    table = PlanPrices([("44", 1)])
     assert table.price("33123456789") is None
-    assert PriceTable([]).price("447700900123") is None
+    assert PlanPrices([]).price("447700900123") is None
 
 
 def test_the_later_of_two_entries_counts() -> None:
-    assert PriceTable([("44", 1), ("44", 2)]).price("447700900123") == 2
+    assert PlanPrices([("44", 1), ("44", 2)]).price("447700900123") == 2
 
 
 def test_a_price_below_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="below zero"):
-        PriceTable([("44", -1)])
+        PlanPrices([("44", -1)])
 
 
-BOOK = PriceBook([("default", "", 5), ("default", "44", 6), ("gold", "447", 7)])
+BOOK = PriceTable([("default", "", 5), ("default", "44", 6), ("gold", "447", 7)])
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_accounts_own_plan_counts_before_the_default(
 
 
 def test_what_no_plan_names() -> None:
-    book = PriceBook([("gold", "44", 7)])
+    book = PriceTable([("gold", "44", 7)])
     assert book.tariff("gold").price("33123456789") is None
     assert book.tariff("default").price("33123456789") == BUILT_IN_PRICE
     assert book.tariff("gold").named_by("33123456789") is None

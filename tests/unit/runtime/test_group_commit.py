@@ -19,7 +19,7 @@ from heliograph.app.facts import (
     InboundMessage,
     Verdict,
 )
-from heliograph.app.ports import Fenced, Unavailable, Unfit
+from heliograph.app.ports import Fenced, StoreRejected, Unavailable
 from heliograph.domain.message.ids import to_hex
 from heliograph.runtime import group_commit
 from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, INTERVAL_S, PROBE_INTERVALS, REST_S
@@ -57,7 +57,7 @@ class SlowStore(MemoryStore):
         if any(attempt.key in self.unfit for attempt in facts.attempts) or any(
             accept.total in self.unfit for accept in facts.accepts
         ):
-            raise Unfit("it is too large")
+            raise StoreRejected("it is too large")
         for accept in facts.accepts:
             accept.verdict = Verdict.ACCEPTED
         self.written.append(facts)

@@ -1,6 +1,6 @@
 """What the store would not have, in the log: each, but not more of them than a log is for."""
 
-from heliograph.app.commit.isolate import PieceFate, UnfitPiece
+from heliograph.app.commit.isolate import PieceFate, RejectedPiece
 from heliograph.app.facts import Attempt, EarlyReceipt, Facts
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import Delivery
@@ -20,19 +20,21 @@ class Journal:
         self.said.append(fields)
 
 
-def about_a_message(fate: PieceFate = PieceFate.REDUCED) -> UnfitPiece:
-    return UnfitPiece(Facts(attempts=[Attempt(3, KEY, 0, 1, 0, START)], dequeued=[(3, KEY)]), "too long", fate)
+def about_a_message(fate: PieceFate = PieceFate.REDUCED) -> RejectedPiece:
+    return RejectedPiece(Facts(attempts=[Attempt(3, KEY, 0, 1, 0, START)], dequeued=[(3, KEY)]), "too long", fate)
 
 
 def test_a_line_tells_whose_it_is_and_no_value_of_it() -> None:
     journal = Journal()
     misfits = RefusedFacts(SetClock(), journal)
     misfits.note(about_a_message())
-    misfits.note(UnfitPiece(Facts(dequeued=[(4, KEY)]), "too long", PieceFate.DROPPED))
+    misfits.note(RejectedPiece(Facts(dequeued=[(4, KEY)]), "too long", PieceFate.DROPPED))
     misfits.note(
-        UnfitPiece(Facts(early=[EarlyReceipt(7, "id", "49", Delivery.DELIVRD, "000", 0)]), "a NUL", PieceFate.REDUCED)
+        RejectedPiece(
+            Facts(early=[EarlyReceipt(7, "id", "49", Delivery.DELIVRD, "000", 0)]), "a NUL", PieceFate.REDUCED
+        )
     )
-    misfits.note(UnfitPiece(Facts(early_matched=[(7, "id")]), "a NUL", PieceFate.DROPPED))
+    misfits.note(RejectedPiece(Facts(early_matched=[(7, "id")]), "a NUL", PieceFate.DROPPED))
     message = to_hex(KEY, 0x155)[:16]
     assert journal.said == [
         {"facts": "attempts dequeued", "fate": "reduced", "problem": "too long", "account": 3, "message": message},

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Facts, Final, InboundMessage, Message, Submission
+from heliograph.app.facts import Facts, InboundMessage, Message, MessageEnd, Submission
 from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.ports import Store
 from heliograph.domain.calendar import DAY_MS
@@ -120,7 +120,7 @@ def test_what_was_owed_is_looked_at_again_while_its_days_stand() -> None:
         await rig.keeper.look_through()
         assert rig.counters.left[Stage.TEXT] == 1
         await rig.store.commits.record(
-            Facts(finals=[Final(account.id, message.key, Delivery.DELIVRD, "", START, owed=False)])
+            Facts(finals=[MessageEnd(account.id, message.key, Delivery.DELIVRD, "", START, owed=False)])
         )
         await rig.keeper.look_through()
         assert await rig.found(message) == ("Guten Tag", "4917012345678")

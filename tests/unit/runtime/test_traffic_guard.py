@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.facts import Accept, Facts, Final
+from heliograph.app.facts import Accept, Facts, MessageEnd
 from heliograph.app.observing.traffic import MOST, MOST_OPEN, TrafficWatch
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.message.receipt import Delivery
@@ -38,7 +38,7 @@ class Guarded:
         return accepts
 
     async def end(self, accepts: list[Accept], state: Delivery) -> None:
-        finals = [Final(1, accept.key, state, "", START, owed=False) for accept in accepts]
+        finals = [MessageEnd(1, accept.key, state, "", START, owed=False) for accept in accepts]
         self.watch.committed(Facts(finals=finals), self.gateway.clock.now(), 0.0)
         await self.guard.round()
 
@@ -156,7 +156,7 @@ async def test_what_is_gathered_is_bounded() -> None:
 async def test_the_traffic_of_accounts_that_nobody_watches_leaves_room_for_that_of_others() -> None:
     made = await guarded(guard="on")
     accepts = await made.send(*row(447700900000, 2))
-    finals = [Final(1, accept.key, Delivery.UNDELIV, "", START, owed=False) for accept in accepts]
+    finals = [MessageEnd(1, accept.key, Delivery.UNDELIV, "", START, owed=False) for accept in accepts]
     others = [replace(accept, account=2) for accept in accepts] * MOST
     watch = TrafficWatch()
     watch.watched = frozenset({1})
@@ -188,7 +188,7 @@ async def test_of_what_is_remembered_the_oldest_is_forgotten() -> None:
         watch.take(START)
     assert MOST_OPEN - MOST_OPEN // 8 <= len(watch._open) <= MOST_OPEN
     assert min(watch._open) > 0
-    finals = [Final(1, key, Delivery.DELIVRD, "", START, owed=False) for key in (0, MOST_OPEN + MOST - 1)]
+    finals = [MessageEnd(1, key, Delivery.DELIVRD, "", START, owed=False) for key in (0, MOST_OPEN + MOST - 1)]
     watch.committed(Facts(finals=finals), START, 0.0)
     (count,) = watch.take(START)
     assert (count.messages, count.ended) == (0, 1)

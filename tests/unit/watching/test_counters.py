@@ -10,10 +10,10 @@ from heliograph.app.facts import (
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
     InboundMessage,
     InboundPart,
     Message,
+    MessageEnd,
     PartSet,
     Submission,
     Verdict,
@@ -108,9 +108,9 @@ def test_finals_tell_what_left_from_what_never_did() -> None:
     counters = tallied(
         Facts(
             finals=[
-                Final(1, 1, Delivery.DELIVRD, "000", NOW, owed=True, waited=700),
-                Final(1, 2, Delivery.UNKNOWN, "001", NOW, owed=True),
-                Final(1, 3, Delivery.REJECTD, "011", NOW, owed=True, failed=True, refund=7),
+                MessageEnd(1, 1, Delivery.DELIVRD, "000", NOW, owed=True, waited=700),
+                MessageEnd(1, 2, Delivery.UNKNOWN, "001", NOW, owed=True),
+                MessageEnd(1, 3, Delivery.REJECTD, "011", NOW, owed=True, failed=True, refund=7),
             ]
         )
     )

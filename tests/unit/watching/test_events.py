@@ -10,10 +10,10 @@ from heliograph.app.facts import (
     CallbackRetry,
     EarlyReceipt,
     Facts,
-    Final,
     InboundMessage,
     InboundPart,
     Message,
+    MessageEnd,
     PartReceipt,
     PartSet,
     Submission,
@@ -72,7 +72,7 @@ def test_a_message_is_told_of_from_its_beginning_to_its_end() -> None:
         Facts(
             progress=[PartReceipt(1, 5, 0, Delivery.ENROUTE, "000", NOW)],
             parts=[PartReceipt(1, 5, 0, Delivery.DELIVRD, "000", NOW)],
-            finals=[Final(1, 5, Delivery.DELIVRD, "000", NOW, owed=True)],
+            finals=[MessageEnd(1, 5, Delivery.DELIVRD, "000", NOW, owed=True)],
             callback_retries=[
                 CallbackRetry(1, 5, NOW + 5000, 1, b"body", "HTTP 500", NOW),
                 CallbackRetry(1, 5, NOW, 0, b"", "", NOW),
@@ -114,7 +114,7 @@ def test_what_was_not_accepted_did_not_happen() -> None:
 
 def test_what_is_not_known_is_told_without_its_message() -> None:
     ear = Ear(EventFeed())
-    final = Final(1, 9, Delivery.REJECTD, "011", NOW, owed=False, failed=True, refund=7)
+    final = MessageEnd(1, 9, Delivery.REJECTD, "011", NOW, owed=False, failed=True, refund=7)
     early = EarlyReceipt(4, "op-1", "4917012345678", Delivery.DELIVRD, "000", NOW)
     assert ear.words(Facts(finals=[final], early=[early])) == [("unmatched_receipt", 0, None), ("failed", 9, None)]
     assert [each.message for each in ear.heard] == [None, None]
@@ -131,7 +131,7 @@ def test_what_is_not_known_is_told_without_its_message() -> None:
 )
 def test_what_is_told_and_what_the_operator_said_are_two_details(code: str, details: dict[str, str]) -> None:
     ear = Ear(EventFeed())
-    ear.words(Facts(finals=[Final(1, 9, Delivery.UNDELIV, code, NOW, owed=False)]))
+    ear.words(Facts(finals=[MessageEnd(1, 9, Delivery.UNDELIV, code, NOW, owed=False)]))
     assert ear.heard[0].details == {"state": "UNDELIV"} | details
 
 
@@ -153,13 +153,13 @@ def test_while_nobody_listens_nothing_is_remembered() -> None:
     feed = EventFeed()
     feed.committed(Facts(accepts=[accepted(1)]), NOW, 0.001)
     ear = Ear(feed)
-    ear.words(Facts(finals=[Final(1, 1, Delivery.DELIVRD, "000", NOW, owed=False)]))
+    ear.words(Facts(finals=[MessageEnd(1, 1, Delivery.DELIVRD, "000", NOW, owed=False)]))
     assert ear.heard[0].message is None
     ear.words(Facts(accepts=[accepted(2)]))
     feed.unsubscribe(ear)
     feed.unsubscribe(ear)
     other = Ear(feed)
-    other.words(Facts(finals=[Final(1, 2, Delivery.DELIVRD, "000", NOW, owed=False)]))
+    other.words(Facts(finals=[MessageEnd(1, 2, Delivery.DELIVRD, "000", NOW, owed=False)]))
     assert other.heard[0].message is None
 
 
@@ -168,5 +168,5 @@ def test_memory_is_bounded() -> None:
     ear = Ear(feed)
     for key in range(1, events.REMEMBERED + 11):
         feed.remember(message(key))
-    ear.words(Facts(finals=[Final(1, key, Delivery.DELIVRD, "000", NOW, owed=False) for key in (5, 11)]))
+    ear.words(Facts(finals=[MessageEnd(1, key, Delivery.DELIVRD, "000", NOW, owed=False) for key in (5, 11)]))
     assert [each.message is None for each in ear.heard] == [True, False]

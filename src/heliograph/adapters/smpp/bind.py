@@ -10,7 +10,7 @@ from heliograph.adapters.smpp.connection import BindConnection
 from heliograph.adapters.smpp.context import BindContext
 from heliograph.adapters.smpp.dial import dial
 from heliograph.adapters.smpp.kind import SmppSettings
-from heliograph.adapters.smpp.reasons import why_not_connected
+from heliograph.adapters.smpp.messages import why_not_connected
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p

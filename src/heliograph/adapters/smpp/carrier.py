@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-from heliograph.adapters.smpp.affinity import RecipientAffinity
 from heliograph.adapters.smpp.bind import ROLES, Bind
 from heliograph.adapters.smpp.connection import BindConnection
 from heliograph.adapters.smpp.context import BindContext
@@ -11,6 +10,7 @@ from heliograph.adapters.smpp.dial import ANYWHERE
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.kind import read_settings
 from heliograph.adapters.smpp.options import Timings
+from heliograph.adapters.smpp.recipient_order import RecipientOrder
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part, Question
@@ -51,7 +51,7 @@ class SmppCarrier:
         self._clock = clock
         roles = [role for _ in range(connector.binds) for role in ROLES[settings.bind]]
         self._binds = [Bind(context, self.binds_changed, number, role) for number, role in enumerate(roles, 1)]
-        self._affinity = RecipientAffinity() if connector.binds > 1 else None
+        self._affinity = RecipientOrder() if connector.binds > 1 else None
         if self._affinity is not None:
             context.settled = self._affinity.settled
         self._connections: list[BindConnection] = []

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from math import inf
 from typing import Final, Protocol, cast
 
+from heliograph.adapters.smpp.bounded_reader import PortionedReader
 from heliograph.adapters.smpp.context import BindContext
 from heliograph.adapters.smpp.dial import send_at_once
+from heliograph.adapters.smpp.messages import NOT_READ, why_closed, why_refused
 from heliograph.adapters.smpp.outcome import outcome_of
-from heliograph.adapters.smpp.portions import PortionedReader
 from heliograph.adapters.smpp.queries import WINDOW_SHARE
-from heliograph.adapters.smpp.reasons import NOT_READ, why_closed, why_refused
 from heliograph.adapters.smpp.receipts import ReceiptReceiver
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Question, Refused, Unknown

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.adapters.smpp.complaints import Complaints
 from heliograph.adapters.smpp.dial import ANYWHERE
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.kind import SmppSettings
 from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.adapters.smpp.queries import StateQueries
+from heliograph.adapters.smpp.refusal_log import Complaints
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
 from heliograph.domain.numbers.dialling import NationalNumbers

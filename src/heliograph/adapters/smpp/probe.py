@@ -10,8 +10,8 @@ from typing import Final, cast
 from heliograph.adapters.smpp.bind import ROLES, bind_request
 from heliograph.adapters.smpp.dial import ANYWHERE, resolve, tls_context
 from heliograph.adapters.smpp.kind import SmppSettings, read_settings
+from heliograph.adapters.smpp.messages import why_closed, why_not_connected, why_refused
 from heliograph.adapters.smpp.options import Dialect
-from heliograph.adapters.smpp.reasons import why_closed, why_not_connected, why_refused
 from heliograph.app.configuration import Connector
 from heliograph.domain.security.host import AllowedHosts
 from heliograph.smpp import constants as c

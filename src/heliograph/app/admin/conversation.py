@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from heliograph.app.admin.manage import account_id
-from heliograph.app.admin.traffic_lines import END, TrafficLine, merged
+from heliograph.app.admin.message_lines import END, MessageLine, merged
 from heliograph.app.ports import Store
 from heliograph.app.records import InboundQuery, Search
 from heliograph.domain.message.suppression import Suppression
@@ -16,7 +16,7 @@ class ConversationPage:
     `more` is where the next page goes on, None at the end; a page may be short, and even empty, before it.
     """
 
-    turns: list[TrafficLine]
+    turns: list[MessageLine]
     more: int | None = None
     suppression: Suppression | None = None
 

@@ -8,7 +8,7 @@ from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.second_step import PasskeyAnswer, challenge_of, digest_code, passkeys_of, plain
-from heliograph.app.admin.tickets import Tickets
+from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.configuration import Missing
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store
 from heliograph.app.ports.factors import FactorKind, SecondFactor
@@ -51,7 +51,7 @@ class ManageFactors(Audited):
         store: Store,
         secrets: Secrets,
         clock: Clock,
-        tickets: Tickets,
+        tickets: SignedState,
         passkeys: Passkeys,
         actor: str = "system",
         address: str = "",

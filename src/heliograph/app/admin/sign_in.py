@@ -18,7 +18,7 @@ from heliograph.app.admin.second_step import (
     proves,
     proves_passkey,
 )
-from heliograph.app.admin.tickets import Tickets
+from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store, Unavailable
 from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
 from heliograph.app.sending.failure_register import FailureRegister, SignInDoor, SignInProblem
@@ -130,7 +130,7 @@ class SignIn:
         wrong_codes: FailureRegister,
         pause: Pause,
         rehash: Rehash,
-        tickets: Tickets,
+        tickets: SignedState,
         passkeys: Passkeys,
         idle_ms: int = IDLE_MS,
         *,

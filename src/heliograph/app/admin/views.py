@@ -6,11 +6,11 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from heliograph.app.admin.audit import Audited
+from heliograph.app.admin.blocked_reasons import BlockedReasons
 from heliograph.app.admin.explain import explain, is_held
 from heliograph.app.admin.history import Event, history
 from heliograph.app.admin.manage import connector_id
 from heliograph.app.admin.message_filter import fits
-from heliograph.app.admin.obstacles import Obstacles
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Store
 from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, SearchPage, Usage
@@ -164,8 +164,9 @@ class Views(Audited):
         events = history(trace, self._names, self._status_name)
         connectors = await self.connector_names()
         decision = await self.decide(message.destination, account.name)
-        obstacles = Obstacles(await self._store.network.tables(), await self._store.network.link_states(), self.now)
-        explanation = explain(trace, connectors, self._status_name, obstacles.of, suspended=account.suspended)
+        tables, reports = await self._store.network.tables(), await self._store.network.link_states()
+        reasons = BlockedReasons(tables, reports, self.now)
+        explanation = explain(trace, connectors, self._status_name, reasons.blocked_reason, suspended=account.suspended)
         return MessageView(trace, account, events, decision, connectors, explanation)
 
     async def search(self, search: Search) -> SearchPage:

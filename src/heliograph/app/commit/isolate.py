@@ -10,7 +10,7 @@ from typing import Any
 from heliograph.app.commit.pieces import joined, pieces
 from heliograph.app.facts import Facts, Trail
 from heliograph.app.observing.trail import trail_of
-from heliograph.app.ports import Commits, Unavailable, Unfit
+from heliograph.app.ports import Commits, StoreRejected, Unavailable
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import NO_CODE
 
@@ -41,7 +41,7 @@ class PieceFate(StrEnum):
 
 
 @dataclass(slots=True)
-class UnfitPiece:
+class RejectedPiece:
     """A piece that the store refused, and why."""
 
     facts: Facts
@@ -72,7 +72,7 @@ class Bisection:
         self,
         commits: Commits,
         facts: Facts,
-        noted: Callable[[UnfitPiece], None],
+        noted: Callable[[RejectedPiece], None],
         next_seq: Callable[[], int] | None = None,
     ) -> None:
         """`noted` is told of each unfit piece. `next_seq` numbers trails; None where nobody counts series."""
@@ -114,7 +114,7 @@ class Bisection:
             return
         try:
             await self._record(joined(some))
-        except Unfit as problem:
+        except StoreRejected as problem:
             if len(some) == 1:
                 await self._settle(some[0], problem)
                 return
@@ -130,16 +130,16 @@ class Bisection:
         await self._commits.record(some)
         self.trails += [trail.seq for trail in some.trail]
 
-    async def _settle(self, piece: Facts, problem: Unfit) -> None:
+    async def _settle(self, piece: Facts, problem: StoreRejected) -> None:
         """Records what the store takes of the piece at fault."""
         for reduced in _reduced(piece):
-            with suppress(Unfit):
+            with suppress(StoreRejected):
                 await self._record(reduced)
                 self._done([piece], [reduced])
-                self._noted(UnfitPiece(piece, str(problem), PieceFate.REDUCED))
+                self._noted(RejectedPiece(piece, str(problem), PieceFate.REDUCED))
                 return
         self._done([piece], [])
-        self._noted(UnfitPiece(piece, str(problem), PieceFate.REFUSED if piece.accepts else PieceFate.DROPPED))
+        self._noted(RejectedPiece(piece, str(problem), PieceFate.REFUSED if piece.accepts else PieceFate.DROPPED))
 
     def _done(self, some: list[Facts], as_written: list[Facts]) -> None:
         """Moves the first pieces from those left to those written."""

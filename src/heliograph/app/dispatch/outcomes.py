@@ -9,7 +9,7 @@ from collections.abc import Callable
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutcomes
-from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Final, Message, Queueing, Submission, Withdrawal
+from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Message, MessageEnd, Queueing, Submission, Withdrawal
 from heliograph.app.notice import owes_receipt
 from heliograph.app.ports import Accepted, Clock, Deferred, Gathering, Outcome, Part, Refused, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
@@ -24,7 +24,7 @@ PUT_OFF_SHARE = 4
 LONGEST_PUT_OFF_MS = 300_000
 """Longest time, in milliseconds, until a deferred message is due again."""
 
-Finish = Callable[[Message, Final], None]
+Finish = Callable[[Message, MessageEnd], None]
 
 
 class PartOutcomes:
@@ -229,7 +229,7 @@ class PartOutcomes:
         message = item.message
         facts = self.gathering.facts
         owed = owes_receipt(message)
-        final = Final(
+        final = MessageEnd(
             message.account,
             message.key,
             state,

@@ -6,7 +6,7 @@ They run on the event loop between two commits, for every message: nothing here 
 from bisect import bisect_left
 from collections import Counter
 
-from heliograph.app.facts import NO_ANSWER, Accept, CallbackDone, CallbackEnd, Facts, Final, Submission, Verdict
+from heliograph.app.facts import NO_ANSWER, Accept, CallbackDone, CallbackEnd, Facts, MessageEnd, Submission, Verdict
 from heliograph.app.observing.catalogue import COUNTS, MS_LONG, MS_SHORT, US_COMMIT
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
@@ -185,7 +185,7 @@ class MessageCounters:
                 histogram.classes[bisect_left(MS_SHORT, took)] += 1
                 histogram.total += took
 
-    def _ended(self, finals: list[Final]) -> None:
+    def _ended(self, finals: list[MessageEnd]) -> None:
         classes = self.receipt_ms.classes
         waited = 0
         for final in finals:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from heliograph.app.facts import Accept, Facts, Final, Submission, Verdict
+from heliograph.app.facts import Accept, Facts, MessageEnd, Submission, Verdict
 from heliograph.app.observing.tally import Tally, failure_of
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import NO_CODE, Delivery
@@ -92,7 +92,7 @@ def _count_sent(tally: Tally, submissions: list[Submission]) -> None:
             cell.operator_delays.add(at - message.time)
 
 
-def _count_ended(tally: Tally, finals: list[Final]) -> None:
+def _count_ended(tally: Tally, finals: list[MessageEnd]) -> None:
     delivered = Delivery.DELIVRD
     for final in finals:
         message = final.message

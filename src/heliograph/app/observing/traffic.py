@@ -4,30 +4,30 @@ The path of messages pays one test a commit where nobody is watched, and else fo
 MOST of a round is passed over: so much more is a surge, whether or not all of it is counted.
 """
 
-import typing
 from itertools import islice
+from typing import Any, Final
 
-from heliograph.app.facts import Accept, Facts, Final, Verdict
+from heliograph.app.facts import Accept, Facts, MessageEnd, Verdict
 from heliograph.domain.limits.pumping import Neighbourhood, TrafficCount, range_of
 from heliograph.domain.message.receipt import Delivery
 
-MOST: typing.Final = 5_000
+MOST: Final = 5_000
 """Requests, and ends of messages, of watched accounts that are gathered until they are counted; and messages of these
 requests that are counted."""
 
-MOST_PAIRS: typing.Final = 5_000
+MOST_PAIRS: Final = 5_000
 """Accounts and ranges that are told apart at once; of more, some of those heard of longest ago are forgotten."""
 
-MOST_OPEN: typing.Final = 50_000
+MOST_OPEN: Final = 50_000
 """Messages whose end is waited for; of more, some of the oldest are forgotten."""
 
-FORGOTTEN: typing.Final = 8
+FORGOTTEN: Final = 8
 """Share, one in so many, that is forgotten at once: a dictionary finds its oldest key behind all that were deleted."""
 
-HOUR_MS: typing.Final = 3_600_000
+HOUR_MS: Final = 3_600_000
 
-_ACCEPTED: typing.Final = Verdict.ACCEPTED
-_DELIVERED: typing.Final = Delivery.DELIVRD
+_ACCEPTED: Final = Verdict.ACCEPTED
+_DELIVERED: Final = Delivery.DELIVRD
 
 Pair = tuple[int, str]
 
@@ -38,7 +38,7 @@ class TrafficWatch:
     def __init__(self) -> None:
         self.watched: frozenset[int] = frozenset()
         self._accepts: list[Accept] = []
-        self._finals: list[Final] = []
+        self._finals: list[MessageEnd] = []
         self._open: dict[int, Pair] = {}
         self._ranges: dict[Pair, _Range] = {}
 
@@ -119,7 +119,7 @@ class _Round:
         return found
 
 
-def _forget_oldest(kept: dict[typing.Any, typing.Any], most: int) -> None:
+def _forget_oldest(kept: dict[Any, Any], most: int) -> None:
     if len(kept) > most:
         for key in list(islice(kept, len(kept) - most + most // FORGOTTEN)):
             del kept[key]

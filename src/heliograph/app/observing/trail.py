@@ -16,7 +16,7 @@ from itertools import chain
 from struct import Struct, pack, unpack_from
 from typing import Final as Constant
 
-from heliograph.app.facts import Accept, Facts, Final, Submission
+from heliograph.app.facts import Accept, Facts, MessageEnd, Submission
 from heliograph.domain.message.ids import KEY_STEP
 
 Ended = tuple[int, int]
@@ -88,7 +88,7 @@ def _read_run(numbers: Iterator[int]) -> list[Ended]:
     return [(key, at) for key in range(first, first + count * KEY_STEP, KEY_STEP)]
 
 
-def _runs_in(facts: list[Submission] | list[Final]) -> Runs:
+def _runs_in(facts: list[Submission] | list[MessageEnd]) -> Runs:
     runs: Runs = []
     first = following = at = -1
     for fact in facts:

@@ -33,7 +33,7 @@ from heliograph.app.ports.retention import Retention
 from heliograph.app.ports.senders import Senders
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.sign_ins import SignIns
-from heliograph.app.ports.store import Fenced, NotScheduled, Store, Unavailable, Unfit
+from heliograph.app.ports.store import Fenced, NotScheduled, Store, StoreRejected, Unavailable
 from heliograph.app.ports.suppressions import Suppressions
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, Secrets, WebhookSender
 from heliograph.app.ports.templates import Templates
@@ -90,11 +90,11 @@ __all__ = [
     "Series",
     "SignIns",
     "Store",
+    "StoreRejected",
     "Suppressions",
     "Templates",
     "Tokens",
     "Unavailable",
-    "Unfit",
     "Unknown",
     "Unreported",
     "Upkeep",

@@ -17,7 +17,7 @@ class Commits(Protocol):
         callbacks that are recorded already, and queue rows that are gone, are passed over. A final whose message is
         Cancelled is passed over.
 
-        Raises Unfit where a value of one of them cannot be written: then `app.commit.isolate` records the others.
+        Raises StoreRejected if a value of one of them cannot be written. `app.commit.isolate` then records the others.
         Whatever is raised, each accept is UNAVAILABLE.
         """
 

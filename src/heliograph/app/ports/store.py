@@ -36,7 +36,7 @@ class Fenced(Unavailable):
     """The node's lease was given up and its work is others': the process must end, or begin anew as another node."""
 
 
-class Unfit(Exception):
+class StoreRejected(Exception):
     """The store refuses one of the facts, however often it is tried; nothing of the call was recorded. The text quotes
     no value."""
 

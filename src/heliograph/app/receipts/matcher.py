@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
+from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Message, MessageEnd, Outstanding, PartReceipt
 from heliograph.app.notice import owes_receipt
 from heliograph.app.ports import Clock, Gathering, Receipts, Report
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
@@ -54,7 +54,7 @@ class ReceiptMatcher:
         gathering: Gathering,
         clock: Clock,
         receipts: Receipts,
-        finish: Callable[[Message, Final], None],
+        finish: Callable[[Message, MessageEnd], None],
         mark: int = 0,
         *,
         worker: int | None = None,
@@ -378,7 +378,7 @@ class ReceiptMatcher:
         owed = owes_receipt(message)
         now = self._clock.now()
         waited = now - track.taken if track.taken else -1
-        final = Final(
+        final = MessageEnd(
             message.account,
             message.key,
             state,

@@ -7,7 +7,7 @@ from heliograph.app.configuration import Route, Tables
 from heliograph.app.routing.candidates import Candidate
 from heliograph.app.routing.rules import RouteRules
 from heliograph.domain.money.price_dates import in_force
-from heliograph.domain.money.pricing import PriceBook
+from heliograph.domain.money.pricing import PriceTable
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ def explain(number: str, plan: str, tables: Tables, fallbacks: Mapping[int, str]
     rules = RouteRules(tables.routes, tables.connectors, next(iter(fallbacks), None))
     candidates = rules.candidates(number)
     names = {**fallbacks, **tables.connector_names()}
-    tariff = PriceBook((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(plan)
+    tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(plan)
     named_by, prefix = tariff.named_by(number) or ("", "")
     decision = RouteDecision(
         number,

@@ -1,7 +1,7 @@
 """Composing: from a request's fields to the messages to store and charge.
 
 Fields are checked in the order of the API guide: `to`, `from`, `content`, `time`, `type`, `dlr`, `dlr-url`,
-`reference`, and then those of `app.sending.wishes`. The first one at fault is the one that the customer is told.
+`reference`, then `app.sending.optional_fields`. The customer is told the first field at fault.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,14 @@ from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.fields import SEGMENT_CHARS, TIME_CHARS, Fields, shown
 from heliograph.app.sending.fingerprint import fingerprint
 from heliograph.app.sending.number import Number
+from heliograph.app.sending.optional_fields import (
+    LEAST_VALIDITY_S,
+    SECONDS,
+    VALIDITY,
+    OptionalFields,
+    read_optional_fields,
+)
 from heliograph.app.sending.principal import Principal
-from heliograph.app.sending.wishes import LEAST_VALIDITY_S, SECONDS, VALIDITY, Wishes, read_wishes
 from heliograph.domain import calendar
 from heliograph.domain.error import MISSING, Fault, Reason, invalid, missing
 from heliograph.domain.limits import defaults
@@ -35,7 +41,7 @@ from heliograph.domain.text.typography import plain
 Routes = list[tuple[str, int, int]]
 """Destinations, each with its connector and the price of a segment."""
 
-_NO_WISHES: Final = Wishes()
+_NO_OPTIONAL_FIELDS: Final = OptionalFields()
 
 _SMART = (Kind.TEXT, Kind.FLASH)
 """Kinds of which typographic signs may be replaced."""
@@ -75,18 +81,18 @@ class Composer:
         destinations, routes = self._destinations(who.view, fields.to)
         sender = _sender(who, fields.sender)
         fitting = self._directory.templates is not None and self._templates(who, sender, fields.kind, routes)
-        wishes, unwished = _wishes(fields)
-        texts = self._texts(account, fields, fields.kind, routes, wishes)
+        optional, wrong_optional = _optional_fields(fields)
+        texts = self._texts(account, fields, fields.kind, routes, optional)
         attached = self._attached(who, sender, routes, texts) if fitting else None
         at = self._due(who, fields.time, now)
         wants, callback_url = self._callback(who, fields)
         reference = _reference(fields.reference)
-        if unwished is not None:
-            raise unwished
+        if wrong_optional is not None:
+            raise wrong_optional
         scheduled = fields.time is not None
         state, expires = State.SCHEDULED if scheduled else State.SENT, at + self._rules.validity_ms
-        if wishes is not None and wishes.validity is not None:
-            expires = self._expires(who, wishes.validity, at)
+        if optional is not None and optional.validity is not None:
+            expires = self._expires(who, optional.validity, at)
         batch = len(destinations) > 1
         messages = []
         total = 0
@@ -98,12 +104,12 @@ class Composer:
                     account.id, destination, sender, fields.kind, content, segments, charge, at, expires, state,
                     connector, wants or self._directory.asks_receipts(connector), callback_url,
                     None if batch else reference, 0, scheduled,
-                    extras="" if wishes is None else wishes.text(self._directory.tlvs(connector)),
+                    extras="" if optional is None else optional.text(self._directory.tlvs(connector)),
                 )
             )  # fmt: skip
         if attached is not None:
             for message, tlvs in zip(messages, attached, strict=True):
-                message.extras = (wishes or _NO_WISHES).text(self._directory.tlvs(message.connector), tlvs)
+                message.extras = (optional or _NO_OPTIONAL_FIELDS).text(self._directory.tlvs(message.connector), tlvs)
         if total > defaults.MAX_CHARGE:
             problem = f"This costs {format_credits(total)}, more than one request may; is the price right?"
             raise invalid("to", problem)
@@ -160,7 +166,7 @@ class Composer:
         return destinations, routes
 
     def _texts(
-        self, account: Account, fields: Fields, kind: Kind | None, routes: Routes, wishes: Wishes | None
+        self, account: Account, fields: Fields, kind: Kind | None, routes: Routes, optional: OptionalFields | None
     ) -> list[tuple[str, int]]:
         """Returns the content for each route, and its segments; these are not counted where the kind is not known.
         Raises Fault."""
@@ -172,11 +178,11 @@ class Composer:
         texts = []
         for _, connector, _ in routes:
             repertoire = self._directory.repertoire(connector)
-            if repertoire is PLAIN and wishes is None and not smart and segments <= self._rules.max_segments:
+            if repertoire is PLAIN and optional is None and not smart and segments <= self._rules.max_segments:
                 texts.append((content, segments))
             else:
                 text = _plainer(content, kind, repertoire) if smart else content
-                texts.append((text, self._count(text, kind, repertoire, wishes)))
+                texts.append((text, self._count(text, kind, repertoire, optional)))
         return texts
 
     def _templates(self, who: Principal, sender: str, kind: Kind | None, routes: Routes) -> bool:
@@ -206,11 +212,11 @@ class Composer:
             for connector, content in zip(connectors, contents, strict=True)
         ]
 
-    def _count(self, content: str, kind: Kind, repertoire: Repertoire, wishes: Wishes | None = None) -> int:
+    def _count(self, content: str, kind: Kind, repertoire: Repertoire, optional: OptionalFields | None = None) -> int:
         """Returns the segments that the content takes in an operator's alphabets. Raises Fault."""
-        encoding, count = segment.count(content, kind, repertoire, wishes.extras.elements if wishes else b"")
+        encoding, count = segment.count(content, kind, repertoire, optional.extras.elements if optional else b"")
         most = self._rules.max_segments
-        if wishes is not None and wishes.is_one_part and count > 1:
+        if optional is not None and optional.is_one_part and count > 1:
             problem = f"With this udh the content must fit into one short message, and takes {count}"
             raise invalid("content", f"{problem}: the udh numbers parts itself, or leaves them no room. Shorten it.")
         if count <= most:
@@ -271,7 +277,7 @@ class Composer:
             return self._templates(who, _sender(who, fields.sender), kind, routes)
 
         def check_content() -> None:
-            texts = self._texts(who.view.account, fields, kind, routes, _wishes(fields)[0])
+            texts = self._texts(who.view.account, fields, kind, routes, _optional_fields(fields)[0])
             if "from" not in unreadable and check_sender():
                 self._attached(who, _sender(who, fields.sender), routes, texts)
 
@@ -345,12 +351,12 @@ def _plainer(content: str, kind: Kind, repertoire: Repertoire) -> str:
     return content
 
 
-def _wishes(fields: Fields) -> tuple[Wishes | None, Fault | None]:
-    """Returns the wishes of a request, if it has any, or what is wrong with them: that is raised after all others."""
+def _optional_fields(fields: Fields) -> tuple[OptionalFields | None, Fault | None]:
+    """Returns the optional fields of a request, if any, or their fault, which is raised after all others."""
     if fields.given is None:
         return None, None
     try:
-        return read_wishes(fields.given, fields.kind, wants_receipt=fields.wants_receipt), None
+        return read_optional_fields(fields.given, fields.kind, wants_receipt=fields.wants_receipt), None
     except Fault as fault:
         return None, fault
 

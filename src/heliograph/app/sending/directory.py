@@ -21,7 +21,7 @@ from heliograph.domain.limits.gate import Policy, compile_policy
 from heliograph.domain.limits.sender_state import SenderState
 from heliograph.domain.message.tlv_rules import TlvRule
 from heliograph.domain.money.price_dates import in_force, next_change
-from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceBook, Tariff
+from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceTable, Tariff
 from heliograph.domain.numbers.number_rules import NumberRules, normalise_number
 from heliograph.domain.security.host import NetworkSet
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
@@ -77,8 +77,8 @@ class Directory:
         self._senders: dict[int, dict[str, SenderState]] = {}
         self._held: dict[int, tuple[str, ...]] = {}
         self._claim_policies: dict[int, Policy | None] = {}
-        self._prices = PriceBook()
-        self._inbound_prices = PriceBook(built_in=0)
+        self._prices = PriceTable()
+        self._inbound_prices = PriceTable(built_in=0)
         self._dated: list[Price] = []
         """Every price, with those that hold no longer or not yet."""
         self._next_prices: int | None = None
@@ -208,10 +208,10 @@ class Directory:
         return True
 
     def _price(self) -> None:
-        """Makes the price books of the prices that hold now."""
+        """Builds the price tables from the prices in force."""
         holding = in_force(self._dated, self._now)
-        self._prices = PriceBook((price.plan, price.prefix, price.price) for price in holding)
-        self._inbound_prices = PriceBook(
+        self._prices = PriceTable((price.plan, price.prefix, price.price) for price in holding)
+        self._inbound_prices = PriceTable(
             ((price.plan, price.prefix, price.inbound or 0) for price in holding), built_in=0
         )
         self._next_prices = next_change(self._dated, self._now)

@@ -39,7 +39,7 @@ class Fields:
     """Receiver of the receipt."""
     reference: str | None = None
     given: dict[str, Any] | None = None
-    """The fields of `app.sending.wishes`, as decoded; None for nearly all requests."""
+    """The fields of `app.sending.optional_fields`, as decoded; None for nearly all requests."""
     unreadable: dict[str, Fault] | None = None
     """Faults of the fields that could not be read, by the names that customers know: `to`, `from`, `content`, `time`,
     `type`, `dlr`, `dlr-url`, `reference`."""

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from heliograph.admin_api.request import cursor, parse_cursor, parse_key
-from heliograph.app.admin.both_ways import both_ways
+from heliograph.app.admin.message_list import message_list
 from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
 from heliograph.console.message_file import MOST_ROWS, message_file
@@ -66,7 +66,7 @@ async def _both(request: PageRequest) -> dict[str, Any]:
     try:
         before = parse_key(request.query.get("before", ""))
         wanted = await _search(request)
-        page = await both_ways(
+        page = await message_list(
             request.views, request.inbound, request.query.get("q", ""), wanted, before, received=not only_sent
         )
     except Mistake as mistake:

@@ -27,7 +27,7 @@ class Wish(IntEnum):
 
 
 ACTED_ON: Final = (Wish.STOP, Wish.START, Wish.YES, Wish.HELP)
-"""Wishes that have words."""
+"""OptionalFields that have words."""
 
 _SAME_LETTERS: Final[dict[str, str]] = {
     "\u0649": "\u064a",  # alef maksura, yeh

@@ -11,7 +11,7 @@ BUILT_IN_PRICE = MICRO
 """Micro-credits a segment where the plan `default` names no price: one credit."""
 
 
-class PriceTable:
+class PlanPrices:
     """The prices of one plan: micro-credits a segment by destination prefix, the longest prefix first."""
 
     __slots__ = ("_table", "plan")
@@ -40,7 +40,7 @@ class Tariff:
 
     __slots__ = ("_built_in", "_default", "_own")
 
-    def __init__(self, own: PriceTable | None, default: PriceTable, built_in: int = BUILT_IN_PRICE) -> None:
+    def __init__(self, own: PlanPrices | None, default: PlanPrices, built_in: int = BUILT_IN_PRICE) -> None:
         """`own` is the account's plan, where it is another than `default` and names a price. `built_in` is the price
         where the plan `default` names none, for those without one of their own."""
         self._own = own
@@ -68,7 +68,7 @@ class Tariff:
         return None
 
 
-class PriceBook:
+class PriceTable:
     """The prices of all plans."""
 
     __slots__ = ("_others", "_tariffs")
@@ -78,8 +78,8 @@ class PriceBook:
         entries: dict[str, list[tuple[str, int]]] = {}
         for plan, prefix, micro in prices:
             entries.setdefault(plan, []).append((prefix, micro))
-        default = PriceTable(entries.pop(DEFAULT_PLAN, ()))
-        self._tariffs = {plan: Tariff(PriceTable(named, plan), default, built_in) for plan, named in entries.items()}
+        default = PlanPrices(entries.pop(DEFAULT_PLAN, ()))
+        self._tariffs = {plan: Tariff(PlanPrices(named, plan), default, built_in) for plan, named in entries.items()}
         self._others = Tariff(None, default, built_in)
 
     def knows(self, plan: str) -> bool:

@@ -10,7 +10,7 @@ queues of single recipients are full, or it throttles at random. It shows in two
   leave the share of throttle answers as it was, they were in vain: this share is noise from then on, the pace is taken
   back to where it was before them, and no more than the noise is news.
 
-Noise is forgotten when parts enough are taken without any.
+BackgroundThrottling is forgotten when parts enough are taken without any.
 """
 
 from math import sqrt
@@ -79,7 +79,7 @@ def is_beyond(refused: int, expected: float, spare: float = 0.0) -> bool:
     return refused > expected + DEVIATIONS * sqrt(expected) + spare
 
 
-class Noise:
+class BackgroundThrottling:
     """Remembers the cuts of a pace since it last stood, and the noise that they showed."""
 
     __slots__ = (
@@ -156,7 +156,7 @@ class Noise:
         needed = max(ANSWERS, REFUSALS / share) if goodput.refused else NONE / share
         return goodput.answers < min(MOST_ANSWERS, needed) and goodput.refused < REFUSALS
 
-    def is_in_vain(self, goodput: Goodput) -> bool:
+    def cut_had_no_effect(self, goodput: Goodput) -> bool:
         """Whether about as much is throttled as before the last cut."""
         expected = self._before * goodput.answers
         return self.cuts > 0 and max(2.0, expected / ALIKE) <= goodput.refused <= expected * ALIKE + ALIKE_PARTS
@@ -164,7 +164,7 @@ class Noise:
     def cut(self, rate: float, goodput: Goodput) -> float | None:
         """Notes that a pace of `rate` is to be cut. Returns the pace before the last cuts instead, if they were in
         vain; from then on what they had throttled is noise."""
-        if self.is_in_vain(goodput) and rate < DEEP * self._last:
+        if self.cut_had_no_effect(goodput) and rate < DEEP * self._last:
             self._in_vain += 1
         else:
             self._in_vain = self._refused = self._answers = 0

@@ -12,9 +12,9 @@ others share. What holds of all of them is used:
   before, and that, if it is throttled too, to the one before it. A pace so found waits before it tries again: the
   longer the more parts the last try cost.
 - **Pauses** double while nothing is taken, and end with a single part that asks.
-- **Noise.** Where cuts do not help, and the same share is throttled at any pace, it is not the pace that is refused:
-  single recipients' queues are full, or the operator throttles at random. The pace is taken back to where it was, and
-  the share is borne (`heliograph.domain.pace.background_throttling`).
+- **Background throttling.** If cuts do not help and the same share is throttled at any pace, the pace is not the
+  cause: queues of single recipients are full, or the operator throttles at random. The pace returns to where it was
+  and the share is accepted (`heliograph.domain.pace.background_throttling`).
 
 Parts are spaced evenly, since some operators mean it. Times are seconds of a clock that does not go back.
 """
@@ -22,7 +22,7 @@ Parts are spaced evenly, since some operators mean it. Times are seconds of a cl
 from math import exp, inf
 from typing import Final
 
-from heliograph.domain.pace.background_throttling import FLOOR, MOST, Noise, is_beyond
+from heliograph.domain.pace.background_throttling import FLOOR, MOST, BackgroundThrottling, is_beyond
 from heliograph.domain.pace.congestion import NEARING, Congestion
 from heliograph.domain.pace.goodput import SPAN_S, Goodput
 from heliograph.domain.pace.pause import Pauses
@@ -143,7 +143,7 @@ class Pace:
         self._episode_until = -inf
         self._goodput = Goodput()
         self._pauses = Pauses()
-        self._noise = Noise()
+        self._noise = BackgroundThrottling()
         self._round_trip = 0.0
         self._asked = -inf
         """Time at which somebody last wanted to write."""
@@ -354,7 +354,7 @@ class Pace:
         noise, goodput = self._noise, self._goodput
         if now >= self._changed + STANDS_LONGEST_S * (4 if noise.cuts and goodput.refused else 1):
             return True
-        if noise.is_trying(goodput) or noise.is_in_vain(goodput):
+        if noise.is_trying(goodput) or noise.cut_had_no_effect(goodput):
             return False
         return goodput.answers >= noise.shows(max(self._raised_by, SURE_STEP) if self._climbing else self._step)
 

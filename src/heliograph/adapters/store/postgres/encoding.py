@@ -79,7 +79,7 @@ def submissions(element: int, rows: list[facts.Submission]) -> bytes:
     return b"".join(pieces)
 
 
-def finals(element: int, rows: list[facts.Final]) -> bytes:
+def finals(element: int, rows: list[facts.MessageEnd]) -> bytes:
     """Encodes `final_row[]`."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack, end = pieces.append, _FINAL.pack, _FINAL_END.pack

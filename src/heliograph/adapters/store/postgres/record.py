@@ -30,7 +30,7 @@ from heliograph.adapters.store.postgres.statement import (
 from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.shared.withholding import withhold
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.ports import Unavailable, Unfit
+from heliograph.app.ports import StoreRejected, Unavailable
 
 _VOID = "SELECT void_accepts($1, $2, $3)"
 _PRESENT = """
@@ -77,7 +77,7 @@ class Recorder:
                 raise Unavailable("the store is closed")
             try:
                 return await self._write_once(facts)
-            except (asyncio.CancelledError, Unavailable, Unfit):
+            except (asyncio.CancelledError, Unavailable, StoreRejected):
                 raise
             except Exception as fault:
                 raise translated(fault) from fault
@@ -115,7 +115,7 @@ class Recorder:
         left = await self._settled(facts)
         try:
             return await self._write(left)
-        except Unfit:
+        except StoreRejected:
             for each in fields(Facts):
                 setattr(facts, each.name, getattr(left, each.name))
             raise
@@ -146,7 +146,7 @@ class Recorder:
                     again = True
                     continue
                 if is_unfit(fault):
-                    raise Unfit(describe(fault)) from fault
+                    raise StoreRejected(describe(fault)) from fault
                 if not is_passing(fault) or tries >= TRIES:
                     raise
                 await asyncio.sleep(0.002 * tries)

@@ -13,7 +13,7 @@ from heliograph.adapters.store.shared.steps import (
     scan,
     write,
 )
-from heliograph.app.admin.books import CHECKS, told
+from heliograph.app.admin.ledger_checks import CHECKS, told
 from heliograph.app.records import COUNTED, BacklogCounts, RestorePoint
 from heliograph.domain.message.ids import first_key_at, time_of
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.adapters.store.sqlite.money import Book
+from heliograph.adapters.store.sqlite.money import LedgerWriter
 from heliograph.app.facts import Accept, Message, Verdict
 from heliograph.domain.error import Reason
 from heliograph.domain.limits.allowance import Allowance
@@ -52,11 +52,11 @@ class Spender:
 
 
 class Spenders:
-    """Finds each account once. The `book` is told what it spent, and writes that with what is used of its limits."""
+    """Finds each account once. The `ledger` is told what it spent, and writes that with what is used of its limits."""
 
-    def __init__(self, db: sqlite3.Connection, book: Book) -> None:
+    def __init__(self, db: sqlite3.Connection, ledger: LedgerWriter) -> None:
         self._db = db
-        self._book = book
+        self._book = ledger
         self._found: dict[int, Spender | None] = {}
 
     def find(self, account: int) -> Spender | None:
@@ -91,7 +91,7 @@ class Spenders:
         return None
 
     def close(self) -> None:
-        """Tells the book what was spent."""
+        """Tells the ledger what was spent."""
         for account, spender in self._found.items():
             if spender is not None and spender.room != spender.had:
                 self._book.change(account, spender.room - spender.had)

@@ -19,7 +19,7 @@ _TAKEN = "SELECT 1 FROM ledger WHERE account = ? AND key = ?"
 _ENTER = "INSERT INTO ledger (account, key, kind, amount, message, at, note) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
-class Book:
+class LedgerWriter:
     """Makes the ledger entries of one transaction, other than charges. Balances change when it is closed.
 
     The keys of the entries are made from their time, as ids are, so that the ledger is in the order of time.

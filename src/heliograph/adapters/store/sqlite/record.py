@@ -12,7 +12,7 @@ from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.withholding import fail_at_once, withhold
 from heliograph.adapters.store.sqlite.allowances import Spenders, queued_of
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
-from heliograph.adapters.store.sqlite.money import Book
+from heliograph.adapters.store.sqlite.money import LedgerWriter
 from heliograph.adapters.store.sqlite.record_consents import record_consents, withdraw
 from heliograph.adapters.store.sqlite.record_inbound import record_inbound
 from heliograph.adapters.store.sqlite.replay import earlier
@@ -25,14 +25,14 @@ from heliograph.app.facts import (
     CallbackEnd,
     EarlyReceipt,
     Facts,
-    Final,
     Message,
+    MessageEnd,
     PartReceipt,
     Queueing,
     Verdict,
     notice_key_of,
 )
-from heliograph.app.ports import Unfit
+from heliograph.app.ports import StoreRejected
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.state import State
 from heliograph.domain.money.amounts import EntryKind
@@ -138,7 +138,7 @@ def _part_row(part: PartReceipt) -> Row:
     return (part.key, part.segment, +part.state, part.err, part.at)
 
 
-def _final_row(final: Final) -> Row:
+def _final_row(final: MessageEnd) -> Row:
     return (final.key, +final.state, final.err, final.at, +final.owed)
 
 
@@ -205,7 +205,7 @@ def record(connection: FileConnection, facts: Facts, node: int, sealer: Sealer |
         rulings = connection.transact(_write, facts, node, sealer)
     except Exception as fault:
         if is_unfit(fault):
-            raise Unfit(describe(fault)) from fault
+            raise StoreRejected(describe(fault)) from fault
         raise
     _tell(rulings)
 
@@ -223,25 +223,25 @@ def _tell(rulings: list[Ruling]) -> None:
 
 
 def _write(db: sqlite3.Connection, facts: Facts, node: int, sealer: Sealer | None) -> list[Ruling]:
-    book = Book(db)
+    ledger = LedgerWriter(db)
     replies = record_consents(db, facts.inbound, sealer) if facts.inbound else []
     accepts = [*replies, *facts.accepts]
-    rulings = _write_accepts(db, accepts, book, sealer) if accepts else []
+    rulings = _write_accepts(db, accepts, ledger, sealer) if accepts else []
     fresh = _write_dispatch(db, facts, node)
     if facts.finals:
-        fresh = _write_finals(db, facts.finals, book) and fresh
+        fresh = _write_finals(db, facts.finals, ledger) and fresh
     if facts.withdrawals:
-        withdraw(db, facts.withdrawals, book)
+        withdraw(db, facts.withdrawals, ledger)
     _write_receipts(db, facts, sealer)
     if facts.inbound or facts.inbound_parts or facts.inbound_answered or facts.inbound_lost or facts.inbound_replies:
-        record_inbound(db, facts, node, book, sealer)
+        record_inbound(db, facts, node, ledger, sealer)
     _write_callbacks(db, facts, node, sealer)
     if facts.marks:
         _SET_MARK(db, list(facts.marks.items()))
     for trail in facts.trail:
         trail.plain = fresh
         db.execute(_INSERT_TRAIL, (node if trail.seq else 0, trail.seq, trail.keys))
-    book.close()
+    ledger.close()
     return rulings
 
 
@@ -309,10 +309,10 @@ class _AcceptedRows:
 
 
 def _write_accepts(
-    db: sqlite3.Connection, accepts: Sequence[Accept], book: Book, sealer: Sealer | None
+    db: sqlite3.Connection, accepts: Sequence[Accept], ledger: LedgerWriter, sealer: Sealer | None
 ) -> list[Ruling]:
     """Judges the requests in order, and inserts those that are accepted."""
-    spenders = Spenders(db, book)
+    spenders = Spenders(db, ledger)
     named: dict[tuple[int, str], Accept] = {}
     rows = _AcceptedRows(sealer)
     rulings: list[Ruling] = []
@@ -390,7 +390,7 @@ def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> bool:
     return fresh
 
 
-def _write_finals(db: sqlite3.Connection, finals: list[Final], book: Book) -> bool:
+def _write_finals(db: sqlite3.Connection, finals: list[MessageEnd], ledger: LedgerWriter) -> bool:
     """Ends messages, in order, since the first final of a message stays. A cancelled message has one already. Returns
     whether all ended now."""
     rows: list[Row] = []
@@ -404,7 +404,7 @@ def _write_finals(db: sqlite3.Connection, finals: list[Final], book: Book) -> bo
         if db.execute(_FAIL, (final.key,)).rowcount == 1:
             ended += _INSERT_FINAL(db, [_final_row(final)])
             db.execute(_DEQUEUE, (many([final.key]),))
-            book.refund(final.account, [(final.key, final.refund)], final.at, "failed")
+            ledger.refund(final.account, [(final.key, final.refund)], final.at, "failed")
     ended += _INSERT_FINAL(db, rows)
     return ended == len(finals)
 

@@ -8,7 +8,7 @@ from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.suppressions import lift, suppress
 from heliograph.adapters.store.sqlite.driver import drive_sealed
-from heliograph.adapters.store.sqlite.money import Book
+from heliograph.adapters.store.sqlite.money import LedgerWriter
 from heliograph.app.facts import Accept, InboundMessage, Withdrawal
 from heliograph.domain.message.opt_out import Wish
 
@@ -36,10 +36,10 @@ def record_consents(db: sqlite3.Connection, messages: Sequence[InboundMessage], 
     return replies
 
 
-def withdraw(db: sqlite3.Connection, withdrawals: Iterable[Withdrawal], book: Book) -> None:
+def withdraw(db: sqlite3.Connection, withdrawals: Iterable[Withdrawal], ledger: LedgerWriter) -> None:
     """Cancels and refunds messages of which nothing left."""
     for each in withdrawals:
         if db.execute(_WITHDRAW, (each.key,)).rowcount == 1:
             db.execute(_END, (each.key, each.at))
             db.execute(_DEQUEUE, (each.key,))
-            book.refund(each.account, [(each.key, each.refund)], each.at, "opted out")
+            ledger.refund(each.account, [(each.key, each.refund)], each.at, "opted out")

@@ -4,7 +4,7 @@ import sqlite3
 
 from heliograph.adapters.store.shared.rows import INBOUND_COLUMNS, INBOUND_WIDTH, PART_COLUMNS
 from heliograph.adapters.store.shared.sealing import Sealer
-from heliograph.adapters.store.sqlite.money import Book
+from heliograph.adapters.store.sqlite.money import LedgerWriter
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
 from heliograph.app.facts import Facts, InboundMessage, InboundPart
 from heliograph.domain.money.amounts import EntryKind
@@ -44,7 +44,9 @@ WHERE connector = ? AND sender = ? AND recipient = ? AND reference = ? AND total
 """
 
 
-def record_inbound(db: sqlite3.Connection, facts: Facts, node: int, book: Book, sealer: Sealer | None) -> None:
+def record_inbound(
+    db: sqlite3.Connection, facts: Facts, node: int, ledger: LedgerWriter, sealer: Sealer | None
+) -> None:
     """Keeps inbound messages and parts, charges the messages, and keeps what is known of their answers."""
     if facts.inbound_lost:
         db.execute(_LOSE_INBOUND, (many(facts.inbound_lost),))
@@ -52,7 +54,7 @@ def record_inbound(db: sqlite3.Connection, facts: Facts, node: int, book: Book, 
         db.execute(_ANSWER_INBOUND, (many(facts.inbound_answered),))
     last: dict[int, int] = {}
     rows = [_inbound_row(each, _position(db, each, last), sealer) for each in facts.inbound]
-    _charge(db, facts.inbound, rows, book)
+    _charge(db, facts.inbound, rows, ledger)
     _INSERT_INBOUND(db, rows)
     unanswered: list[Row] = []
     for each in facts.inbound:
@@ -81,7 +83,7 @@ def _position(db: sqlite3.Connection, message: InboundMessage, last: dict[int, i
     return position
 
 
-def _charge(db: sqlite3.Connection, messages: list[InboundMessage], rows: list[Row], book: Book) -> None:
+def _charge(db: sqlite3.Connection, messages: list[InboundMessage], rows: list[Row], ledger: LedgerWriter) -> None:
     """Charges the messages that are not there yet, whatever the balance."""
     if not any(message.price for message in messages):
         return
@@ -91,7 +93,7 @@ def _charge(db: sqlite3.Connection, messages: list[InboundMessage], rows: list[R
         if message.price and message.key not in known:
             known.add(message.key)
             entries.append((message.account, row[0], _INBOUND, -message.price, message.key, message.at))
-            book.change(message.account, -message.price)
+            ledger.change(message.account, -message.price)
     _INSERT_ENTRY(db, entries)
 
 

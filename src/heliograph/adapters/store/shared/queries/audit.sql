@@ -1,5 +1,5 @@
 -- Proof of the books, from the rows alone: what must not be. The columns are the places of a sentence, in their order
--- (app.admin.books); the id of a message is its key and its tail, or NULL where only the key is known.
+-- (app.admin.ledger_checks); the id of a message is its key and its tail, or NULL where only the key is known.
 
 -- audit_balance: Accounts whose balance is not the sum of their ledger.
 SELECT a.name, a.balance, coalesce(sum(l.amount), 0)

@@ -1,4 +1,4 @@
-"""Wishes: the optional fields of a request beyond the usual ones, which few requests have.
+"""OptionalFields: the optional fields of a request beyond the usual ones, which few requests have.
 
 They are checked after all others, in the order of `NAMES`.
 """
@@ -36,8 +36,8 @@ _NO: Final = frozenset(("no", "false", "0", "off"))
 
 
 @dataclass(slots=True)
-class Wishes:
-    """Wishes of a request, those that need no operator to be understood."""
+class OptionalFields:
+    """OptionalFields of a request, those that need no operator to be understood."""
 
     validity: Any = None
     extras: Extras = NONE
@@ -61,16 +61,16 @@ class Wishes:
         return replace(self.extras, tlvs=tuple(sorted(tlvs.items()))).text()
 
 
-def read_wishes(given: dict[str, Any], kind: Kind, *, wants_receipt: bool) -> Wishes:
+def read_optional_fields(given: dict[str, Any], kind: Kind, *, wants_receipt: bool) -> OptionalFields:
     """Reads the fields NAMES. Raises Fault."""
-    wishes = Wishes(given.get(VALIDITY))
+    optional = OptionalFields(given.get(VALIDITY))
     priority = coding = None
     elements = b""
     if (value := given.get(PRIORITY)) is not None:
         priority = _whole(PRIORITY, value, MOST_PRIORITY)
     if (value := given.get(UDH)) is not None:
         elements = _header(value)
-        wishes.is_one_part = numbers_parts(elements) or len(elements) > MAX_REPEATED_OCTETS
+        optional.is_one_part = numbers_parts(elements) or len(elements) > MAX_REPEATED_OCTETS
     if (value := given.get(CODING)) is not None:
         coding = _whole(CODING, value, 255)
         if kind is not Kind.BINARY:
@@ -78,14 +78,14 @@ def read_wishes(given: dict[str, Any], kind: Kind, *, wants_receipt: bool) -> Wi
     if (value := given.get(TLVS)) is not None:
         if not isinstance(value, dict):
             raise invalid(TLVS, 'The tlvs are an object by number or name, such as {"0x1400": "text"}.')
-        wishes.tlvs = value
+        optional.tlvs = value
     progress = False
     if (value := given.get(PROGRESS)) is not None:
         progress = _flag(value)
         if progress and not wants_receipt:
             raise invalid(PROGRESS, "The progress goes with dlr and a URL; nobody would be told.")
-    wishes.extras = Extras(priority, coding, elements, (), progress)
-    return wishes
+    optional.extras = Extras(priority, coding, elements, (), progress)
+    return optional
 
 
 def _whole(name: str, value: Any, most: int) -> int:

@@ -11,7 +11,7 @@ END = 1 << 62
 
 
 @dataclass(slots=True)
-class TrafficLine:
+class MessageLine:
     """One message by its key: `sent` to a phone, or `received` from one."""
 
     key: int
@@ -26,11 +26,11 @@ class TrafficLine:
 
 def merged(
     sent: Iterable[Hit], received: Iterable[InboundRecord], back_to: int, limit: int
-) -> tuple[list[TrafficLine], int | None]:
+) -> tuple[list[MessageLine], int | None]:
     """Returns a page of up to `limit` lines, and the key below which the next one begins, None at the end. `back_to` is
     the key back to which both sides were looked at, 0 where that is all: what is older is left to the next page."""
-    lines = [TrafficLine(hit.message.key, sent=hit) for hit in sent]
-    lines += [TrafficLine(each.message.key, received=each) for each in received]
+    lines = [MessageLine(hit.message.key, sent=hit) for hit in sent]
+    lines += [MessageLine(each.message.key, received=each) for each in received]
     lines = sorted((line for line in lines if line.key >= back_to), key=lambda line: -line.key)
     if len(lines) > limit:
         lines = lines[:limit]

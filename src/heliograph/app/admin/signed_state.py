@@ -1,4 +1,4 @@
-"""Tickets: what a visitor carries from one step of signing in, or of enrolling, to the next.
+"""SignedState: what a visitor carries from one step of signing in, or of enrolling, to the next.
 
 A ticket is sealed, so that nobody makes or changes one, and good for some minutes and for one purpose. No store knows
 of it, and any node that has the key can read it.
@@ -14,7 +14,7 @@ LIFETIME_MS = 5 * 60_000
 SEAL_OCTETS = 32
 
 
-class Tickets:
+class SignedState:
     """Makes and reads tickets. `now_ms` tells the time in ms since the epoch."""
 
     def __init__(self, key: bytes, now_ms: Callable[[], int]) -> None:

@@ -16,7 +16,7 @@ _REFUSED = msgspec.json.encode(
 )
 
 
-class NamedDoor:
+class HostCheck:
     """Answers 403 to every request for another name than these, than an address, and than localhost: a page whose own
     name leads here cannot ask for anything in its visitor's stead."""
 

@@ -1,4 +1,4 @@
-"""Obstacles: why nothing leaves by a connector at this moment, in words that go on a sentence."""
+"""The reason why a connector sends nothing now, as the end of a sentence."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import duration
 
 
-class Obstacles:
+class BlockedReasons:
     """Judges connectors by their configuration and by the last words of the nodes that have them."""
 
     def __init__(self, tables: Tables, reports: Sequence[ConnectorReport], now: int) -> None:
@@ -17,7 +17,7 @@ class Obstacles:
         self._fresh = [each for each in reports if now - each.at < FRESH_MS]
         self._now = now
 
-    def of(self, connector: int) -> str:
+    def blocked_reason(self, connector: int) -> str:
         """Returns the rest of a sentence that begins with the connector, such as `which is paused.`; empty where a
         message can leave by it."""
         if not self._enabled.get(connector, True):

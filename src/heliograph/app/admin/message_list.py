@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from heliograph.app.admin.inbound import ManageInbound
-from heliograph.app.admin.traffic_lines import END, TrafficLine, merged
+from heliograph.app.admin.message_lines import END, MessageLine, merged
 from heliograph.app.admin.views import Views
 from heliograph.app.records import InboundQuery, InboundRecord, Search
 from heliograph.app.search_terms import number_in
@@ -16,11 +16,11 @@ class TrafficPage:
     """A page of the list. `more` is the key below which the next page begins, None at the end. A page may be short, and
     even empty, before it."""
 
-    lines: list[TrafficLine]
+    lines: list[MessageLine]
     more: int | None = None
 
 
-async def both_ways(
+async def message_list(
     views: Views, inbound: ManageInbound, text: str, search: Search, before: int | None, *, received: bool = True
 ) -> TrafficPage:
     """Finds messages of both directions by an id, a reference or a number, and by the account and the times of

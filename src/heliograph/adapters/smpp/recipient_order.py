@@ -16,7 +16,7 @@ class _Home:
         self.count = 0
 
 
-class RecipientAffinity:
+class RecipientOrder:
     """Fills connections evenly, and keeps what goes to one recipient on one of them: operators deliver what comes over
     one connection in its order, and the parts of a long message arrive as they were sent.
     """

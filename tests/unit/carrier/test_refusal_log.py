@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from heliograph.adapters.smpp.complaints import MOST, Complaints
+from heliograph.adapters.smpp.refusal_log import MOST, Complaints
 from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
 from heliograph.domain.message.receipt import Delivery
 from tests.support.carrier_rig import NotedJournal

@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from heliograph.adapters.smpp.reasons import why_not_connected
+from heliograph.adapters.smpp.messages import why_not_connected
 
 
 def untrusted(code: int, message: str) -> ssl.SSLCertVerificationError:
