@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.store.shared import search
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Attempt,
@@ -23,6 +22,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import Store
 from heliograph.app.records import TELLING_DIGITS, BacklogCounts, Hit, Search, SearchPage, Usage
+from heliograph.app.resources.desk import Invalid
 from heliograph.app.search_terms import Unsearchable
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery

@@ -12,8 +12,8 @@ import pytest
 from heliograph.adapters.smpp.dial import tls_context
 from heliograph.adapters.smpp.messages import why_not_connected
 from heliograph.adapters.smpp.options import Timings, read_options
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.ports.encryption import KeyRefused
+from heliograph.app.resources.desk import Invalid
 from heliograph.composition.commands import audit_secret
 from heliograph.composition.encryption import vault_of_file
 from heliograph.config import Settings, SettingsError, load

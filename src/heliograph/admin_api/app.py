@@ -12,9 +12,8 @@ from heliograph.admin_api.answer import respond_json
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import ROOT, AdminOperation, operations
 from heliograph.admin_api.request import AdminRequest, AdminServices, decode
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import AlreadyThere, NoSuch
 from heliograph.app.ports import Unavailable
+from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
 from heliograph.domain import error
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Headers, Receive, Scope, Send

@@ -4,9 +4,9 @@ from msgspec import UNSET, Struct
 
 from heliograph.admin_api import price_shapes, serialize, shapes
 from heliograph.admin_api.request import AdminRequest, credits_of
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.prices import parse_since
 from heliograph.app.configuration import Price
+from heliograph.app.resources.desk import Invalid
 from heliograph.domain.error import invalid
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 

@@ -10,7 +10,6 @@ import msgspec
 
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
@@ -26,6 +25,7 @@ from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState, Journal
+from heliograph.app.resources.desk import Invalid
 from heliograph.domain.error import MALFORMED, NOT_FOUND, Fault, invalid, missing
 from heliograph.domain.message import ids
 from heliograph.domain.money import amounts

@@ -201,7 +201,7 @@ class Invocation:
     def _remotely(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
         import asyncio
 
-        from heliograph.app.admin.fields import Invalid
+        from heliograph.app.resources.desk import Invalid
         from heliograph.cli.remote import RemoteRefusal
 
         async def run() -> Answer:
@@ -217,9 +217,8 @@ class Invocation:
     def _run(self, work: "Callable[[Tools], Awaitable[Answer]]") -> Answer:
         import asyncio
 
-        from heliograph.app.admin.fields import Invalid
-        from heliograph.app.admin.manage import AlreadyThere, NoSuch
         from heliograph.app.ports import Unavailable
+        from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
         from heliograph.composition import commands
         from heliograph.domain.error import NOT_FOUND, Fault
 

@@ -261,7 +261,8 @@ def _texts(given: dict[str, str | bool | None]) -> dict[str, str]:
 
 def _values(texts: dict[str, str]) -> dict[str, Any]:
     """Converts texts of settings to the values of the admin API. Raises Failure."""
-    from heliograph.app.admin.fields import Invalid, parse_changes
+    from heliograph.app.admin.fields import parse_changes
+    from heliograph.app.resources.desk import Invalid
 
     try:
         return parse_changes(

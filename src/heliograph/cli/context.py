@@ -42,7 +42,7 @@ def add(invocation: Invocation, name: str, server: str, clear: bool, unchecked: 
 
     The token is asked for, or read from standard input, or from the variable HELIOGRAPH_TOKEN: never an argument, which
     others on the machine could see. heliograph admin token create makes one there."""
-    from heliograph.app.admin.fields import Invalid, check_name
+    from heliograph.app.resources.desk import Invalid, check_name
     from heliograph.cli.client import BadUrl
     from heliograph.cli.remote import is_in_the_clear
 

@@ -235,8 +235,8 @@ def _opened(output: str) -> Iterator[TextIO]:
 
 
 def _read(file: str, plan: str, since: str, advance: Callable[[], None]) -> "PriceSheet":
-    from heliograph.app.admin.fields import Invalid
     from heliograph.app.admin.price_table import PriceSheet
+    from heliograph.app.resources.desk import Invalid
 
     def counting(lines: Iterable[str]) -> Iterator[str]:
         for line in lines:

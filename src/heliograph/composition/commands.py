@@ -256,7 +256,7 @@ def _terminal_user() -> str:
 
 def audit_secret(settings: Settings) -> bytes | None:
     """Returns what heads of the audit log are signed with, None for no signatures. Raises Invalid."""
-    from heliograph.app.admin.fields import Invalid
+    from heliograph.app.resources.desk import Invalid
     from heliograph.domain.security.audit_chain import LEAST_KEY_OCTETS
 
     if not settings.audit.key_file:

@@ -16,11 +16,12 @@ import msgspec
 
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.keys import digest_key
-from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage
+from heliograph.app.admin.manage import Credentials, Manage
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.records import UserRole
+from heliograph.app.resources.desk import AlreadyThere
 from heliograph.domain.money.amounts import MICRO
 from heliograph.http.asgi import Receive, Scope, Send, respond
 

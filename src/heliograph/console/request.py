@@ -9,9 +9,8 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from heliograph.admin_api.request import AdminServices
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.inbound import ManageInbound
-from heliograph.app.admin.manage import AlreadyThere, Manage, NoSuch
+from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.admin.sign_in import Actor
@@ -19,6 +18,7 @@ from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.ports import Clock, Secrets
 from heliograph.app.records import Scope, UserRole
+from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
 from heliograph.console import PATH

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from heliograph.app.admin.audit_proof import AuditProof, ExportedHead, read_heads
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.records import AuditEntry, AuditHead, AuditLink
+from heliograph.app.resources.desk import Invalid
 from heliograph.domain.security.audit_chain import GENESIS, entry_hash
 from tests.support.gateway import START
 from tests.support.memory_store import MemoryStore

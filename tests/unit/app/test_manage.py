@@ -7,11 +7,11 @@ import pytest
 
 from heliograph.adapters.smpp.kind import KIND
 from heliograph.adapters.webhook.guard import AddressGuard
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.keys import digest_key
-from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, NoSuch
+from heliograph.app.admin.manage import Credentials, Manage
 from heliograph.app.configuration import Price
 from heliograph.app.records import AuditQuery
+from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.domain.limits.defaults import MAX_BALANCE
 from heliograph.domain.money.amounts import MICRO

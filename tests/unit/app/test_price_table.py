@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.admin.price_table import PriceSheet, write
 from heliograph.app.admin.prices import parse_since
 from heliograph.app.configuration import Price
+from heliograph.app.resources.desk import Invalid
 
 
 def read(text: str, plan: str = "default", since: str = "") -> PriceSheet:

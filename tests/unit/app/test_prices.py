@@ -2,11 +2,10 @@
 
 import pytest
 
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.prices import ManagePrices, PriceChanges, format_since, parse_since
 from heliograph.app.configuration import Price
 from heliograph.app.records import AuditQuery
+from heliograph.app.resources.desk import Invalid, NoSuch
 from heliograph.domain.money.amounts import MICRO
 from tests.support.memory_store import MemoryStore
 from tests.unit.app.test_manage import StillClock

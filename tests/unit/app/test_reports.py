@@ -6,12 +6,11 @@ import pytest
 
 from heliograph.admin_api.report_tables import csv_of, table
 from heliograph.admin_api.reports import report as answer_of
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.report_figures import BY
 from heliograph.app.admin.report_steps import RANGES
 from heliograph.app.admin.reports import ReportQuery, ViewReports
 from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.app.resources.desk import Invalid, NoSuch
 from heliograph.domain.calendar import format_offset
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.connectors import smpp_connector

@@ -4,11 +4,11 @@ import io
 
 import pytest
 
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import AlreadyThere, Manage, NoSuch
+from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.route_table import RouteSheet, parse_priority, write
 from heliograph.app.admin.routes import MOST_AT_ONCE, ManageRoutes, RouteRow
 from heliograph.app.records import AuditQuery
+from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
 from tests.support.connectors import kinds
 from tests.support.gateway import open_gateway
 from tests.support.secrets import CountingSecrets

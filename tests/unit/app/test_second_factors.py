@@ -7,13 +7,12 @@ import pytest
 
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.app.admin import sign_in
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.second_factors import CODES, MOST_FACTORS, ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.admin.sign_in import SecondStep
 from heliograph.app.admin.signed_state import LIFETIME_MS, SignedState
 from heliograph.app.ports.factors import SecondFactor
+from heliograph.app.resources.desk import Invalid, NoSuch
 from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.security.one_time_code import STEP_MS, code

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.ports import Clock, Store
 from heliograph.app.records import AuditHead, AuditLink
+from heliograph.app.resources.desk import Invalid
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
 from heliograph.domain.security.audit_chain import GENESIS, entry_hash, head_signature

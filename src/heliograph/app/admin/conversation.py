@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from heliograph.app.admin.manage import account_id
 from heliograph.app.admin.message_lines import END, MessageLine, merged
 from heliograph.app.ports import Store
 from heliograph.app.records import InboundQuery, Search
+from heliograph.app.resources.desk import account_id
 from heliograph.domain.message.suppression import Suppression
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from heliograph.app.connector_kind import MAX_RATE, Setting
 from heliograph.app.records import Scope
+from heliograph.app.resources.desk import Invalid
 from heliograph.app.text_values import decimal, one_of, truth, untyped, whole
 from heliograph.domain import calendar
 from heliograph.domain.limits import defaults
@@ -18,7 +19,6 @@ from heliograph.domain.money import amounts
 from heliograph.domain.numbers import phone
 from heliograph.domain.text import segment
 
-MAX_NAME_CHARS = 64
 MAX_LIST_INTERVAL_S = 86_400.0
 MAX_BURST = 1_000_000
 MAX_COUNT = 10**15
@@ -26,15 +26,6 @@ MAX_COUNT = 10**15
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _OPTION = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 _PREFIX = re.compile(r"[1-9][0-9]{0,14}").fullmatch
-
-
-class Invalid(Exception):
-    """A value that cannot be used; nothing was changed. The text is a sentence for people."""
-
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(f"{field}: {problem}")
-        self.field = field
-        self.problem = problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +38,6 @@ class FieldRule:
     example: str
     scope: Scope
     """Scope of whoever sets it, beside the right to change accounts."""
-
-
-def check_name(what: str, name: str) -> str:
-    """Returns the name of an account, connector or plan. Raises Invalid if the name is not allowed."""
-    if _NAME(name) is None:
-        raise Invalid(what, f"{name!r} is no name; take 1 to {MAX_NAME_CHARS} letters A-Z, a-z, digits and . _ -")
-    return name
 
 
 def check_prefix(prefix: str) -> str:

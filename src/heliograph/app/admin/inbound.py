@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import AlreadyThere, NoSuch, account_id, connector_id
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.records import InboundQuery, InboundRecord
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, connector_id
 from heliograph.domain.error import CONFLICT, Fault
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.numbers.number_rules import (
@@ -29,7 +27,7 @@ class NumberView:
     connector: str
 
 
-class ManageInbound(Audited):
+class ManageInbound(Desk):
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the user, and the store's Unavailable."""
 
     # --- numbers
@@ -41,8 +39,8 @@ class ManageInbound(Audited):
             if problem is not None:
                 raise Invalid(field, problem)
         number, keyword = normalise_number(number), normalise_word(keyword)
-        owner = await account_id(self._store, account)
-        by = await connector_id(self._store, connector) if connector else 0
+        owner = await account_id(self.store, account)
+        by = await connector_id(self.store, connector) if connector else 0
         audited = self.audited("number.add", number, {"account": account, "keyword": keyword, "connector": connector})
         try:
             added = await audited.inbound.add_number(InboundNumber(0, number, owner, keyword, by))
@@ -52,7 +50,7 @@ class ManageInbound(Audited):
 
     async def numbers(self) -> list[NumberView]:
         """Returns them by number and keyword."""
-        tables = await self._store.network.tables()
+        tables = await self.store.network.tables()
         connectors = tables.connector_names()
         accounts = await self.account_names()
         return [
@@ -82,12 +80,12 @@ class ManageInbound(Audited):
     async def find(self, query: InboundQuery, account: str | None = None) -> list[InboundRecord]:
         """Returns messages, newest first; with `account` only that one's."""
         if account is not None:
-            query.account = await account_id(self._store, account)
-        return await self._store.inbound.find(query)
+            query.account = await account_id(self.store, account)
+        return await self.store.inbound.find(query)
 
     async def find_one(self, key: int, tail: int) -> InboundRecord | None:
         """Returns the message of an id, if there is one."""
-        return await self._store.inbound.show(key, tail)
+        return await self.store.inbound.show(key, tail)
 
     async def show(self, key: int, tail: int) -> InboundRecord:
         found = await self.find_one(key, tail)
@@ -97,7 +95,7 @@ class ManageInbound(Audited):
 
     async def route(self, key: int, tail: int, account: str) -> InboundRecord:
         """Gives an unrouted message to an account, which is told of it as of any other."""
-        owner = await account_id(self._store, account)
+        owner = await account_id(self.store, account)
         name = to_hex(key, tail)
         try:
             return await self.audited("inbound.route", name, {"account": account}).inbound.route(
@@ -112,14 +110,6 @@ class ManageInbound(Audited):
         """Makes the callback of a message owed again that has ended without success. Raises Fault if it has not."""
         found = await self.show(key, tail)
         names = await self.account_names()
-        entry = self._entry("callback.replay", to_hex(key, tail), {"account": names.get(found.message.account, "")})
-        if await self._store.noting(lambda count: entry if count else None).notices.replay(None, key, self.now) == 0:
+        entry = self.entry("callback.replay", to_hex(key, tail), {"account": names.get(found.message.account, "")})
+        if await self.store.noting(lambda count: entry if count else None).notices.replay(None, key, self.now) == 0:
             raise Fault(CONFLICT, "The callback of this message has not ended without success; nothing to replay.")
-
-    async def account_names(self) -> dict[int, str]:
-        """Returns the names of all accounts by id."""
-        return {account.id: account.name for account, _ in await self._store.accounts.all()}
-
-    async def connector_names(self) -> dict[int, str]:
-        """Returns the names of all connectors by id."""
-        return (await self._store.network.tables()).connector_names()

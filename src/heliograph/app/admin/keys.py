@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
-from heliograph.app.admin.fields import Invalid
+from heliograph.app.resources.desk import Invalid
 from heliograph.domain import calendar
 from heliograph.domain.calendar import DAY_MS
 

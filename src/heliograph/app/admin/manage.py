@@ -10,8 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 from heliograph.app.admin import fields
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.keys import NewKey, digest_key, parse_expiry
 from heliograph.app.admin.sign_in import hash_at_once
 from heliograph.app.configuration import (
@@ -29,6 +27,7 @@ from heliograph.app.configuration import (
 from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
 from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.app.sending.rehash import Hash
 from heliograph.app.sending.templates import warnings_of
@@ -47,39 +46,6 @@ _PASSWORD_OCTETS = 16
 
 
 """Micro-credits a segment that the plan `default` asks for what it does not name; None where it names all numbers."""
-
-
-class NoSuch(Exception):
-    """The named thing does not exist; nothing was changed. `kind` is such as `account`."""
-
-    def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"there is no {kind} {name}")
-        self.kind = kind
-
-
-class AlreadyThere(Exception):
-    """The thing to create exists already; nothing was changed."""
-
-    def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"the {kind} {name} exists already")
-        self.kind = kind
-
-
-async def account_id(store: Store, name: str) -> int:
-    """Returns the id of the account with this name. Raises Invalid, NoSuch, and the store's Unavailable."""
-    found = await store.accounts.find(fields.check_name("account", name))
-    if found is None:
-        raise NoSuch("account", name)
-    return found[0].id
-
-
-async def connector_id(store: Store, name: str) -> int:
-    """Returns the id of the connector with this name. Raises NoSuch, and the store's Unavailable."""
-    names = (await store.network.tables()).connector_names()
-    found = next((number for number, known in names.items() if known == name), None)
-    if found is None:
-        raise NoSuch("connector", name)
-    return found
 
 
 @dataclass(slots=True)
@@ -128,7 +94,7 @@ class RouteView:
     priority: int
 
 
-class Manage(Audited):
+class Manage(Desk):
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the user, and the store's Unavailable."""
 
     def __init__(
@@ -153,7 +119,7 @@ class Manage(Audited):
 
     async def audit_log(self, query: AuditQuery) -> list[AuditEntry]:
         """Returns entries newest first."""
-        return await self._store.audit_log.find(query)
+        return await self.store.audit_log.find(query)
 
     # --- accounts
 
@@ -170,7 +136,7 @@ class Manage(Audited):
         `settings` are texts for fields of `fields.ACCOUNT`. A `price` (micro-credits a segment, everywhere)
         gives the account a plan of its own that has its name.
         """
-        fields.check_name("name", name)
+        check_name("name", name)
         if credit < 0:
             raise Invalid("credit", "the opening credit must not be below zero")
         changes = self._account_changes(settings or {})
@@ -209,15 +175,15 @@ class Manage(Audited):
 
     async def accounts(self) -> list[tuple[Account, int]]:
         """Every account with its balance, by name."""
-        return await self._store.accounts.all()
+        return await self.store.accounts.all()
 
     async def accounts_without_credit(self, limit: int) -> list[str]:
         """Names of accounts that are not suspended and can pay for nothing more, in their order."""
-        return await self._store.accounts.without_credit(limit)
+        return await self.store.accounts.without_credit(limit)
 
     async def account(self, name: str) -> AccountDetails:
         found = await self._find(name)
-        return AccountDetails(found[0], await self._store.customers.balance(found[0].id), found[1])
+        return AccountDetails(found[0], await self.store.customers.balance(found[0].id), found[1])
 
     async def top_up(self, name: str, micro: int, note: str = "") -> int:
         """Adds credit, or takes it back if below zero; returns the new balance."""
@@ -226,7 +192,7 @@ class Manage(Audited):
             raise Invalid("amount", "an amount of 0 changes nothing")
         if len(note) > MAX_NOTE_CHARS or not (note.isprintable() or not note):
             raise Invalid("note", f"a note is one line of at most {MAX_NOTE_CHARS} printable characters")
-        left = await self._store.customers.balance(account.id)
+        left = await self.store.customers.balance(account.id)
         if micro > 0 and left + micro > defaults.MAX_BALANCE:
             most = amounts.format_credits(defaults.MAX_BALANCE)
             raise Invalid("amount", f"the balance is {amounts.format_credits(left)} and may not rise above {most}")
@@ -236,9 +202,9 @@ class Manage(Audited):
 
         def noted(balance: int) -> AuditEntry:
             texts = {"amount": amounts.format_credits(micro), "balance": amounts.format_credits(balance), "note": note}
-            return self._entry("account.top-up", name, texts)
+            return self.entry("account.top-up", name, texts)
 
-        return await self._store.noting(noted).accounts.add_credit(account.id, micro, note, self._clock.now())
+        return await self.store.noting(noted).accounts.add_credit(account.id, micro, note, self._clock.now())
 
     async def suspend(self, name: str, suspended: bool) -> Account:
         account, _ = await self._find(name)
@@ -269,12 +235,12 @@ class Manage(Audited):
     async def ledger(self, name: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
         """Changes of the balance, newest first, those before the key `before`."""
         account, _ = await self._find(name)
-        return await self._store.accounts.ledger(account.id, limit, before)
+        return await self.store.accounts.ledger(account.id, limit, before)
 
     async def statement(self, name: str, query: LedgerQuery) -> LedgerPage:
         """Returns a page of the changes of the balance, newest first."""
         account, _ = await self._find(name)
-        return await self._store.accounts.statement(account.id, query)
+        return await self.store.accounts.statement(account.id, query)
 
     # --- keys
 
@@ -307,7 +273,7 @@ class Manage(Audited):
         self, name: str, texts: Mapping[str, str], options: Mapping[str, str] | None = None, kind: str = SMPP
     ) -> ConnectorChange:
         """Adds an operator account out of texts for the settings of its kind, and options by name."""
-        fields.check_name("name", name)
+        check_name("name", name)
         settings = self._kinds[kind].settings
         for needed, setting in settings.items():
             if setting.default is None and needed not in texts:
@@ -332,10 +298,10 @@ class Manage(Audited):
 
     async def connectors(self) -> list[Connector]:
         """By name."""
-        return sorted((await self._store.network.tables()).connectors, key=lambda connector: connector.name)
+        return sorted((await self.store.network.tables()).connectors, key=lambda connector: connector.name)
 
     async def connector(self, name: str) -> Connector:
-        for connector in (await self._store.network.tables()).connectors:
+        for connector in (await self.store.network.tables()).connectors:
             if connector.name == name:
                 return connector
         raise NoSuch("connector", name)
@@ -369,7 +335,7 @@ class Manage(Audited):
         policy = self.kind_of(connector).policy(connector)
         if not policy.needs_templates:
             return []
-        return warnings_of((await self._store.network.tables()).templates, policy.tlvs)
+        return warnings_of((await self.store.network.tables()).templates, policy.tlvs)
 
     async def remove_connector(self, name: str) -> None:
         """Removes its routes, too. The audit log keeps both, without secrets, so that they can be made again."""
@@ -392,10 +358,10 @@ class Manage(Audited):
 
     async def link_states(self) -> list[ConnectorReport]:
         """Returns the last words of every node on its connectors."""
-        return await self._store.network.link_states()
+        return await self.store.network.link_states()
 
     async def backlog(self) -> BacklogCounts:
-        return await self._store.upkeep.counts(self.now)
+        return await self.store.upkeep.counts(self.now)
 
     # --- routes
 
@@ -413,7 +379,7 @@ class Manage(Audited):
 
     async def routes(self) -> list[RouteView]:
         """By prefix, and the one that is taken first."""
-        tables = await self._store.network.tables()
+        tables = await self.store.network.tables()
         names = tables.connector_names()
         routes = sorted(tables.routes, key=lambda route: (route.prefix, -route.priority, route.connector))
         return [RouteView(route.id, route.prefix, names.get(route.connector, "?"), route.priority) for route in routes]
@@ -432,7 +398,7 @@ class Manage(Audited):
     # --- inside
 
     async def _find(self, name: str) -> tuple[Account, list[ApiKey]]:
-        found = await self._store.accounts.find(name)
+        found = await self.store.accounts.find(name)
         if found is None:
             raise NoSuch("account", name)
         return found

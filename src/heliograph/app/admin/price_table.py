@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable
 from typing import Final, TextIO
 
 from heliograph.app.admin.csv_rows import named_rows
-from heliograph.app.admin.fields import Invalid, amount
+from heliograph.app.admin.fields import amount
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.admin.prices import check, format_since, parse_since
 from heliograph.app.configuration import Price
+from heliograph.app.resources.desk import Invalid
 from heliograph.domain.money.amounts import format_credits
 
 COLUMNS: Final = ("plan", "prefix", "price", "inbound", "since")

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heliograph.app.admin import fields
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import NoSuch
 from heliograph.app.configuration import Missing, Price
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
 from heliograph.domain.calendar import TimeProblem, format_utc, parse_time, zone
 from heliograph.domain.money import amounts
 from heliograph.domain.money.price_dates import in_force
@@ -56,7 +54,7 @@ class PriceListing:
         return _place(price) in self.holding
 
 
-class ManagePrices(Audited):
+class ManagePrices(Desk):
     """Methods raise Invalid or NoSuch for mistakes of the user, and the store's Unavailable."""
 
     async def set(
@@ -76,7 +74,7 @@ class ManagePrices(Audited):
     async def prices(self, plan: str | None = None, *, past: bool = False) -> list[Price]:
         """Returns the prices that hold now or will hold, by plan, prefix and date; with `past` also those that others
         have taken the place of."""
-        prices = (await self._store.network.tables()).prices
+        prices = (await self.store.network.tables()).prices
         holding = {(price.plan, price.prefix): price.since for price in in_force(prices, self.now)}
         chosen = [
             price
@@ -87,7 +85,7 @@ class ManagePrices(Audited):
 
     async def listing(self, query: PriceQuery) -> PriceListing:
         """Returns one page of prices, from one reading of the store."""
-        prices = (await self._store.network.tables()).prices
+        prices = (await self.store.network.tables()).prices
         holding = in_force(prices, self.now)
         since = {(price.plan, price.prefix): price.since for price in holding}
         chosen = [
@@ -106,11 +104,11 @@ class ManagePrices(Audited):
 
     async def plans(self) -> list[str]:
         """Returns the names of all plans that have prices, and `default`."""
-        return sorted({price.plan for price in (await self._store.network.tables()).prices} | {DEFAULT_PLAN})
+        return sorted({price.plan for price in (await self.store.network.tables()).prices} | {DEFAULT_PLAN})
 
     async def built_in(self) -> BuiltIn:
         """Returns what a number costs that the plan `default` leaves out; None where it leaves out none."""
-        holding = in_force((await self._store.network.tables()).prices, self.now)
+        holding = in_force((await self.store.network.tables()).prices, self.now)
         named = any(price.plan == DEFAULT_PLAN and not price.prefix for price in holding)
         return None if named else BUILT_IN_PRICE
 
@@ -145,7 +143,7 @@ class ManagePrices(Audited):
         if len(by_place) < len(wanted):
             raise Invalid("prices", "two of them are for the same plan, prefix and date")
         plans = sorted({price.plan for price in wanted})
-        changes = _compare(by_place, (await self._store.network.tables()).prices, plans if replace else ())
+        changes = _compare(by_place, (await self.store.network.tables()).prices, plans if replace else ())
         if not dry_run:
             told = {"prices": str(len(wanted)), "added": str(changes.added), "changed": str(changes.changed)}
             told |= {"removed": str(changes.removed)} if replace else {}
@@ -157,7 +155,7 @@ class ManagePrices(Audited):
 def check(price: Price) -> None:
     """Raises Invalid unless the price may be set."""
     fields.check_prefix(price.prefix)
-    fields.check_name("plan", price.plan)
+    check_name("plan", price.plan)
     for name, micro in (("price", price.price), ("inbound", price.inbound or 0), ("since", price.since)):
         if micro < 0:
             raise Invalid(name, "it must not be below zero")

@@ -4,11 +4,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import account_id
 from heliograph.app.kept_data import ErasureStep, PhoneTraces
 from heliograph.app.records import InboundRecord, MessageRecord
+from heliograph.app.resources.desk import Desk, Invalid, account_id
 from heliograph.domain.message.suppression import parse_number
 from heliograph.domain.numbers import phone
 
@@ -82,14 +80,14 @@ KEPT: Final = (
 """Traces that every erasure leaves, each with its reason."""
 
 
-class ManageRecipients(Audited):
+class ManageRecipients(Desk):
     """Methods raise Invalid and NoSuch for mistakes of the user, and the store's Unavailable. The audit log has the
     first and last digits of the number."""
 
     async def erase(self, number: str, account: str | None = None, *, dry_run: bool = False) -> ErasureReport:
         """Erases a number and the texts of its messages, for one account or everywhere; returns what was done."""
         wanted, owner = _number(number), await self._account(account)
-        traces = await self._store.recipients.traces(wanted, owner)
+        traces = await self.store.recipients.traces(wanted, owner)
         if not dry_run:
             found = {"messages": str(len(traces.messages)), "inbound": str(len(traces.inbound))}
             details = {"number": phone.mask(wanted), **found}
@@ -102,7 +100,7 @@ class ManageRecipients(Audited):
             _whole("receipts that match no message", len(traces.unmatched)),
             _parts(traces.parts),
         )
-        emptied = dry_run or await self._store.retention.scrub()
+        emptied = dry_run or await self.store.retention.scrub()
         log = () if emptied else (("write-ahead log", "somebody read meanwhile: it has older pages for a while yet"),)
         return ErasureReport(phone.mask(wanted), dry_run, lines, (*log, *KEPT))
 
@@ -110,11 +108,11 @@ class ManageRecipients(Audited):
         """Returns everything that is kept of a number, for one account or all. The audit log tells that it was."""
         wanted, owner = _number(number), await self._account(account)
         await self.note("recipient.export", account or "all accounts", {"number": phone.mask(wanted)})
-        traces = await self._store.recipients.traces(wanted, owner)
+        traces = await self.store.recipients.traces(wanted, owner)
         keys = sorted((key for _, key in traces.messages), reverse=True)[:MOST_EXPORTED]
-        messages = [await self._store.messages.trace(key) for key in keys]
+        messages = [await self.store.messages.trace(key) for key in keys]
         inbound = [
-            await self._store.inbound.show(key, tail)
+            await self.store.inbound.show(key, tail)
             for key, tail in sorted(((key, tail) for _, key, tail in traces.inbound), reverse=True)[:MOST_EXPORTED]
         ]
         return RecipientData(
@@ -123,8 +121,8 @@ class ManageRecipients(Audited):
             [each for each in messages if each is not None],
             [each for each in inbound if each is not None],
             traces,
-            {each.id: each.name for each, _ in await self._store.accounts.all()},
-            {each.id: each.name for each in (await self._store.network.tables()).connectors},
+            {each.id: each.name for each, _ in await self.store.accounts.all()},
+            {each.id: each.name for each in (await self.store.network.tables()).connectors},
         )
 
     async def _each(
@@ -141,13 +139,13 @@ class ManageRecipients(Audited):
         return ErasureLine(what, len(found), erased, cancelled, left, note)
 
     async def _judge(self, account: int, keys: list[int]) -> ErasureStep:
-        return await self._store.recipients.judge(account, keys)
+        return await self.store.recipients.judge(account, keys)
 
     async def _erase(self, account: int, keys: list[int]) -> ErasureStep:
-        return await self._store.recipients.erase(account, keys, self.now)
+        return await self.store.recipients.erase(account, keys, self.now)
 
     async def _account(self, name: str | None) -> int | None:
-        return None if name is None else await account_id(self._store, name)
+        return None if name is None else await account_id(self.store, name)
 
 
 def _batches(found: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import account_id
 from heliograph.app.ports import Clock, Store
 from heliograph.app.records import RefusalQuery, RefusalTotal, RefusedRequest
+from heliograph.app.resources.desk import Invalid, account_id
 from heliograph.domain.error import Reason
 
 HOUR_MS: Final = 3_600_000

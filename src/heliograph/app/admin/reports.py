@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import NoSuch, account_id
 from heliograph.app.admin.report_steps import DAY_MS, RANGES, RangeCut, TimeRange, TimeSteps, cut
 from heliograph.app.ports import Clock, Store
 from heliograph.app.ports.series import SeriesQuery
+from heliograph.app.resources.desk import Invalid, NoSuch, account_id
 from heliograph.domain import calendar
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 from heliograph.domain.sketch import merge, take_away

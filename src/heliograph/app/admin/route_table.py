@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from typing import Final, TextIO
 
 from heliograph.app.admin.csv_rows import named_rows
-from heliograph.app.admin.fields import Invalid, check_prefix
+from heliograph.app.admin.fields import check_prefix
 from heliograph.app.admin.manage import MAX_PRIORITY, RouteView
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.admin.routes import RouteRow
+from heliograph.app.resources.desk import Invalid
 
 COLUMNS: Final = ("prefix", "connector", "priority")
 """The columns of a list, in the order in which it is written; `priority` may be left out."""

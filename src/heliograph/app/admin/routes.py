@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from heliograph.app.admin import fields
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import MAX_PRIORITY, AlreadyThere, NoSuch
+from heliograph.app.admin.manage import MAX_PRIORITY
 from heliograph.app.configuration import Missing, Route
 from heliograph.app.records import AuditEntry
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch
 
 MOST_AT_ONCE = 10_000
 """Routes that a list may have."""
@@ -23,7 +22,7 @@ class RouteRow:
     priority: int = 0
 
 
-class ManageRoutes(Audited):
+class ManageRoutes(Desk):
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the user, and the store's Unavailable."""
 
     async def put(self, wanted: Sequence[RouteRow]) -> int:
@@ -36,13 +35,13 @@ class ManageRoutes(Audited):
         routes = [_route(row, connectors) for row in wanted]
 
         def noted(added: int) -> AuditEntry:
-            return self._entry("route.import", "routes", {"routes": str(len(routes)), "added": str(added)})
+            return self.entry("route.import", "routes", {"routes": str(len(routes)), "added": str(added)})
 
-        return await self._store.noting(noted).network.change_routes(routes, ())
+        return await self.store.noting(noted).network.change_routes(routes, ())
 
     async def change(self, route: int, wanted: RouteRow) -> None:
         """Puts a route in the place of another one, in one commit."""
-        tables = await self._store.network.tables()
+        tables = await self.store.network.tables()
         was = next((each for each in tables.routes if each.id == route), None)
         if was is None:
             raise NoSuch("route", str(route))
@@ -64,7 +63,7 @@ class ManageRoutes(Audited):
 
     async def _connectors(self) -> dict[str, int]:
         """Returns the ids of connectors by name."""
-        return {name: number for number, name in (await self._store.network.tables()).connector_names().items()}
+        return {name: number for number, name in (await self.store.network.tables()).connector_names().items()}
 
 
 def _route(row: RouteRow, connectors: Mapping[str, int]) -> Route:

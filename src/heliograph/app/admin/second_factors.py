@@ -4,15 +4,13 @@ from base64 import b32encode
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.second_step import PasskeyAnswer, challenge_of, digest_code, passkeys_of, plain
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.configuration import Missing
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store
 from heliograph.app.ports.factors import FactorKind, SecondFactor
 from heliograph.app.records import AuditEntry, AuditQuery
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch
 from heliograph.domain.security import one_time_code
 
 ISSUER = "Heliograph"
@@ -42,7 +40,7 @@ class Enrolment:
     ticket: str = field(repr=False)
 
 
-class ManageFactors(Audited):
+class ManageFactors(Desk):
     """Second factors of one user, in the name of who signed in, or of an admin. Methods raise Invalid and NoSuch for
     mistakes of the user, and the store's Unavailable."""
 
@@ -63,7 +61,7 @@ class ManageFactors(Audited):
 
     async def of(self, user: str) -> tuple[list[SecondFactor], int]:
         """Returns the factors of a user, the oldest first, and how many recovery codes are left."""
-        return await self._store.factors.of(user), await self._store.factors.codes_left(user)
+        return await self.store.factors.of(user), await self.store.factors.codes_left(user)
 
     def begin(self, user: str) -> Enrolment:
         """Makes the secret of a new app; nothing is kept until `confirm`."""
@@ -93,7 +91,7 @@ class ManageFactors(Audited):
     async def begin_passkey(self, user: str, host: str) -> tuple[dict[str, Any], str]:
         """Returns the options for a browser to make a passkey, and the ticket that is given back with its answer."""
         ticket = self._tickets.make(_PASSKEY, user, str(self.now))
-        known = [each.secret for each in await passkeys_of(self._store.factors, user)]
+        known = [each.secret for each in await passkeys_of(self.store.factors, user)]
         return self._passkeys.creation_options(host, user, known, challenge_of(ticket)), ticket
 
     async def confirm_passkey(self, user: str, ticket: str, given: PasskeyAnswer, name: str) -> list[str]:
@@ -105,14 +103,14 @@ class ManageFactors(Audited):
             made = self._passkeys.created(given.host, challenge_of(ticket), given.answer)
         except ValueError:
             raise Invalid("passkey", "the browser made no passkey for this page; begin again") from None
-        if any(each.secret == made for each in await passkeys_of(self._store.factors, user)):
+        if any(each.secret == made for each in await passkeys_of(self.store.factors, user)):
             raise Invalid("passkey", "that passkey is there already")
         return await self._add(user, FactorKind.PASSKEY, name.strip() or "Passkey", made, int(found[1]))
 
     async def _add(self, user: str, kind: FactorKind, title: str, secret: bytes, counter: int) -> list[str]:
         if len(title) > MAX_NAME_CHARS or not title.isprintable():
             raise Invalid("title", f"a name is one line of up to {MAX_NAME_CHARS} printable characters")
-        there = await self._store.factors.of(user)
+        there = await self.store.factors.of(user)
         if len(there) >= MOST_FACTORS:
             raise Invalid("title", f"there are {MOST_FACTORS} already; remove one first")
         codes = [] if there else self._fresh_codes()
@@ -124,16 +122,16 @@ class ManageFactors(Audited):
     async def last_reset(self, user: str, *, unseen: bool = False) -> AuditEntry | None:
         """Returns the entry about when somebody else last removed all factors of a user, None if nobody did; with
         `unseen` only what was done since the session before the user's newest one was opened."""
-        found = await self._store.audit_log.find(AuditQuery(1, action=RESET, target=user))
+        found = await self.store.audit_log.find(AuditQuery(1, action=RESET, target=user))
         if not found or not unseen:
             return found[0] if found else None
-        sessions = await self._store.audit_log.find(AuditQuery(2, action="session.open", target=user))
+        sessions = await self.store.audit_log.find(AuditQuery(2, action="session.open", target=user))
         before = sessions[1].key if len(sessions) == 2 else 0
         return found[0] if found[0].key > before else None
 
     async def remove(self, user: str, factor: str) -> None:
         """Removes an app; with the last one go the recovery codes."""
-        name = next((each.name for each in await self._store.factors.of(user) if each.id == factor), "")
+        name = next((each.name for each in await self.store.factors.of(user) if each.id == factor), "")
         try:
             await self.audited("factor.remove", user, {"factor": factor, "name": name}).factors.remove(user, factor)
         except Missing:
@@ -141,7 +139,7 @@ class ManageFactors(Audited):
 
     async def new_codes(self, user: str) -> list[str]:
         """Replaces the recovery codes; returns the new ones."""
-        if not await self._store.factors.of(user):
+        if not await self.store.factors.of(user):
             raise Invalid("code", "there is no second factor yet")
         codes = self._fresh_codes()
         audited = self.audited("recovery-codes.make", user)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import MAX_NAME_CHARS
 from heliograph.app.admin.second_step import (
     PasskeyAnswer,
     can_be_guessed,
@@ -21,6 +19,7 @@ from heliograph.app.admin.second_step import (
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store, Unavailable
 from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
+from heliograph.app.resources.desk import MAX_NAME_CHARS, Desk
 from heliograph.app.sending.failure_register import FailureRegister, SignInDoor, SignInProblem
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.app.sending.rehash import Hash, Rehash
@@ -350,8 +349,8 @@ class SignIn:
         scopes = frozenset(scope for scope in Scope if scope in found.scopes)
         return Actor(f"token:{found.id}", scopes, address)
 
-    def _as(self, actor: str, address: str) -> Audited:
-        return Audited(self._store, self._clock, actor, address)
+    def _as(self, actor: str, address: str) -> Desk:
+        return Desk(self._store, self._clock, actor, address)
 
     def _slow_down(self, name: bytes, most: int) -> None:
         wait = self._register.wait_for_tries(name, most, self._clock.monotonic())

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import NoSuch, account_id
 from heliograph.app.configuration import Missing
 from heliograph.app.records import AuditEntry
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, account_id
 from heliograph.domain.message.suppression import Suppression, parse_number
 from heliograph.domain.numbers import phone
 
@@ -15,22 +13,22 @@ BATCH: Final = 1_000
 """Numbers that are suppressed in one transaction."""
 
 
-class ManageSuppressions(Audited):
+class ManageSuppressions(Desk):
     """Methods raise Invalid and NoSuch for mistakes of the user, and the store's Unavailable. The audit log has counts,
     and of a single number its first and last digits: it is kept for longer than numbers may be."""
 
     async def page(self, account: str, after: str, limit: int) -> list[Suppression]:
         """Returns suppressions in the order of the numbers, from the first one after `after` on."""
-        return await self._store.suppressions.page(await account_id(self._store, account), after, limit)
+        return await self.store.suppressions.page(await account_id(self.store, account), after, limit)
 
     async def find(self, account: str, number: str) -> Suppression | None:
         """Returns the suppression of a number."""
-        return await self._store.suppressions.find(await account_id(self._store, account), _number(number))
+        return await self.store.suppressions.find(await account_id(self.store, account), _number(number))
 
     async def add(self, account: str, numbers: Sequence[str], source: str) -> int:
         """Suppresses the numbers, BATCH in a transaction; returns how many were not. What waits for them is cancelled
         and refunded. Nothing is changed where one of them is none."""
-        owner, wanted = await account_id(self._store, account), [_number(number) for number in numbers]
+        owner, wanted = await account_id(self.store, account), [_number(number) for number in numbers]
         return sum(
             [await self._add(account, owner, wanted[at : at + BATCH], source) for at in range(0, len(wanted), BATCH)]
         )
@@ -39,13 +37,13 @@ class ManageSuppressions(Audited):
         given = {"number": phone.mask(numbers[0])} if len(numbers) == 1 else {"numbers": str(len(numbers))}
 
         def noted(added: int) -> AuditEntry:
-            return self._entry("suppression.add", account, {**given, "new": str(added), "source": source})
+            return self.entry("suppression.add", account, {**given, "new": str(added), "source": source})
 
-        return await self._store.noting(noted).suppressions.suppress(owner, numbers, source, self.now)
+        return await self.store.noting(noted).suppressions.suppress(owner, numbers, source, self.now)
 
     async def remove(self, account: str, number: str) -> None:
         """Lifts a suppression: the phone may be sent to again."""
-        owner, wanted = await account_id(self._store, account), _number(number)
+        owner, wanted = await account_id(self.store, account), _number(number)
         audited = self.audited("suppression.remove", account, {"number": phone.mask(wanted)})
         try:
             await audited.suppressions.lift(owner, wanted)

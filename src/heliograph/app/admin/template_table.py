@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from heliograph.app.admin.csv_rows import csv_rows
-from heliograph.app.admin.fields import MAX_NAME_CHARS, Invalid
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.admin.templates import TemplateView, check
+from heliograph.app.resources.desk import MAX_NAME_CHARS, Invalid
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "name": ("name", "template name"),

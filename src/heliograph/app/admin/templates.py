@@ -5,12 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from heliograph.app.admin import fields
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import AlreadyThere, NoSuch, account_id
 from heliograph.app.configuration import Exists, MessageTemplate, Missing
 from heliograph.app.records import AuditEntry
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name
 from heliograph.app.sending.templates import nearest_template, registered
 from heliograph.domain.message.tlv_rules import MAX_TLVS, MAX_VALUE_OCTETS
 from heliograph.domain.numbers import phone
@@ -44,13 +41,13 @@ class TemplateCheck:
     problem: str = ""
 
 
-class ManageTemplates(Audited):
+class ManageTemplates(Desk):
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the user, and the store's Unavailable."""
 
     async def templates(self, account: str | None = None, sender: str | None = None) -> list[TemplateView]:
         """Returns them by name: all, or those that messages of an account, or with a sender, may fit."""
-        owner = None if account is None else await account_id(self._store, account)
-        names = await self._account_names()
+        owner = None if account is None else await account_id(self.store, account)
+        names = await self.account_names()
         return [
             _view(each, names)
             for each in await self._all()
@@ -59,13 +56,13 @@ class ManageTemplates(Audited):
         ]
 
     async def template(self, name: str) -> TemplateView:
-        return _view(await self._find(name), await self._account_names())
+        return _view(await self._find(name), await self.account_names())
 
     async def add(self, wanted: TemplateView) -> TemplateView:
         check(wanted)
         template = MessageTemplate(0, wanted.name, wanted.text, wanted.sender, 0, wanted.tlvs)
         if wanted.account:
-            template.account = await account_id(self._store, wanted.account)
+            template.account = await account_id(self.store, wanted.account)
         try:
             await self.audited("template.add", wanted.name, _details(wanted)).templates.add(template)
         except Exists:
@@ -83,7 +80,7 @@ class ManageTemplates(Audited):
         """Changes what is given; an empty sender or account is any. Of the TLVs those named are set, or removed where
         the value is empty."""
         known = await self._find(name)
-        was = _view(known, await self._account_names())
+        was = _view(known, await self.account_names())
         merged = {**was.tlvs, **(tlvs or {})}
         wanted = TemplateView(
             name,
@@ -93,7 +90,7 @@ class ManageTemplates(Audited):
             {key: value for key, value in merged.items() if value},
         )
         check(wanted)
-        owner = await account_id(self._store, wanted.account) if wanted.account else 0
+        owner = await account_id(self.store, wanted.account) if wanted.account else 0
         changed = MessageTemplate(known.id, name, wanted.text, wanted.sender, owner, wanted.tlvs)
         try:
             await self.audited("template.set", name, _details(wanted)).templates.update(changed)
@@ -105,7 +102,7 @@ class ManageTemplates(Audited):
         """Adds these templates, or replaces those of the same names, all or none. Returns how many are new."""
         if not 0 < len(wanted) <= MOST_AT_ONCE:
             raise Invalid("templates", f"there are {len(wanted)}; put 1 to {MOST_AT_ONCE} at once")
-        owners = {name: number for number, name in (await self._account_names()).items()} | {"": 0}
+        owners = {name: number for number, name in (await self.account_names()).items()} | {"": 0}
         lines: dict[str, int] = {}
         templates = []
         for each in wanted:
@@ -122,9 +119,9 @@ class ManageTemplates(Audited):
             templates.append(MessageTemplate(0, each.name, each.text, each.sender, owners[each.account], each.tlvs))
 
         def noted(new: int) -> AuditEntry:
-            return self._entry("template.import", "", {"new": str(new), "changed": str(len(templates) - new)})
+            return self.entry("template.import", "", {"new": str(new), "changed": str(len(templates) - new)})
 
-        return await self._store.noting(noted).templates.put(templates)
+        return await self.store.noting(noted).templates.put(templates)
 
     async def remove(self, name: str) -> None:
         """Removes a template. The audit log keeps it, so that it can be made again."""
@@ -136,8 +133,8 @@ class ManageTemplates(Audited):
 
     async def check(self, sender: str, text: str, account: str | None = None) -> TemplateCheck:
         """Returns which template a text from this sender fits, of those of an account or of all."""
-        owner = None if account is None else await account_id(self._store, account)
-        names = await self._account_names()
+        owner = None if account is None else await account_id(self.store, account)
+        names = await self.account_names()
         templates = [
             each
             for each in await self._all()
@@ -154,7 +151,7 @@ class ManageTemplates(Audited):
         )
 
     async def _all(self) -> list[MessageTemplate]:
-        return (await self._store.network.tables()).templates
+        return (await self.store.network.tables()).templates
 
     async def _find(self, name: str) -> MessageTemplate:
         for each in await self._all():
@@ -162,13 +159,10 @@ class ManageTemplates(Audited):
                 return each
         raise NoSuch("template", name)
 
-    async def _account_names(self) -> dict[int, str]:
-        return {account.id: account.name for account, _ in await self._store.accounts.all()}
-
 
 def check(wanted: TemplateView) -> None:
     """Raises Invalid for what cannot be a template, whoever the account is."""
-    fields.check_name("name", wanted.name)
+    check_name("name", wanted.name)
     try:
         TemplatePattern(wanted.text)
     except UnfitTemplate as problem:

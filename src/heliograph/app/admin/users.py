@@ -3,16 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from heliograph.app.admin import fields
-from heliograph.app.admin.audit import Audited
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.keys import parse_expiry
-from heliograph.app.admin.manage import AlreadyThere, NoSuch
 from heliograph.app.admin.second_factors import RESET
 from heliograph.app.admin.sign_in import digest, hash_at_once
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.app.records import AdminToken, AdminUser, UserRole, read_scopes
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
 from heliograph.app.sending.rehash import Hash
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.security.secret_text import ADMIN_TOKEN, RANDOM_OCTETS, make_secret
@@ -33,7 +30,7 @@ class NewToken:
     secret: str = field(repr=False)
 
 
-class ManageUsers(Audited):
+class ManageUsers(Desk):
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the user, and the store's Unavailable."""
 
     def __init__(
@@ -54,7 +51,7 @@ class ManageUsers(Audited):
 
     async def create(self, name: str, role: str, password: str | None = None) -> str:
         """Adds a user; returns the password, which is made up where none is given."""
-        fields.check_name("name", name)
+        check_name("name", name)
         chosen = self._password(password)
         user = AdminUser(name, await self._hash(chosen), _role(role), self._clock.now())
         try:
@@ -65,7 +62,7 @@ class ManageUsers(Audited):
 
     async def everyone(self) -> list[AdminUser]:
         """Returns every user, by name."""
-        return await self._store.users.all()
+        return await self.store.users.all()
 
     async def set_password(self, name: str, password: str | None = None) -> str:
         """Replaces the password and ends the user's sessions; returns the new one."""
@@ -97,7 +94,7 @@ class ManageUsers(Audited):
     async def reset_second_factor(self, name: str) -> None:
         """Removes the second factors and recovery codes of a user who lost them, and ends the user's sessions."""
         await self._find(name)
-        lost = ", ".join(each.name for each in await self._store.factors.of(name))
+        lost = ", ".join(each.name for each in await self.store.factors.of(name))
         try:
             await self.audited(RESET, name, {"removed": lost}).factors.reset(name)
         except Missing:
@@ -125,7 +122,7 @@ class ManageUsers(Audited):
 
     async def tokens(self) -> list[AdminToken]:
         """Returns every token, the oldest first, revoked ones included."""
-        return await self._store.tokens.all()
+        return await self.store.tokens.all()
 
     async def revoke_token(self, token: str) -> None:
         """Makes a token useless. The audit log keeps what it was."""
@@ -141,7 +138,7 @@ class ManageUsers(Audited):
     # --- inside
 
     async def _find(self, name: str) -> AdminUser:
-        found = await self._store.users.find(name)
+        found = await self.store.users.find(name)
         if found is None:
             raise NoSuch("admin user", name)
         return found

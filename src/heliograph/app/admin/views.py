@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import urlsplit
 
-from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.blocked_reasons import BlockedReasons
 from heliograph.app.admin.explain import explain, is_held
 from heliograph.app.admin.history import Event, history
-from heliograph.app.admin.manage import connector_id
 from heliograph.app.admin.message_filter import fits
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Store
 from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, SearchPage, Usage
+from heliograph.app.resources.desk import Desk, connector_id
 from heliograph.app.routing import explain as routing
 from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.search_terms import Unsearchable, number_in
@@ -77,7 +76,7 @@ class FailingHost:
     keys: list[int]
 
 
-class Views(Audited):
+class Views(Desk):
     """Methods raise Fault, and the store's Unavailable."""
 
     def __init__(
@@ -134,14 +133,14 @@ class Views(Audited):
         text = text.strip()
         parsed = ids.parse(text)
         if parsed is not None:
-            return SearchPage(await self._judged(await self._store.messages.identified(*parsed, HITS), search))
+            return SearchPage(await self._judged(await self.store.messages.identified(*parsed, HITS), search))
         number = number_in(text)
         hits: list[Hit] = []
         if text and search.before is None:
             hits = await self.referenced(text, search, HITS)
         if text and not number:
             return SearchPage(hits)
-        found = await self._store.messages.search(replace(search, number=number))
+        found = await self.store.messages.search(replace(search, number=number))
         known = {hit.message.key for hit in hits}
         return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
 
@@ -150,53 +149,50 @@ class Views(Audited):
         fitting = [hit for hit in hits if fits(search, hit)]
         if not search.held:
             return fitting
-        traces = [await self._store.messages.trace(hit.message.key) for hit in fitting]
+        traces = [await self.store.messages.trace(hit.message.key) for hit in fitting]
         return [hit for hit, trace in zip(fitting, traces, strict=True) if trace is not None and is_held(trace)]
 
     async def look(self, key: int, tail: int) -> MessageView:
-        trace = await self._store.messages.trace(key)
+        trace = await self.store.messages.trace(key)
         if trace is None or trace.message.tail != tail:
             raise _no_message()
         message = trace.message
-        account = await self._store.accounts.by_id(message.account)
+        account = await self.store.accounts.by_id(message.account)
         if account is None:
             raise _no_message()
         events = history(trace, self._names, self._status_name)
         connectors = await self.connector_names()
         decision = await self.decide(message.destination, account.name)
-        tables, reports = await self._store.network.tables(), await self._store.network.link_states()
+        tables, reports = await self.store.network.tables(), await self.store.network.link_states()
         reasons = BlockedReasons(tables, reports, self.now)
         explanation = explain(trace, connectors, self._status_name, reasons.blocked_reason, suspended=account.suspended)
         return MessageView(trace, account, events, decision, connectors, explanation)
 
     async def search(self, search: Search) -> SearchPage:
         """Finds messages by `search` alone, as `find` does."""
-        return await self._sifted(self._store.messages.search, search)
+        return await self._sifted(self.store.messages.search, search)
 
     async def connector_id(self, name: str) -> int:
         """Returns the id of a connector. Raises NoSuch."""
-        return await connector_id(self._store, name)
+        return await connector_id(self.store, name)
 
     async def referenced(self, reference: str, search: Search, limit: int) -> list[Hit]:
         """Returns up to `limit` messages of requests with this reference, of those that the search fits by account,
         connector, error, sender, country and hold."""
-        return await self._judged(await self._store.messages.referenced(reference, search.account, limit), search)
+        return await self._judged(await self.store.messages.referenced(reference, search.account, limit), search)
 
     async def of_references(self, account: str, references: Sequence[str]) -> list[Hit]:
         """Returns the account's messages of requests for one destination with one of these references, by key."""
-        found = await self._store.accounts.find(account)
-        return [] if found is None else await self._store.messages.of_references(found[0].id, references)
+        found = await self.store.accounts.find(account)
+        return [] if found is None else await self.store.messages.of_references(found[0].id, references)
 
     async def tail_of(self, key: int) -> int | None:
         """Completes the id of the message with this key; None if there is no such message."""
-        record = await self._store.messages.trace(key)
+        record = await self.store.messages.trace(key)
         return None if record is None else record.message.tail
 
-    async def account_names(self) -> dict[int, str]:
-        return {account.id: account.name for account, _ in await self._store.accounts.all()}
-
     async def connector_names(self) -> dict[int, str]:
-        return self._names | (await self._store.network.tables()).connector_names()
+        return self._names | (await self.store.network.tables()).connector_names()
 
     async def cancel(self, key: int, tail: int) -> None:
         view = await self._owner(key, tail)
@@ -215,10 +211,10 @@ class Views(Audited):
 
     async def _owner(self, key: int, tail: int) -> AccountView:
         """Returns the account of the message. Raises Fault."""
-        trace = await self._store.messages.trace(key)
+        trace = await self.store.messages.trace(key)
         if trace is None or trace.message.tail != tail:
             raise _no_message()
-        account = await self._store.accounts.by_id(trace.message.account)
+        account = await self.store.accounts.by_id(trace.message.account)
         view = None if account is None else await self._directory.fresh_account(account.name)
         if view is None:
             raise _no_message()
@@ -231,29 +227,29 @@ class Views(Audited):
     ) -> tuple[list[CallbackView], tuple[int, int] | None]:
         """Returns callbacks that are owed, or have ended without success, and the place of the next page."""
         if ended:
-            found = await self._store.notices.ended(limit, None if place is None else place[1])
+            found = await self.store.notices.ended(limit, None if place is None else place[1])
         else:
-            found = await self._store.notices.owed(limit, place)
+            found = await self.store.notices.owed(limit, place)
         more = (found[-1].due or 0, found[-1].key) if len(found) == limit else None
         return found, more
 
     async def callback_totals(self) -> tuple[int, int]:
         """Returns how many callbacks are owed, and how many have ended without success."""
-        counts = await self._store.upkeep.backlog()
+        counts = await self.store.upkeep.backlog()
         return counts.get("callbacks", 0), counts.get("callbacks_failed", 0)
 
     async def replay_callback(self, key: int, tail: int) -> None:
         """Makes a callback owed again that has ended without success."""
         view = await self._owner(key, tail)
-        entry = self._entry("callback.replay", ids.to_hex(key, tail), {"account": view.account.name})
-        if await self._store.noting(lambda count: entry if count else None).notices.replay(None, key, self.now) == 0:
+        entry = self.entry("callback.replay", ids.to_hex(key, tail), {"account": view.account.name})
+        if await self.store.noting(lambda count: entry if count else None).notices.replay(None, key, self.now) == 0:
             raise Fault(CONFLICT, "The callback of this message has not ended without success; nothing to replay.")
 
     async def replay_account(self, account: str | None) -> int:
         """Makes all callbacks owed again that have ended, of one account or of all; returns how many."""
         number = None
         if account is not None:
-            found = await self._store.accounts.find(account)
+            found = await self.store.accounts.find(account)
             if found is None:
                 raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
             number = found[0].id
@@ -272,7 +268,7 @@ class Views(Audited):
     async def failing_hosts(self, most: int = HOSTS_FROM) -> list[FailingHost]:
         """Returns receivers whose callbacks were tried in vain, the most owed first; as far as the first `most` that
         are due tell."""
-        return _by_host(await self._store.notices.owed(most))
+        return _by_host(await self.store.notices.owed(most))
 
     # --- the way of a number
 
@@ -281,10 +277,10 @@ class Views(Audited):
         invalid number or an unknown account."""
         if not phone.is_destination(number):
             raise invalid("number", "Give a number in international form: 7 to 15 digits, no + and no leading 0.")
-        found = await self._store.accounts.find(account)
+        found = await self.store.accounts.find(account)
         if found is None:
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
-        return routing.explain(number, found[0].plan, await self._store.network.tables(), self._fallbacks, self.now)
+        return routing.explain(number, found[0].plan, await self.store.network.tables(), self._fallbacks, self.now)
 
     # --- figures
 
@@ -293,11 +289,11 @@ class Views(Audited):
         step = HOUR_MS if days <= SHORT_DAYS else DAY_MS
         end = (self.now // step + 1) * step
         start = end - days * DAY_MS
-        return UsagePeriod(start, end, step, await self._store.accounts.usage(account, start, end, step))
+        return UsagePeriod(start, end, step, await self.store.accounts.usage(account, start, end, step))
 
     def _counting(self, action: str, target: str) -> Store:
         """Returns the store for one change of some callbacks, whose entry in the audit log has their number."""
-        return self._store.noting(lambda count: self._entry(action, target, {"callbacks": str(count)}))
+        return self.store.noting(lambda count: self.entry(action, target, {"callbacks": str(count)}))
 
 
 def _no_message() -> Fault:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any
 
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import SMPP, ConnectorKind, OptionField, Setting
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import Scope
+from heliograph.app.resources.desk import Invalid
 from heliograph.console.pages.overview import lines_of
 from heliograph.console.pages.reports import connector_figures
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of

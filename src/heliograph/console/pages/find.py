@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from heliograph.app.admin.manage import NoSuch
 from heliograph.app.records import Hit, InboundQuery, InboundRecord, Scope, Search
+from heliograph.app.resources.desk import NoSuch
 from heliograph.console.menu import MENU, MenuPage
 from heliograph.console.recipients import number_of
 from heliograph.console.request import PageRequest, PageResponse, PageRoute

@@ -5,10 +5,10 @@ import io
 from typing import Any
 
 from heliograph.app.admin import fields, price_table
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.price_table import PriceSheet
 from heliograph.app.admin.prices import ManagePrices, PriceQuery, format_since, parse_since
 from heliograph.app.records import Scope
+from heliograph.app.resources.desk import Invalid
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.domain.display import counted

@@ -1,8 +1,8 @@
 """Templates: texts that a registry of operators has, and a place to try texts on them."""
 
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.templates import ManageTemplates, TemplateCheck, TemplateView
 from heliograph.app.records import Scope
+from heliograph.app.resources.desk import Invalid
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
 PATH = "/templates"

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 from heliograph.admin_api.report_tables import csv_of
 from heliograph.admin_api.reports import report as answer_of
-from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.report_figures import BY, delivery_share
 from heliograph.app.admin.report_steps import RANGES
 from heliograph.app.admin.reports import DEFAULT_RANGE, ReportQuery, SeriesReport
 from heliograph.app.records import Scope
+from heliograph.app.resources.desk import NoSuch
 from heliograph.console.charts import (
     Chart,
     delays_chart,

@@ -23,8 +23,8 @@ from heliograph.adapters.store.shared.sealing import (
 )
 from heliograph.adapters.store.shared.sql import Statement
 from heliograph.adapters.store.shared.steps import Query, Row, RunMode, Runner, Steps
-from heliograph.app.admin.fields import Invalid
 from heliograph.app.records import TELLING_DIGITS
+from heliograph.app.resources.desk import Invalid
 from heliograph.app.search_terms import Unsearchable
 
 R = TypeVar("R")

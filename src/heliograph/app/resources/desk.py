@@ -1,0 +1,109 @@
+"""The desk at which administration works: a store, a clock, and an actor for the audit log."""
+
+import re
+from collections.abc import Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Self
+
+from heliograph.app.records import AuditEntry
+
+if TYPE_CHECKING:
+    from heliograph.app.ports import Clock, Store
+
+MAX_NAME_CHARS = 64
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+
+
+class Invalid(Exception):
+    """A value that cannot be used; nothing was changed. The text is a sentence for people."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class NoSuch(Exception):
+    """The named thing does not exist; nothing was changed. `kind` is such as `account`."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"there is no {kind} {name}")
+        self.kind = kind
+
+
+class AlreadyThere(Exception):
+    """The thing to create exists already; nothing was changed."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"the {kind} {name} exists already")
+        self.kind = kind
+
+
+class Desk:
+    """Administration in the name of an actor. Each change writes its entry into the audit log in the same transaction.
+
+    Use cases that are not yet functions of a resource derive from it.
+    """
+
+    def __init__(self, store: "Store", clock: "Clock", actor: str = "system", address: str = "") -> None:
+        """Entries have `actor`, such as `user:ada`, and the `address` of the client."""
+        self.store = store
+        self._clock = clock
+        self.actor = actor
+        self.address = address
+
+    @property
+    def now(self) -> int:
+        """Milliseconds since the epoch by the clock that changes are dated with."""
+        return self._clock.now()
+
+    def acting_as(self, actor: str, address: str = "") -> Self:
+        """Returns the same desk in the name of another actor."""
+        other = copy(self)
+        other.actor, other.address = actor, address
+        return other
+
+    async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:
+        """Writes an entry about an action that changes no rows; no secrets, no message texts."""
+        await self.store.audit_log.append(self.entry(action, target, details))
+
+    def audited(self, action: str, target: str, details: Mapping[str, str] | None = None) -> "Store":
+        """Returns the store for one change, whose transaction writes this entry."""
+        entry = self.entry(action, target, details)
+        return self.store.noting(lambda _: entry)
+
+    def entry(self, action: str, target: str, details: Mapping[str, str] | None = None) -> AuditEntry:
+        return AuditEntry(self.now, self.actor, action, target, dict(details or {}), self.address)
+
+    async def account_names(self) -> dict[int, str]:
+        """Returns the names of all accounts by id."""
+        return {account.id: account.name for account, _ in await self.store.accounts.all()}
+
+    async def connector_names(self) -> dict[int, str]:
+        """Returns the names of all connectors by id."""
+        return (await self.store.network.tables()).connector_names()
+
+
+def check_name(what: str, name: str) -> str:
+    """Returns the name of an account, connector or plan. Raises Invalid if the name is not allowed."""
+    if _NAME(name) is None:
+        raise Invalid(what, f"{name!r} is no name; take 1 to {MAX_NAME_CHARS} letters A-Z, a-z, digits and . _ -")
+    return name
+
+
+async def account_id(store: "Store", name: str) -> int:
+    """Returns the id of the account with this name. Raises Invalid, NoSuch, and the store's Unavailable."""
+    found = await store.accounts.find(check_name("account", name))
+    if found is None:
+        raise NoSuch("account", name)
+    return found[0].id
+
+
+async def connector_id(store: "Store", name: str) -> int:
+    """Returns the id of the connector with this name. Raises NoSuch, and the store's Unavailable."""
+    names = (await store.network.tables()).connector_names()
+    found = next((number for number, known in names.items() if known == name), None)
+    if found is None:
+        raise NoSuch("connector", name)
+    return found
