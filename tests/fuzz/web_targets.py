@@ -11,11 +11,11 @@ from typing import Any, Final
 from heliograph.app.sending.compose import SendRules
 from heliograph.console.app import _cookies
 from heliograph.console.request import COOKIES, PageResponse
-from heliograph.http.clients import Clients, Shares
 from heliograph.http.connection import Connection
-from heliograph.http.proxies import Proxies
 from heliograph.http.request_scope import Endpoints
 from heliograph.http.server_state import ServerState
+from heliograph.net.clients import Clients, Shares
+from heliograph.net.proxies import Proxies
 from tests.support.gateway import Gateway, open_gateway
 from tests.unit.http.test_connection import Wire, Words, echo
 

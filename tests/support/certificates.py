@@ -5,7 +5,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from heliograph.http.tls import CertificateFiles
+from heliograph.net.tls import CertificateFiles
 from tests.support.peers import foreign_program
 from tests.support.timeouts import COMMAND_S
 

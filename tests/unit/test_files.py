@@ -19,7 +19,7 @@ from heliograph.composition.encryption import vault_of_file
 from heliograph.config import Settings, SettingsError, load
 from heliograph.config.data_settings import AuditSettings
 from heliograph.files import MOST_OCTETS, UnusableFile, read, usable
-from heliograph.http.tls import CertificateFiles, CertificateProblem
+from heliograph.net.tls import CertificateFiles, CertificateProblem
 from tests.support.certificates import CertificateAuthority
 from tests.support.timeouts import PATIENCE_S
 

@@ -16,8 +16,7 @@ from heliograph.app.ports import Unavailable
 from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
 from heliograph.domain import error
 from heliograph.domain.error import Fault
-from heliograph.http.asgi import Headers, Receive, Scope, Send
-from heliograph.http.body import BodyTooLarge, ClientGone, read_body
+from heliograph.http.asgi import BodyTooLarge, ClientGone, Headers, Receive, Scope, Send, read_body
 
 STORE_PAUSE_S = 2
 """Value of `Retry-After` while the store cannot be used."""

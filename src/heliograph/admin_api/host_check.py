@@ -6,8 +6,7 @@ import msgspec
 
 from heliograph.admin_api.answer import respond_json
 from heliograph.domain.error import FORBIDDEN, Fault
-from heliograph.http.asgi import Asgi, Receive, Scope, Send
-from heliograph.http.host_names import asked_host, is_own_name
+from heliograph.http.asgi import Asgi, Receive, Scope, Send, asked_host, is_own_name
 
 _REFUSED = msgspec.json.encode(
     Fault(

@@ -36,8 +36,7 @@ from heliograph.app.sending.send import Sending
 from heliograph.domain.error import INTERNAL, MALFORMED, MEDIA_TYPE, TOO_EARLY, TOO_LARGE, UNAVAILABLE, Fault
 from heliograph.domain.limits import defaults
 from heliograph.domain.message import ids
-from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send, respond
-from heliograph.http.body import ClientGone
+from heliograph.http.asgi import Asgi, ClientGone, Event, Receive, Scope, Send, respond
 from heliograph.http.reply import Reply
 from heliograph.runtime.listening import NoticeListeners
 from heliograph.runtime.long_polls import LongPolls

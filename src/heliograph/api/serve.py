@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from heliograph.api.app import Api
 from heliograph.api.fast_send.short_cut import FastSends
 from heliograph.http.asgi import Asgi, Headers, Receive, Scope, Send
-from heliograph.http.clients import Clients, Shares
 from heliograph.http.server import WHOLE, Server
 from heliograph.http.server import serve as serve_http
-from heliograph.http.tls import Tls
+from heliograph.net.clients import Clients, Shares
+from heliograph.net.tls import Tls
 
 HEALTH_CONNECTIONS = 128
 """Connections of the listener for health and metrics."""

@@ -214,7 +214,7 @@ def _reason(error: OSError) -> str:
 def _certificate(settings: "Settings") -> list[Finding]:
     from heliograph.composition import certificates
     from heliograph.composition.watching import Unusable
-    from heliograph.http.tls import CertificateProblem
+    from heliograph.net.tls import CertificateProblem
 
     advice = "Renew it, write certificate and key to the same files; the gateway reads them by itself"
     try:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from heliograph.cli.client import BadUrl
 from heliograph.cli.contexts import GatewayContext
-from heliograph.http.proxies import is_loopback
+from heliograph.net.proxies import is_loopback
 
 _ROOT = "/admin/v1"
 _TIMEOUT_S = 60.0

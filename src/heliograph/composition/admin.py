@@ -44,7 +44,7 @@ from heliograph.config import Settings, parse_address
 from heliograph.domain.message.receipt import Delivery
 from heliograph.http.asgi import Asgi
 from heliograph.http.on_demand import OnDemand
-from heliograph.http.proxies import is_loopback
+from heliograph.net.proxies import is_loopback
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.recent_activity import RecentActivity
 from heliograph.smpp.constants import CommandStatus

@@ -9,7 +9,7 @@ from heliograph.app.ports import Journal
 from heliograph.composition.watching import Unusable
 from heliograph.config import Settings
 from heliograph.domain.display import counted
-from heliograph.http.tls import CertificateFiles, CertificateProblem, LoadedCertificate, Tls
+from heliograph.net.tls import CertificateFiles, CertificateProblem, LoadedCertificate, Tls
 
 LOOK_S: Final = 5.0
 """Seconds between two looks at the files."""

@@ -216,12 +216,12 @@ class Tools:
         return AuditProof(self._store, self._clock, lambda: audit_secret(self._settings))
 
     async def views(self) -> "Views":
-        from heliograph.adapters.webhook.guard import AddressGuard
         from heliograph.app.admin.views import Views
         from heliograph.app.sending.compose import Composer
         from heliograph.app.sending.directory import Directory
         from heliograph.app.sending.reschedule import Rescheduling
         from heliograph.composition import dev as development
+        from heliograph.net.address_guard import AddressGuard
         from heliograph.smpp.constants import CommandStatus
 
         store, settings = self._store, self._settings
@@ -272,8 +272,8 @@ def audit_secret(settings: Settings) -> bytes | None:
 
 def callback_urls(settings: Settings) -> "CallbackUrls":
     """Returns what knows to which URLs nothing is posted."""
-    from heliograph.adapters.webhook.guard import AddressGuard
     from heliograph.app.sending.callback_url import CallbackUrls
+    from heliograph.net.address_guard import AddressGuard
 
     guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
     return CallbackUrls(guard.forbidden_host, guard.forbidden_port)
@@ -281,7 +281,7 @@ def callback_urls(settings: Settings) -> "CallbackUrls":
 
 def refused_address(settings: Settings, host: str) -> str | None:
     """Returns why receipts may not be posted to this address or literal host; None if they may."""
-    from heliograph.adapters.webhook.guard import AddressGuard
+    from heliograph.net.address_guard import AddressGuard
 
     return AddressGuard(settings.callbacks.allowed_networks).forbidden_host(host)
 

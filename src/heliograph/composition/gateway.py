@@ -141,7 +141,7 @@ class Gateway:
         from heliograph.adapters.system.clock import SystemClock
         from heliograph.adapters.system.journal import LogJournal
         from heliograph.adapters.system.verifier import PasswordVerifier
-        from heliograph.adapters.webhook.guard import AddressGuard
+        from heliograph.net.address_guard import AddressGuard
 
         settings = self._settings
         self._clock = SystemClock()

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from heliograph.app.ports import Journal
 from heliograph.composition.watching import LocalAnswers, Watching
 from heliograph.config import Settings, parse_address
-from heliograph.http.clients import Clients, Shares
-from heliograph.http.handshakes import most_handshakes
 from heliograph.http.server import Server
-from heliograph.http.tls import Tls
+from heliograph.net.clients import Clients, Shares
+from heliograph.net.handshakes import most_handshakes
+from heliograph.net.tls import Tls
 
 if TYPE_CHECKING:
     from heliograph.api.app import Api

@@ -15,7 +15,7 @@ from heliograph.app.sending.failure_register import FailureRegister
 from heliograph.config import Settings
 from heliograph.domain.calendar import format_utc
 from heliograph.http.asgi import Asgi, Headers
-from heliograph.http.tls import Tls
+from heliograph.net.tls import Tls
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.series_writer import SeriesWriter
 

@@ -4,7 +4,7 @@ import ipaddress
 import re
 
 from heliograph.app import text_values
-from heliograph.domain.security.port_set import PortSet
+from heliograph.net.address_guard import PortSet
 
 ROLES = ("api", "dispatch", "notify", "upkeep")
 

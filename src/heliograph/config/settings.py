@@ -21,7 +21,7 @@ from heliograph.config.check import (
 from heliograph.config.data_settings import AuditSettings, EncryptionSettings, PrivacySettings
 from heliograph.config.declare import setting as _setting
 from heliograph.domain.limits import defaults
-from heliograph.domain.security.port_set import USUAL_PORTS
+from heliograph.net.address_guard import USUAL_PORTS
 
 DEFAULT_DATA = Path("heliograph-data")
 

@@ -36,8 +36,7 @@ from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import calendar, error
 from heliograph.domain.display import counted
 from heliograph.domain.error import Fault
-from heliograph.http.asgi import Receive, Scope, Send, respond, respond_in_pieces
-from heliograph.http.body import BodyTooLarge, ClientGone, read_body
+from heliograph.http.asgi import BodyTooLarge, ClientGone, Receive, Scope, Send, read_body, respond, respond_in_pieces
 
 MAX_FORM_OCTETS = 8 << 20
 """Octets of a form; a long list of recipients comes in one."""

@@ -1,7 +1,8 @@
-"""ASGI, as far as it is used here: its types, and a whole answer."""
+"""ASGI as it is used here: types, bodies of requests, whole answers, and the host that a request asks for."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from ipaddress import ip_address
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -12,7 +13,6 @@ Send = Callable[[Event], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 """Names in lower case."""
-
 
 WORK = "heliograph.work"
 """Key of the seconds that an application spent on a request which it refuses, in the event that begins its answer."""
@@ -50,3 +50,44 @@ async def _gone(receive: Receive) -> None:
     """Returns when the client hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was complete."""
+
+
+class BodyTooLarge(ValueError):
+    """The body of a request has more octets than its reader takes. The text says so to the client."""
+
+
+async def read_body(receive: Receive, most: int) -> bytes:
+    """Returns the whole body. Raises BodyTooLarge beyond `most` octets, and ClientGone."""
+    body = bytearray()
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            raise ClientGone
+        body += event.get("body", b"")
+        if len(body) > most:
+            raise BodyTooLarge(f"The body is too large; it may have {most:,} octets.")
+        if not event.get("more_body", False):
+            return bytes(body)
+
+
+def asked_host(scope: Scope) -> str:
+    """Returns the host that a request asks for, in lower case and without its port or a dot at the end; empty where it
+    names none."""
+    text = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+    bare = text.rpartition("]")[0].removeprefix("[") if text.startswith("[") else text.partition(":")[0]
+    return bare.lower().removesuffix(".")
+
+
+def is_own_name(host: str) -> bool:
+    """Whether the host is an address, or a name that a machine has for itself: no page of another name asks for it."""
+    if not host or host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -14,17 +14,17 @@ import httptools
 
 from heliograph.http import limits
 from heliograph.http.asgi import Scope
-from heliograph.http.clients import TOO_MANY
 from heliograph.http.exchange import Exchange
-from heliograph.http.flow import Flow, Transport
 from heliograph.http.head import body_parser, declared_length, inspect, new_parser, problem_of, unheard_of_method
-from heliograph.http.phases import ANSWER, BODY, HEAD, IDLE, LEAVING
-from heliograph.http.proxies import Address
 from heliograph.http.reply import Declined, Reply
 from heliograph.http.request_scope import Endpoints, request_scope
-from heliograph.http.seat import Seat
+from heliograph.http.seat import ANSWER, BODY, HEAD, IDLE, LEAVING, Seat
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import DirectRequest
+from heliograph.net.clients import TOO_MANY
+from heliograph.net.flow import Flow, Transport
+from heliograph.net.limits import WORK_OF_HANDSHAKE_S
+from heliograph.net.proxies import Address
 
 TOO_MUCH: Final = "This address has asked for too much, or too much of it had to be refused; come again a little later."
 
@@ -85,7 +85,7 @@ class Connection(Seat):
         state = self.state
         if state.is_secure and self.latest is None:
             # a handshake of which no request came is work for nothing, as one that failed
-            self.charge(self.headers, limits.WORK_OF_HANDSHAKE_S)
+            self.charge(self.headers, WORK_OF_HANDSHAKE_S)
         state.clients.leave(self)
         if self._under_way is not None:
             self._under_way.disconnect()

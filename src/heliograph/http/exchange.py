@@ -6,10 +6,11 @@ from typing import Protocol
 
 from heliograph.http import limits
 from heliograph.http.asgi import WORK, Asgi, Event, Headers, Scope
-from heliograph.http.flow import Flow, Transport
 from heliograph.http.response import Response
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import PendingRequest
+from heliograph.net.flow import Flow, Transport
+from heliograph.net.limits import WORK_OF_OCTET_S
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -113,7 +114,7 @@ class Exchange(PendingRequest):
             status: int = message["status"]
             if 400 <= status < 500:
                 work: float = message.get(WORK, 0.0)
-                self._line.charge(self.scope["headers"], work + self._octets * limits.WORK_OF_OCTET_S)
+                self._line.charge(self.scope["headers"], work + self._octets * WORK_OF_OCTET_S)
             self._response = self._open(status, message.get("headers", ()))
         elif response is not None and kind == "http.response.body" and not self.complete:
             self._write(response, message.get("body", b""), message.get("more_body", False))

@@ -27,38 +27,11 @@ FREE_WORK_S = 0.0005
 """Seconds of work on a refused request that its client is not charged for. Nearly all take less: they are no more of a
 burden than good ones."""
 
-WORK_OF_OCTET_S = 6e-9
-"""Seconds of work that each octet of a refused request counts as, for having been read and looked at."""
-
-WORK_OF_UNFINISHED_S = 0.001
-"""Seconds of work that a slow request counts as, when it was closed to make room."""
-
-WORK_OF_HANDSHAKE_S = 0.002
-"""Seconds of work that a TLS handshake counts as of which no connection came."""
-
-HANDSHAKE_TIMEOUT_S = 10.0
-"""Seconds that a TLS handshake may take."""
-
-GOODBYE_TIMEOUT_S = 2.0
-"""Seconds that a client has for its part of the end of TLS."""
-
-BURST_S = 1.0
-"""Seconds of a client's share of requests and octets that it may use up at once."""
-
-WORK_BURST_S = 0.5
-"""The same of its share of work on refused requests."""
-
-MOST_WAIT_S = 10.0
-"""Seconds that a client has to wait at most, however much it had."""
-
 IDLE_TIMEOUT_S = 75.0
 """Seconds that a connection may be open without a request."""
 
 SPARE_TIMEOUT_S = 5.0
 """Seconds that a connection may be open without a request when there is no room for another."""
-
-UNFINISHED_SPARE_S = 1.0
-"""Seconds that a request may be unfinished when its connection has to make room."""
 
 HEAD_TIMEOUT_S = 10.0
 """Seconds from the first octet of a request to the end of its headers."""

@@ -8,14 +8,13 @@ import httptools
 
 from heliograph.domain.security.host import network
 from heliograph.http.asgi import Headers, Scope
-from heliograph.http.flow import Transport
-from heliograph.http.proxies import Address, Proxies, is_loopback, last_named
+from heliograph.net.flow import Transport
+from heliograph.net.proxies import Address, Proxies, is_loopback, last_named, unmapped
 
 NOBODY: Final = ("", 0)
 """Address of a client that had gone when it was first asked for."""
 
 _encoded_slash = re.compile("%2f", re.IGNORECASE).sub
-_MAPPED: Final = "::ffff:"
 _SCHEMES = (b"http", b"https")
 
 
@@ -118,11 +117,6 @@ def _address(told: object) -> Address:
     if not isinstance(told, tuple):
         return NOBODY
     return unmapped(str(told[0])), int(told[1])
-
-
-def unmapped(host: str) -> str:
-    """Returns an address of IPv4 as such, where a socket for both families writes it as one of IPv6."""
-    return host.removeprefix(_MAPPED) if "." in host else host
 
 
 def _forwarded_for(headers: Headers) -> bytes | None:

@@ -1,14 +1,39 @@
 """A connection's seat in its server: how long it may wait, whether it makes room, and what its client is charged."""
 
+from typing import Final
+
 from heliograph.http import limits
 from heliograph.http.asgi import Headers
-from heliograph.http.clients import ClientLoad
 from heliograph.http.exchange import Exchange
-from heliograph.http.flow import Flow, Transport
-from heliograph.http.phases import BODY, HEAD, IDLE, LEAVING, patience
 from heliograph.http.request_scope import Endpoints
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import PendingRequest
+from heliograph.net.clients import ClientLoad
+from heliograph.net.flow import Flow, Transport
+
+# Phases of a connection, by what it waits for.
+
+IDLE: Final = 0
+"""For a request."""
+HEAD: Final = 1
+"""For the rest of a head."""
+BODY: Final = 2
+"""For the rest of a body."""
+ANSWER: Final = 3
+"""For our answer."""
+LEAVING: Final = 4
+"""For the client's end after our last answer."""
+
+
+def patience(phase: int) -> float:
+    """Returns the seconds that a client may take for what it is to do in this phase; we may take any time to answer."""
+    if phase == IDLE:
+        return limits.IDLE_TIMEOUT_S
+    if phase == HEAD:
+        return limits.HEAD_TIMEOUT_S
+    if phase == BODY:
+        return limits.BODY_TIMEOUT_S
+    return limits.LEAVE_TIMEOUT_S if phase == LEAVING else float("inf")
 
 
 class Seat:

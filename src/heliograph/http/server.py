@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from functools import partial
 
 from heliograph.http.asgi import Asgi
-from heliograph.http.clients import Clients, Shares
 from heliograph.http.connection import Connection
-from heliograph.http.handshakes import Handshakes
-from heliograph.http.listener import Listener, listen
-from heliograph.http.proxies import Proxies
 from heliograph.http.reply import Replies
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import ShortCut
-from heliograph.http.tls import Tls
+from heliograph.net.clients import Clients, Shares
+from heliograph.net.handshakes import Handshakes
+from heliograph.net.listener import Listener, listen
+from heliograph.net.proxies import Proxies
+from heliograph.net.tls import Tls
 
 WHOLE = Shares()
 """Shares of a server that one client may have all of."""

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from heliograph.domain.security.host import network
 from heliograph.http.asgi import Asgi, Headers
-from heliograph.http.clients import ClientLoad, Clients, Held
-from heliograph.http.proxies import Proxies, is_loopback
 from heliograph.http.reply import Replies, Reply
-from heliograph.http.request_scope import Endpoints, unmapped
+from heliograph.http.request_scope import Endpoints
 from heliograph.http.response import Response
 from heliograph.http.short_cut import ShortCut
+from heliograph.net.clients import ClientLoad, Clients, Held
+from heliograph.net.proxies import Proxies, is_loopback, unmapped
 
 
 class Loop(Protocol):

@@ -13,7 +13,7 @@ A server without a short cut parses all heads and answers all requests by ASGI.
 from typing import Protocol
 
 from heliograph.http.asgi import Headers
-from heliograph.http.proxies import Address
+from heliograph.net.proxies import Address
 
 
 class PendingRequest:

@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from heliograph.api.serve import serve
-from heliograph.http import limits, phases
+from heliograph.http import limits, seat
 from heliograph.http import server as server_module
 from heliograph.http.server import Server
 from tests.integration.api.test_server import AUTH, SEND, client, connections, eventually
@@ -65,7 +65,7 @@ def test_who_still_sends_reads_the_answer(run: Callable[[Any], None], head: byte
 
 
 async def leaver(running: Server) -> None:
-    await eventually(lambda: [each.phase for each in connections(running)] == [phases.LEAVING])
+    await eventually(lambda: [each.phase for each in connections(running)] == [seat.LEAVING])
 
 
 async def test_who_does_not_leave_is_hung_up_on(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,11 @@ import pytest
 from heliograph.api.serve import serve
 from heliograph.http import server as server_module
 from heliograph.http.asgi import Receive, Scope, Send, respond
-from heliograph.http.listener import PAUSE_S
 from heliograph.http.reply import Reply
 from heliograph.http.server import Server
 from heliograph.http.server import serve as serve_http
-from heliograph.http.tls import CertificateFiles, Tls
+from heliograph.net.listener import PAUSE_S
+from heliograph.net.tls import CertificateFiles, Tls
 from tests.integration.api.test_server import BODY, SEND, eventually
 from tests.support.gateway import Gateway
 from tests.support.ports import free_port

@@ -17,11 +17,12 @@ from heliograph.api import bodies
 from heliograph.api.fast_send.head import SHORT_BODY
 from heliograph.api.serve import serve
 from heliograph.app.facts import Facts
-from heliograph.http import clients, limits, phases
+from heliograph.http import limits, seat
 from heliograph.http import server as server_module
-from heliograph.http.clients import Shares
 from heliograph.http.limits import MAX_HEAD_OCTETS
 from heliograph.http.server import DRAIN_STEP_S, Server
+from heliograph.net import clients
+from heliograph.net.clients import Shares
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
 from tests.support.ports import free_port
 from tests.support.timeouts import PATIENCE_S
@@ -548,7 +549,7 @@ async def test_a_stop_does_not_wait_for_the_rest_of_a_body(gateway: Gateway, hea
         await one.write(b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n%b%b\r\n1" % (AUTH, head))
         if b"Expect" in head:
             await one.skip(b"HTTP/1.1 100 Continue\r\n\r\n")
-        await eventually(lambda: [each.phase for each in connections(running)] == [phases.BODY])
+        await eventually(lambda: [each.phase for each in connections(running)] == [seat.BODY])
         await running.stop(PATIENCE_S)
         status, headers, body = await one.read()
         assert (status, headers["connection"], headers["retry-after"]) == (503, "close", "1")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heliograph.http.asgi import Asgi, Receive, Scope, Send, respond
 from heliograph.http.server import serve
-from heliograph.http.tls import CertificateFiles, Tls
+from heliograph.net.tls import CertificateFiles, Tls
 from tests.support.timeouts import PATIENCE_S
 from tests.unit.http.test_connection import Words
 

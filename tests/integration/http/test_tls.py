@@ -17,10 +17,10 @@ from heliograph.admin_api.certificate import CertificateEndpoint
 from heliograph.api.serve import serve as serve_api
 from heliograph.composition import certificates
 from heliograph.composition.certificates import RenewableCertificate
-from heliograph.http import limits
-from heliograph.http.clients import Clients, Shares
 from heliograph.http.server import Server, serve
-from heliograph.http.tls import DONE, FAILED, LATE, REFUSED, CertificateFiles, Tls
+from heliograph.net import limits
+from heliograph.net.clients import Clients, Shares
+from heliograph.net.tls import DONE, FAILED, LATE, REFUSED, CertificateFiles, Tls
 from tests.integration.http.test_listeners import says
 from tests.support.certificates import CertificateAuthority
 from tests.support.gateway import API_KEY, Gateway, MemoryJournal, basic, open_gateway

@@ -8,11 +8,11 @@ from ipaddress import ip_address
 import pytest
 
 from heliograph.adapters.webhook.dial import AddressRefused, Dialer
-from heliograph.adapters.webhook.guard import AddressGuard, IPAddress
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.request import OriginAddress
 from heliograph.adapters.webhook.resolver import Resolver
 from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
+from heliograph.net.address_guard import AddressGuard, IPAddress
 from tests.integration.webhook.conftest import CERTIFICATES
 from tests.support.sink import Answer, Sink
 from tests.support.timeouts import PATIENCE_S

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from heliograph.adapters.webhook.dial import ConnectionPlace, Dialer
-from heliograph.adapters.webhook.guard import IPAddress
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.origin import FEED
 from heliograph.adapters.webhook.request import OriginAddress
 from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
+from heliograph.net.address_guard import IPAddress
 from tests.support.ports import free_port
 from tests.support.sink import Answer, Sink
 from tests.support.timeouts import PATIENCE_S

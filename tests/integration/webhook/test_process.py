@@ -252,7 +252,7 @@ def test_the_process_imports_nothing_of_the_engine() -> None:
     assert ours == {
         "heliograph.app.webhook_job",
         "heliograph.domain.limits.defaults",
-        "heliograph.domain.security.port_set",
+        "heliograph.net.address_guard",
         "heliograph.domain.security.signature",
     }
     assert not {"heliograph.runtime", "heliograph.smpp", "sqlite3", "email", "json"} & set(said.split())

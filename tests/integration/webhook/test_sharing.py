@@ -9,9 +9,9 @@ from typing import Self
 import msgspec
 import pytest
 
-from heliograph.adapters.webhook.guard import IPAddress
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
+from heliograph.net.address_guard import IPAddress
 from tests.support.sink import Answer, Sink
 from tests.support.slowness import Slowness
 from tests.support.timeouts import PATIENCE_S

@@ -12,11 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from heliograph.api.fast_send.short_cut import FastSends
-from heliograph.http.clients import Clients, Shares
 from heliograph.http.connection import Connection
 from heliograph.http.limits import MAX_HEAD_OCTETS, SLICE_OCTETS
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import ShortCut
+from heliograph.net.clients import Clients, Shares
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'

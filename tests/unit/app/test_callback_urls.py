@@ -2,9 +2,9 @@
 
 import pytest
 
-from heliograph.adapters.webhook.guard import AddressGuard
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.domain.error import Fault
+from heliograph.net.address_guard import AddressGuard
 
 GUARD = AddressGuard(ports=("80", "443", "8000-8999"))
 URLS = CallbackUrls(GUARD.forbidden_host, GUARD.forbidden_port)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.smpp.kind import KIND
-from heliograph.adapters.webhook.guard import AddressGuard
 from heliograph.app.admin.keys import digest_key
 from heliograph.app.admin.manage import Credentials, Manage
 from heliograph.app.configuration import Price
@@ -16,6 +15,7 @@ from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.domain.limits.defaults import MAX_BALANCE
 from heliograph.domain.money.amounts import MICRO
 from heliograph.domain.security.signature import format_secret
+from heliograph.net.address_guard import AddressGuard
 from tests.support.connectors import kinds
 from tests.support.memory_store import MemoryStore
 from tests.support.secrets import CountingSecrets

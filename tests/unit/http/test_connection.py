@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from heliograph.http import limits
-from heliograph.http.asgi import Asgi, Event, Headers, Receive, Scope, Send, respond
-from heliograph.http.body import read_body
-from heliograph.http.clients import Clients, Shares
+from heliograph.http.asgi import Asgi, Event, Headers, Receive, Scope, Send, read_body, respond
 from heliograph.http.connection import Connection
-from heliograph.http.phases import BODY, HEAD, IDLE, LEAVING
 from heliograph.http.reply import Reply
+from heliograph.http.seat import BODY, HEAD, IDLE, LEAVING
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import Channel, DirectRequest, ShortCut
+from heliograph.net.clients import Clients, Shares
 
 GET = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"

@@ -3,20 +3,20 @@
 import pytest
 
 from heliograph.http import limits
-from heliograph.http.asgi import Headers, Receive, Scope, Send, respond
-from heliograph.http.body import read_body
-from heliograph.http.clients import OVER, ROOM, Clients, Shares
+from heliograph.http.asgi import Headers, Receive, Scope, Send, read_body, respond
 from heliograph.http.connection import Connection
-from heliograph.http.phases import LEAVING
-from heliograph.http.proxies import Proxies
+from heliograph.http.seat import LEAVING
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import Channel, DirectRequest, ShortCut
+from heliograph.net.clients import OVER, ROOM, Clients, Shares
+from heliograph.net.limits import BURST_S, MOST_WAIT_S, WORK_BURST_S, WORK_OF_HANDSHAKE_S, WORK_OF_OCTET_S
+from heliograph.net.proxies import Proxies
 from tests.unit.http.test_connection import GET, POST, HandLoop, Wire, Words, echo
 
 HOSTILE, GOOD = "192.0.2.66", "192.0.2.1"
 SHARE = 0.05
 WORK = Shares(99, refused_work=SHARE)
-COSTLY = SHARE * limits.WORK_BURST_S
+COSTLY = SHARE * WORK_BURST_S
 """Seconds of work that a client may have at once."""
 
 
@@ -114,7 +114,7 @@ def test_a_handshake_of_tls_without_a_request_counts_as_work() -> None:
             connection.connection_lost(None)
         load = clients.load("192.0.2.7")
         assert bool(clients.owing) == owes
-        assert load.work_until == pytest.approx(100.0 + 4 * limits.WORK_OF_HANDSHAKE_S / 0.05 if owes else 0.0)
+        assert load.work_until == pytest.approx(100.0 + 4 * WORK_OF_HANDSHAKE_S / 0.05 if owes else 0.0)
 
 
 def test_what_is_refused_at_once_is_not_counted() -> None:
@@ -164,7 +164,7 @@ def test_many_at_once_have_no_more_than_one_after_the_other() -> None:
     rig = Rig(WORK, short=False)
     rig.application.work = COSTLY / 2
     rig.ask()
-    octets = round(COSTLY / 2 / limits.WORK_OF_OCTET_S)
+    octets = round(COSTLY / 2 / WORK_OF_OCTET_S)
     head = POST[: POST.index(b"3")] + b"%d\r\n\r\n" % octets
     connections = [rig.connect(HOSTILE) for _ in range(4)]
     for connection, _ in connections:
@@ -181,7 +181,7 @@ def test_nobody_waits_for_long() -> None:
     rig = Rig(WORK)
     rig.application.work = 1_000.0
     rig.ask()
-    rig.wait(limits.MOST_WAIT_S + limits.BURST_S)
+    rig.wait(MOST_WAIT_S + BURST_S)
     assert rig.ask() == 400
 
 

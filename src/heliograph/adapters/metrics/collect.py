@@ -24,8 +24,8 @@ from heliograph.domain.error import Reason
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.retention import SCHEDULED, Stage
 from heliograph.domain.money.amounts import format_credits
-from heliograph.http.clients import REASONS
-from heliograph.http.tls import Tls
+from heliograph.net.clients import REASONS
+from heliograph.net.tls import Tls
 from heliograph.runtime.engine import Engine
 
 REFRESH_S = 15.0

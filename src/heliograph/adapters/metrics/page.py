@@ -7,8 +7,7 @@ from ipaddress import ip_network
 from heliograph.adapters.metrics.exposition import OPENMETRICS, TEXT, Sample, render
 from heliograph.domain.error import FORBIDDEN, METHOD, NOT_FOUND, Fault
 from heliograph.domain.security.host import is_within
-from heliograph.http.asgi import Headers, Receive, Scope, Send, respond
-from heliograph.http.host_names import asked_host, is_own_name
+from heliograph.http.asgi import Headers, Receive, Scope, Send, asked_host, is_own_name, respond
 
 PATH = "/metrics"
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from heliograph.adapters.webhook.dial import Dialer
-from heliograph.adapters.webhook.guard import IPAddress
 from heliograph.adapters.webhook.settings import WebhookLimits
 from heliograph.app.webhook_job import TryResult
+from heliograph.net.address_guard import IPAddress
 
 PART: Final = 4
 """The part of the free connections and receivers that one account may have: a quarter."""

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any, Protocol
 
-from heliograph.adapters.webhook.guard import AddressGuard, IPAddress
 from heliograph.adapters.webhook.request import OriginAddress
 from heliograph.adapters.webhook.resolver import Resolver
 from heliograph.adapters.webhook.settings import WebhookSettings
+from heliograph.net.address_guard import AddressGuard, IPAddress
 
 TRIED_ADDRESSES = 4
 """The most addresses of one name that are tried, in the system's order."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 from heliograph.adapters.webhook.capacity import PART, AccountLoad, SharedCapacity
 from heliograph.adapters.webhook.dial import Dialer
-from heliograph.adapters.webhook.guard import AddressGuard
 from heliograph.adapters.webhook.origin import Origin
 from heliograph.adapters.webhook.request import OriginAddress, parse, split_plain
 from heliograph.adapters.webhook.resolver import NameLookup, Resolver, system_lookup
 from heliograph.adapters.webhook.settings import WebhookSettings
 from heliograph.app.webhook_job import TryResult, WebhookJob
+from heliograph.net.address_guard import AddressGuard
 
 SWEEP_SECONDS = 0.25
 """The longest delay with which a deadline is noticed."""

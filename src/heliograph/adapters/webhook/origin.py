@@ -11,9 +11,9 @@ from collections import deque
 from heliograph.adapters.webhook.capacity import AccountLoad, Place, SharedCapacity
 from heliograph.adapters.webhook.connection import WebhookConnection
 from heliograph.adapters.webhook.dial import AddressCrowded, AddressRefused, NameUnknown, explain, is_own_fault
-from heliograph.adapters.webhook.guard import IPAddress
 from heliograph.adapters.webhook.request import OriginAddress, request, standing_lines
 from heliograph.app.webhook_job import TryResult, WebhookJob
+from heliograph.net.address_guard import IPAddress
 
 UNWELL = frozenset((429, 502, 503, 504))
 """Statuses that are about the whole origin, not about one URL on it."""

@@ -5,9 +5,9 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from heliograph import __version__
-from heliograph.adapters.webhook.guard import literal_address, plain_host
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.security.signature import sign
+from heliograph.net.address_guard import literal_address, plain_host
 
 PLAIN_PATH = re.compile(r"/[!-\"$-~]*")
 """Matches a path and query that go into a request line as they are: visible ASCII, no fragment."""

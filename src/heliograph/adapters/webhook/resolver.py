@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 
-from heliograph.adapters.webhook.guard import IPAddress, literal_address
 from heliograph.adapters.webhook.settings import WebhookLimits
+from heliograph.net.address_guard import IPAddress, literal_address
 
 NameLookup = Callable[[str], Awaitable[list[IPAddress]]]
 """A function that looks a name up. Raises OSError for a name without addresses."""

@@ -3,7 +3,7 @@
 import msgspec
 
 from heliograph.domain.limits.defaults import CALLBACK_TIMEOUT_S
-from heliograph.domain.security.port_set import USUAL_PORTS
+from heliograph.net.address_guard import USUAL_PORTS
 
 
 class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

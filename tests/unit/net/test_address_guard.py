@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.adapters.webhook.guard import AddressGuard, literal_address, plain_host
+from heliograph.net.address_guard import AddressGuard, literal_address, plain_host
 
 REFUSED = {
     "loopback": [

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from heliograph.composition.certificates import RenewableCertificate
 from heliograph.composition.watching import Unusable
-from heliograph.http.clients import Clients, Shares
-from heliograph.http.handshakes import Handshake, Handshakes, most_handshakes
-from heliograph.http.tls import (
+from heliograph.net.clients import Clients, Shares
+from heliograph.net.handshakes import Handshake, Handshakes, most_handshakes
+from heliograph.net.tls import (
     DONE,
     FAILED,
     LATE,

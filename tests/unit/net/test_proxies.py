@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.http.proxies import Proxies
+from heliograph.net.proxies import Proxies
 
 PROXY = ("10.0.0.1", 4000)
 

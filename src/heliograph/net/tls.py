@@ -15,7 +15,6 @@ from heliograph import files
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Ciphers of TLS 1.2: authenticated, with forward secrecy. Those of TLS 1.3 are the library's."""
 
-PROTOCOLS: Final = ("http/1.1",)
 
 _DAY_S: Final = 86_400
 _END: Final = "-----END CERTIFICATE-----"
@@ -56,6 +55,8 @@ class CertificateFiles:
     key: Path | None = None
     """None where the key is in the certificate's file."""
     client_ca: Path | None = None
+    protocols: tuple[str, ...] = ("http/1.1",)
+    """Names of the protocols spoken behind TLS (ALPN)."""
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Returns what differs once a file was replaced or written to; a file that is not there is zeros. Blocks."""
@@ -75,7 +76,7 @@ class CertificateFiles:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
         context.set_ciphers(CIPHERS)
-        context.set_alpn_protocols(PROTOCOLS)
+        context.set_alpn_protocols(self.protocols)
         key = self.key or self.certificate
         try:
             context.load_cert_chain(self.certificate, files.usable(key), password=_no_password)

@@ -10,9 +10,9 @@ import contextlib
 import socket
 from typing import Final
 
-from heliograph.http import limits
-from heliograph.http.clients import OVER, TOO_MANY, UNFINISHED, ClientLoad, Clients
-from heliograph.http.tls import DONE, FAILED, LATE, REFUSED, Tls
+from heliograph.net import limits
+from heliograph.net.clients import OVER, TOO_MANY, UNFINISHED, ClientLoad, Clients
+from heliograph.net.tls import DONE, FAILED, LATE, REFUSED, Tls
 
 LEAST_OF_ALL: Final = 64
 """Handshakes that may be under way, at least, however few connections there may be."""

@@ -7,8 +7,7 @@ those of the standard library differ between versions of Python.
 import unicodedata
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-
-from heliograph.domain.security.port_set import USUAL_PORTS, PortSet
+from typing import Final
 
 IPAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -75,6 +74,27 @@ LOCAL_NAMES = frozenset(
     ("localhost", "localhost.localdomain", "localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback")
 )
 LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))
+
+USUAL_PORTS: Final = ("80", "443", "1024-65535")
+"""Ports of the web, and those that any program may listen on: none of the services that a machine has for itself."""
+
+_HIGHEST_PORT: Final = 65_535
+
+
+class PortSet:
+    """Ports, given as numbers and ranges. Raises ValueError, with a sentence for people, where one is neither."""
+
+    __slots__ = ("_ranges", "texts")
+
+    def __init__(self, texts: Sequence[str] = USUAL_PORTS) -> None:
+        self.texts = tuple(texts)
+        self._ranges = tuple(_range(text) for text in texts)
+
+    def __contains__(self, port: int) -> bool:
+        return any(first <= port <= last for first, last in self._ranges)
+
+    def __str__(self) -> str:
+        return ", ".join(self.texts) or "none"
 
 
 class AddressGuard:
@@ -198,3 +218,16 @@ def _number(part: str) -> int:
     if len(part) > 1 and part.startswith("0"):
         return int(part, 8)
     return int(part)
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    if not dash:
+        last = first
+    if not (_is_port(first) and _is_port(last) and int(first) <= int(last)):
+        raise ValueError(f"{text!r} is no port and no range of ports; write 443 or 1024-65535")
+    return int(first), int(last)
+
+
+def _is_port(text: str) -> bool:
+    return len(text) <= 5 and text.isascii() and text.isdigit() and 0 < int(text) <= _HIGHEST_PORT

@@ -6,7 +6,9 @@ from ipaddress import ip_network
 from heliograph.domain.security.host import LONGEST_HOST, NetworkSet
 
 Address = tuple[str, int]
-"""Host and port; the port is 0 where nobody tells it."""
+"""Host and port; the port is 0 where it is unknown."""
+
+_MAPPED = "::ffff:"
 
 
 class Proxies:
@@ -38,6 +40,11 @@ class Proxies:
 
 def is_loopback(host: str) -> bool:
     return host.startswith("127.") or host == "::1"
+
+
+def unmapped(host: str) -> str:
+    """Returns an address of IPv4 as such, where a socket for both families writes it as one of IPv6."""
+    return host.removeprefix(_MAPPED) if "." in host else host
 
 
 def last_named(forwarded: bytes) -> str:

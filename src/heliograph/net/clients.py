@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final, Protocol
 
-from heliograph.http import limits
-from heliograph.http.flow import Transport
+from heliograph.net import limits
+from heliograph.net.flow import Transport
 
 ROOM: Final = 64
 """Connections of one client, at most, that are closed or read on at once: a thousand would hold up all others."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Final
 
-from heliograph.http import limits
-from heliograph.http.clients import ClientLoad
-from heliograph.http.handshakes import Handshake, Handshakes
+from heliograph.net import limits
+from heliograph.net.clients import ClientLoad
+from heliograph.net.handshakes import Handshake, Handshakes
 
 BACKLOG: Final = 2_048
 """Connections that wait to be accepted; the operating system may allow fewer."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.domain.security.port_set import PortSet
+from heliograph.net.address_guard import PortSet
 
 
 def test_the_usual_ones_are_those_of_the_web_and_of_programs() -> None:

@@ -4,17 +4,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from heliograph.http import limits
-from heliograph.http.clients import FULL, IDLE, TOO_MANY, UNFINISHED, Clients, Shares
 from heliograph.http.connection import Connection
-from heliograph.http.proxies import Proxies
+from heliograph.http.limits import SPARE_TIMEOUT_S
 from heliograph.http.server_state import ServerState
+from heliograph.net.clients import FULL, IDLE, TOO_MANY, UNFINISHED, Clients, Shares
+from heliograph.net.limits import UNFINISHED_SPARE_S
+from heliograph.net.proxies import Proxies
 from tests.unit.http.test_connection import GET, POST, HandLoop, Wire, Words, echo
 
 HALF = POST[:20]
 HALF_OF_BODY = POST[:-1]
 """For servers that are busy: the application is not called."""
-FRESH = limits.UNFINISHED_SPARE_S
+FRESH = UNFINISHED_SPARE_S
 HOSTILE, GOOD = "192.0.2.66", "192.0.2.1"
 
 
@@ -101,7 +102,7 @@ def test_its_slowest_unfinished_request_makes_room_for_another_of_its_own() -> N
 def test_its_longest_idle_connection_makes_room_where_nothing_is_unfinished() -> None:
     crowd = Crowd(Shares(9, 2))
     idle, other = crowd.connect(octets=GET), crowd.connect(octets=GET)
-    crowd.wait(limits.SPARE_TIMEOUT_S - 1)
+    crowd.wait(SPARE_TIMEOUT_S - 1)
     crowd.hear(other, GET)
     assert crowd.connect().closing
     crowd.wait(1.1)
@@ -152,7 +153,7 @@ def test_what_the_server_owes_an_answer_is_not_unfinished() -> None:
 def test_a_full_server_takes_the_place_of_the_slowest_unfinished_request() -> None:
     crowd = Crowd(Shares(2))
     idle = crowd.connect(GOOD, GET)
-    crowd.wait(limits.SPARE_TIMEOUT_S + 1)
+    crowd.wait(SPARE_TIMEOUT_S + 1)
     slow = crowd.connect("192.0.2.2", HALF)
     crowd.wait(FRESH + 0.1)
     assert not crowd.connect().closing
