@@ -36,16 +36,23 @@ run: $(VENV)/.runs ## start the gateway with a simulated operator and a demo acc
 # Many tests wait for other processes: two workers a core keep the cores at work.
 TEST_WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
-test: install style ## run everything: checks and all tests
+# Marks of tests to run; the empty expression selects all.
+CHOSEN := not extended
+
+test: install style ## run the checks and the tests that prove a change: seven minutes on two cores
 	@$(MAKE) --no-print-directory -j 2 types tests
+
+.PHONY: test-all
+test-all: install style ## run the checks and all tests, the extended ones too: before a release
+	@$(MAKE) --no-print-directory -j 2 types tests CHOSEN=
 
 # Types are looked at beside the tests: mypy keeps one core busy, for a minute where it has no cache.
 .PHONY: tests
 tests: install
-	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal -m "$(CHOSEN)"
 
 check: install lint ## format, lint, types, rings and the fast tests, in under a minute
-	$(BIN)/pytest -n auto -q -m "not slow and not peer" tests/tidy tests/unit tests/vectors tests/properties
+	$(BIN)/pytest -n auto -q -m "not slow and not peer and not extended" tests/tidy tests/unit tests/vectors tests/properties
 
 .PHONY: hidden
 hidden: install ## run the tests against foreign programs with none of these to be found: all must be left out

@@ -105,7 +105,13 @@ def owner(chromium: Browser, gateway: GatewayProcess) -> Iterator[tuple[Page, st
     admin("admin", "remove", name)
 
 
-@pytest.mark.parametrize("host", [CONSOLE, f"evil.{CONSOLE}", "evil.localhost", "localhost"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        f"evil.{CONSOLE}",
+        *(pytest.param(host, marks=pytest.mark.extended) for host in (CONSOLE, "evil.localhost", "localhost")),
+    ],
+)
 def test_a_page_elsewhere_gets_no_answer_of_a_passkey_that_signs_in(
     owner: tuple[Page, str], gateway: GatewayProcess, elsewhere: int, host: str
 ) -> None:
@@ -151,6 +157,7 @@ def test_a_page_whose_name_leads_to_the_gateway_gets_nothing_of_it(chromium: Bro
     context.close()
 
 
+@pytest.mark.extended
 def test_without_names_a_page_whose_name_leads_to_the_gateway_is_a_stranger(chromium: Browser, tmp_path: Path) -> None:
     with GatewayProcess(tmp_path / "data") as gateway:
         password = Admin(gateway.data)("admin", "create", "ada", "--role", "admin")["password"]

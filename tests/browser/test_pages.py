@@ -71,7 +71,7 @@ def nobody() -> Iterator[str]:
         yield f"127.0.0.1:{silent.getsockname()[1]}"
 
 
-@pytest.fixture(params=SIZES)
+@pytest.fixture(params=["phone", pytest.param("desktop", marks=pytest.mark.extended)])
 def operator(request: pytest.FixtureRequest, opened: Opener, lived_in: GatewayProcess, nobody: str) -> Operator:
     operator = opened(size=SIZES[request.param])
     _send(operator, nobody)
@@ -164,6 +164,7 @@ def test_the_page_to_sign_in_is_accessible_too(opened: Opener, lived_in: Gateway
         assert problems(page, axe) == []
 
 
+@pytest.mark.extended
 def test_what_goes_wrong_is_accessible_too(opened: Opener, lived_in: GatewayProcess, axe: str) -> None:
     operator = opened()
     page = operator.go("/accounts/demo")

@@ -75,6 +75,7 @@ def test_operations_are_called_with_ones_own_key(opened: Opener) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.extended
 def test_axe_finds_nothing_on_the_page(opened: Opener, axe: str, scheme: str) -> None:
     page = reference(opened, PHONE).page
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]

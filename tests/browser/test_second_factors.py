@@ -79,6 +79,7 @@ def test_an_app_is_set_up_and_its_code_signs_in(opened: Opener, gateway: Gateway
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.extended
 def test_its_pages_are_accessible_and_fit(opened: Opener, gateway: GatewayProcess, axe: str, size: str) -> None:
     name = f"eve-{size}"
     password = Admin(gateway.data)("admin", "create", name, "--role", "viewer")["password"]
@@ -113,6 +114,7 @@ def test_its_pages_are_accessible_and_fit(opened: Opener, gateway: GatewayProces
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.extended
 def test_an_admin_proves_who_it_is_to_help_somebody(
     opened: Opener, gateway: GatewayProcess, axe: str, size: str
 ) -> None:

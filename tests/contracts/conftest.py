@@ -6,21 +6,15 @@ import pytest
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Store
 from tests.support.memory_store import MemoryOpener
-from tests.support.store import ENCRYPTED_OPENERS, OPENERS, EncryptedOpener, EncryptedPostgresOpener, Given, Opener
+from tests.support.store import OPENERS, Given, LoopOpener, Opener
 
-EVERY = OPENERS | ENCRYPTED_OPENERS | {"memory": MemoryOpener}
+STORES = {"memory": MemoryOpener} | OPENERS
 
 
-@pytest.fixture(params=EVERY)
+@pytest.fixture(params=STORES)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
-    """Where the store under test keeps its data."""
-    return EVERY[request.param](tmp_path)
-
-
-@pytest.fixture
-def whole_numbers(opener: Opener) -> bool:
-    """Whether messages are found by whole numbers only, and numbers have no order."""
-    return isinstance(opener, EncryptedOpener | EncryptedPostgresOpener)
+    """Where the store under test keeps its data. Modules with `on_every_driver` run on one more."""
+    return (STORES | {"sqlite-on-loop": LoopOpener})[request.param](tmp_path)
 
 
 @pytest.fixture

@@ -8,7 +8,9 @@ from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.money.amounts import EntryKind
-from tests.support.store import CREDIT, HOUR, START, Given, Opener
+from tests.support.store import CREDIT, HOUR, START, Given, Opener, on_every_driver
+
+pytestmark = on_every_driver
 
 
 async def test_an_accepted_message_is_stored_as_it_was_given(store: Store, given: Given, account: Account) -> None:

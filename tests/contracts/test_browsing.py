@@ -264,7 +264,7 @@ async def test_the_history_of_a_delivered_message(store: Store, given: Given, ac
         ("Receipt", 2),
         ("Receipt", 2),
         ("Receipt", 1),
-        ("MessageEnd", None),
+        ("Final", None),
         ("Callback", None),
     ]
     assert [event.at - START for event in events] == [0, 0, 10, 20, 25, 30, 40, 50, 60, 60, 70]
@@ -340,7 +340,7 @@ async def test_the_history_of_a_refused_message(store: Store, given: Given, acco
     )
     events = await history_of(store, account.id, message.key, message.tail)
     assert events is not None
-    assert [event.event for event in events] == ["Accepted", "Charged", "Refused", "MessageEnd", "Refunded"]
+    assert [event.event for event in events] == ["Accepted", "Charged", "Refused", "Final", "Refunded"]
     assert "0000000B" in events[2].detail
 
 

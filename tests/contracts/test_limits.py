@@ -16,7 +16,7 @@ from heliograph.app.ports import Store
 from heliograph.domain.limits.allowance import Allowance
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
-from tests.contracts.conftest import EVERY
+from tests.contracts.conftest import STORES
 from tests.support.store import CREDIT, HOUR, NODE, OPENERS, START, Given, Opener
 
 DAY = 24 * HOUR
@@ -210,11 +210,11 @@ PLAIN = requests(st.just(1), st.just(False))
 COMMITS = st.lists(requests(st.integers(1, 4), st.booleans()) | PLAIN | PLAIN.map(of_one_day), max_size=6)
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("kind", STORES)
 def test_any_requests_are_judged_as_a_model_does(kind: str, tmp_path: Path) -> None:
     names = count()
     with asyncio.Runner() as runner:
-        store = runner.run(EVERY[kind](tmp_path)())
+        store = runner.run(STORES[kind](tmp_path)())
 
         @settings(max_examples=60, deadline=None)
         @any_of(commits=COMMITS, messages=st.integers(0, 9), spend=st.integers(0, 9), waiting=st.integers(0, 5))

@@ -16,7 +16,9 @@ from heliograph.app.facts import (
 from heliograph.app.ports import Store, Unreported
 from heliograph.domain.message.operator_id import MAX_CHARS
 from heliograph.domain.message.receipt import Delivery
-from tests.support.store import HOUR, START, Given, Opener, history_of
+from tests.support.store import HOUR, START, Given, Opener, history_of, on_every_driver
+
+pytestmark = on_every_driver
 
 
 async def awaited(given: Given, account: Account, *operator_ids: str, **fields: int) -> Message:

@@ -10,7 +10,9 @@ from heliograph.app.facts import Facts, Message, MessageEnd, Queueing, Withdrawa
 from heliograph.app.ports import NotScheduled, Store
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import ENDED, TABLE, State, Trigger
-from tests.support.store import CREDIT, HOUR, NODE, START, Given, delivery_of
+from tests.support.store import CREDIT, HOUR, NODE, START, Given, delivery_of, on_every_driver
+
+pytestmark = on_every_driver
 
 DUE = START + HOUR
 

@@ -17,7 +17,7 @@ from tests.support.customer import Customer
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.timeouts import PATIENCE_S
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 CUSTOMERS = 8
 REQUESTS = 20

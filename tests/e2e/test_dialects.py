@@ -185,6 +185,7 @@ DIALECTS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_receipts_of_every_dialect_find_their_messages(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, dialect: str

@@ -9,7 +9,7 @@ from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 KEY = "a master key of thirty-two characters"
 PHONE, SENDER, TEXT, PASSWORD = "4917099887766", "Marked", "a marked text", "marked99"

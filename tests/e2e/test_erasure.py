@@ -346,6 +346,7 @@ async def test_a_phone_is_planted_everywhere_and_erased(
     assert admin("audit")["problems"] == []
 
 
+@pytest.mark.extended
 async def test_an_encrypted_store_has_it_in_no_file(
     data: Path, sink: BackgroundSink, server: Server | None, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from tests.support.ports import free_port
 from tests.support.process import GatewayProcess, eventually
 from tests.support.timeouts import PATIENCE_S
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 SHARES = {
     "HELIOGRAPH_HTTP_CONNECTIONS": "40",

@@ -13,7 +13,7 @@ import pytest
 from tests.support.process import Admin, GatewayProcess
 from tests.support.timeouts import COMMAND_S
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 PACKAGE = "heliograph_client"
 CONFIG = f"post_hooks: []\npackage_name_override: {PACKAGE}\n"

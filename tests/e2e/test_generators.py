@@ -16,7 +16,7 @@ from tests.support.peers import NODE_MODULES, PYTHON, QUICK_JAVA, SCRIPTS, forei
 from tests.support.process import Admin, GatewayProcess, clean_environment
 from tests.support.timeouts import COMMAND_S
 
-pytestmark = [pytest.mark.slow, pytest.mark.peer]
+pytestmark = [pytest.mark.slow, pytest.mark.peer, pytest.mark.extended]
 
 PROGRAMS = SCRIPTS / "clients"
 

@@ -178,6 +178,7 @@ def test_no_message_is_lost_or_doubled_when_the_gateway_is_killed(
     admin.assert_books_right()
 
 
+@pytest.mark.extended
 def test_no_message_is_lost_when_one_of_two_nodes_is_killed(tmp_path: Path, sink: BackgroundSink) -> None:
     """The operator sends to the other node at once what the dead one had not answered; parts come over both."""
     chance = random.Random(12)

@@ -7,7 +7,7 @@ import pytest
 from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 MESSAGES = 20_000
 MOST_KIB = 150 * 1024

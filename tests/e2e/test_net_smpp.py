@@ -79,6 +79,7 @@ def test_with_net_smpp_as_the_operator(
     )  # fmt: skip
 
 
+@pytest.mark.extended
 def test_what_net_smpp_does_not_report_it_is_asked_for(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, interop: Interop
 ) -> None:

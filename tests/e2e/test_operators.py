@@ -54,6 +54,7 @@ def numbers(count: int, prefix: str = "4917") -> list[str]:
     return [f"{prefix}{n:08d}" for n in range(count)]
 
 
+@pytest.mark.extended
 def test_an_operator_that_takes_fifty_a_second_gets_fifty(tmp_path: Path, admin: Admin, data: Path) -> None:
     account = admin.account("acme", "100000")
     # a whole window may come at once, as it does after each moment for which the operator had no processor
@@ -262,6 +263,7 @@ def test_a_connector_changes_while_messages_flow(
         assert set(old.destinations()) == set(sent)
 
 
+@pytest.mark.extended
 def test_rates_by_time_of_day_change_at_their_second_and_on_the_same_bind(
     tmp_path: Path, admin: Admin, data: Path
 ) -> None:
@@ -297,6 +299,7 @@ def capacity(admin: Admin) -> int:
     return int(links[-1]["state"]["capacity"]) if links else 0
 
 
+@pytest.mark.extended
 def test_receipts_that_never_come_are_asked_for_also_after_a_kill(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
 ) -> None:

@@ -160,6 +160,7 @@ def test_a_stop_holds_while_the_gateway_is_killed(tmp_path: Path, admin: Admin, 
         assert_nothing_after_a_stop(operator, slowness.within(GRACE_S))
 
 
+@pytest.mark.extended
 def test_a_stop_holds_on_every_node(tmp_path: Path) -> None:
     database = Server()
     database.start()

@@ -120,6 +120,7 @@ def test_a_customer_without_a_server_has_its_messages(tmp_path: Path, admin: Adm
     admin.assert_books_right()
 
 
+@pytest.mark.extended
 def test_nothing_is_missed_when_one_of_two_nodes_is_killed(tmp_path: Path) -> None:
     messages = [whole(f"m{number}", **{"from": f"4917{number % 40:02}"}) for number in range(500)]
     database = Server()

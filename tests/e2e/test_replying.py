@@ -79,6 +79,7 @@ def listed(admin: Admin) -> list[dict[str, str]]:
     return found if len(found) == 5 else [{"callback": "more are to come"}]
 
 
+@pytest.mark.extended
 def test_each_message_is_replied_to_once_when_the_gateway_is_killed(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
 ) -> None:

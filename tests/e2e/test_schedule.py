@@ -93,6 +93,7 @@ def test_due_rescheduled_and_cancelled(
 
 
 @pytest.mark.parametrize("ends", ["stopped", "killed"])
+@pytest.mark.extended
 def test_what_fell_due_while_the_gateway_was_down_goes_at_once(
     tmp_path: Path, admin: Admin, data: Path, slowness: Slowness, ends: str
 ) -> None:
@@ -142,6 +143,7 @@ def test_what_is_due_of_a_suspended_account_waits(tmp_path: Path, admin: Admin, 
             assert submitted_at(simulator, "491700000001") - resumed < slowness.within(RESUMED_S)
 
 
+@pytest.mark.extended
 def test_what_is_in_a_nodes_memory_waits_while_its_account_is_suspended(tmp_path: Path, slowness: Slowness) -> None:
     database = Server()
     database.start()

@@ -19,7 +19,7 @@ from tests.support.peers import QUICK_JAVA, foreign_program
 from tests.support.process import GatewayProcess, clean_environment
 from tests.support.timeouts import COMMAND_S
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200), pytest.mark.extended]
 
 LANGUAGES = [
     pytest.param("Python", "program.py", ()),

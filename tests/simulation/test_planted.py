@@ -97,11 +97,15 @@ DAYS = replace(BRIEF, day_s=4.0, busy_s=20.0, lives=3)
 Plant = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, tuple[Plant, tuple[str, ...], Plan]] = {}
 """By name: what breaks it, the findings that are expected (regular expressions), and the plan that brings it out."""
+CANARIES: set[str] = set()
+"""Ten bugs, one a subject, that `make test` plants too."""
 
 
-def bug(*findings: str, plan: Plan = BRIEF) -> Callable[[Plant], Plant]:
+def bug(*findings: str, plan: Plan = BRIEF, canary: bool = False) -> Callable[[Plant], Plant]:
     def add(plant: Plant) -> Plant:
         BUGS[plant.__name__] = (plant, findings, plan)
+        if canary:
+            CANARIES.add(plant.__name__)
         return plant
 
     return add
@@ -151,7 +155,7 @@ def a_balance_is_off_by_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryCommits, "_accept", broken)
 
 
-@bug("was accepted and is not there")
+@bug("was accepted and is not there", canary=True)
 def an_accepted_message_is_not_stored(patch: pytest.MonkeyPatch) -> None:
     accept = MemoryCommits._accept
 
@@ -264,7 +268,7 @@ def a_clock_that_is_late_opens_a_day_anew(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Allowance, "turn", broken)
 
 
-@bug(r"has \d+ messages on the day", plan=DAYS)
+@bug(r"has \d+ messages on the day", plan=DAYS, canary=True)
 def of_a_batch_one_message_counts(patch: pytest.MonkeyPatch) -> None:
     use = Allowance.use
     patch.setattr(Allowance, "use", lambda self, messages, *rest: use(self, min(messages, 1), *rest))
@@ -335,7 +339,7 @@ def one_unfit_request_takes_all_others_with_it(patch: pytest.MonkeyPatch) -> Non
     _nobody_is_told_apart(patch, lambda piece: bool(piece.accepts))
 
 
-@bug("was never sent", plan=SPOILT)
+@bug("was never sent", plan=SPOILT, canary=True)
 def an_unfit_answer_is_dropped(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(isolate, "_reduced", lambda piece: iter(()))
 
@@ -372,7 +376,7 @@ def _mark_runs_ahead(patch: pytest.MonkeyPatch, who: type[Any], name: str) -> No
     patch.setattr(who, "spill", broken)
 
 
-@bug("nothing will send the parts")
+@bug("nothing will send the parts", canary=True)
 def the_mark_of_dispatch_runs_ahead(patch: pytest.MonkeyPatch) -> None:
     _mark_runs_ahead(patch, Dispatcher, DISPATCH)
 
@@ -489,7 +493,7 @@ def rows_go_before_what_is_older_than_they(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AccountQueues, "take", lambda self, fast: take(self, None))
 
 
-@bug("was overtaken by", plan=CROWDED)
+@bug("was overtaken by", plan=CROWDED, canary=True)
 def the_youngest_rows_are_claimed_first(patch: pytest.MonkeyPatch) -> None:
     due = MemoryQueue._due
     patch.setattr(MemoryQueue, "_due", lambda self, rows, connector, now: due(self, rows, connector, now)[::-1])
@@ -531,7 +535,7 @@ def a_carrier_takes_parts_while_it_is_down(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ScriptedCarrier, "capacity", property(lambda self: self._window))
 
 
-@bug("was refunded although the operator took it", plan=LATE)
+@bug("was refunded although the operator took it", plan=LATE, canary=True)
 def what_left_in_part_is_refunded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LaneItem, "unsent", property(lambda self: True))
 
@@ -703,7 +707,7 @@ def requests_count_for_ever(patch: pytest.MonkeyPatch) -> None:
 # --- messages from phones
 
 
-@bug("was acknowledged and is not there", plan=PHONES)
+@bug("was acknowledged and is not there", plan=PHONES, canary=True)
 def a_phones_message_is_acknowledged_before_its_commit(patch: pytest.MonkeyPatch) -> None:
     take = Reception._take
 
@@ -849,7 +853,7 @@ def who_comes_back_stays_suppressed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory_delivery, "obey", broken)
 
 
-@bug("left .* waiting", plan=OPT_OUTS)
+@bug("left .* waiting", plan=OPT_OUTS, canary=True)
 def a_stop_leaves_what_is_scheduled(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory_suppressions, "is_whole", lambda *_: False)
 
@@ -924,7 +928,7 @@ def a_start_takes_up_what_a_suspended_account_had_in_memory(patch: pytest.Monkey
     patch.setattr(QueueClaims, "recover", broken)
 
 
-@bug("is held, though its account is resumed", plan=SUSPENSIONS)
+@bug("is held, though its account is resumed", plan=SUSPENSIONS, canary=True)
 def what_was_held_is_never_let_go(patch: pytest.MonkeyPatch) -> None:
     async def broken(*_: object) -> int:
         return 0
@@ -955,7 +959,7 @@ def _settled(patch: pytest.MonkeyPatch, settled: Callable[[Rows, int], bool]) ->
     patch.setattr(memory_retention, "settled", settled)
 
 
-@bug(r"was redacted before it was sent", plan=FORGETTING)
+@bug(r"was redacted before it was sent", plan=FORGETTING, canary=True)
 def what_waits_is_redacted(patch: pytest.MonkeyPatch) -> None:
     _settled(patch, lambda rows, key: key in rows.messages)
 
@@ -1031,7 +1035,9 @@ def test_whose_a_fact_is_is_looked_at_for_every_kind(kind: str) -> None:
         assert len(checks.accounts(shards, facts)) == 1
 
 
-@pytest.mark.parametrize("name", BUGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in CANARIES else pytest.mark.extended) for name in BUGS]
+)
 def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant, findings, plan = BUGS[name]
     plant(monkeypatch)
@@ -1061,4 +1067,5 @@ def test_every_sentence_of_the_checkers_is_brought_out_by_a_bug() -> None:
     sentences = [sentence for sentence in sentences if " " in sentence]  # the others are formats of numbers
     assert len(sentences) > 20
     findings = [finding for _, findings, _ in BUGS.values() for finding in findings]
+    assert len(CANARIES) == 10
     assert [sentence for sentence in sentences if not any(re.search(each, sentence) for each in findings)] == []

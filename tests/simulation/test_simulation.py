@@ -17,7 +17,10 @@ SEEDS = int(os.environ.get("SIM_SEEDS", "3"))
 FIRST = int(os.environ.get("SIM_FIRST", "0"))
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(seed, marks=pytest.mark.extended if seed > FIRST else ()) for seed in range(FIRST, FIRST + SEEDS)],
+)
 @pytest.mark.parametrize("plan", PLANS)
 def test_whatever_goes_wrong_every_promise_is_kept(plan: str, seed: int) -> None:
     assert live(PLANS[plan], seed).wrong == []

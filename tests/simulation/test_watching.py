@@ -40,13 +40,16 @@ class Watched(Simulation):
         return replace(super()._world(sender), watchers=(self.counters, feed, self))
 
 
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.extended) for seed in (1, 2))]
+
+
 def lived(seed: int) -> Watched:
     simulation = Watched(seed, Plan(lives=1), odds=replace(ODDS))
     assert run(simulation.run()) == []
     return simulation
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_numbers_are_those_of_the_rows(seed: int) -> None:
     simulation = lived(seed)
     counters, rows = simulation.counters, simulation.rows
@@ -67,7 +70,7 @@ def test_the_numbers_are_those_of_the_rows(seed: int) -> None:
     assert sum(lane.deferred + lane.unknown - lane.throttled for lane in lanes) == len(rows.attempts)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_each_wait_is_measured_once_and_is_as_long_as_it_was(seed: int) -> None:
     simulation = lived(seed)
     counters, rows = simulation.counters, simulation.rows

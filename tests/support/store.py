@@ -3,11 +3,11 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
+
+import pytest
 
 from heliograph.adapters.encryption.aes_gcm import AesGcmVault
-from heliograph.adapters.store.postgres import PostgresStore
-from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.admin.history import Event, history
 from heliograph.app.configuration import Account, ApiKey, Price
@@ -26,9 +26,6 @@ SECOND = 1_000
 HOUR = 3_600_000
 CREDIT = 1_000_000
 NODE = 7
-
-
-Sealing = TypeVar("Sealing", bound=Bundle)
 
 
 class Opener(Protocol):
@@ -72,43 +69,14 @@ class LoopOpener(SqliteOpener):
         return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=True)
 
 
-class EncryptedOpener(SqliteOpener):
-    """A file whose rows are sealed."""
-
-    async def __call__(self) -> SqliteStore:
-        return await encrypted(await self.opened(VAULT))
-
-
-class EncryptedPostgresOpener(PostgresOpener):
-    """A database whose rows are sealed."""
-
-    async def __call__(self) -> PostgresStore:
-        return await encrypted(await self.opened(VAULT))
-
-
 VAULT = AesGcmVault("the master key of tests")
 
 
-async def encrypted(store: Sealing) -> Sealing:
-    """Returns the store, encrypted from now on where it was not."""
-    if not await store.encryption.refresh(0):
-        await store.encryption.begin(0, delay=0)
-        await store.encryption.refresh(0)
-    return store
+OPENERS: dict[str, Callable[[Path], Opener]] = {"sqlite": SqliteOpener, "postgres": PostgresOpener}
+"""Every store that a gateway may run on; in an empty folder of its own."""
 
-
-#: Every store that a gateway may run on; in an empty folder of its own.
-OPENERS: dict[str, Callable[[Path], Opener]] = {
-    "sqlite": SqliteOpener,
-    "sqlite-on-loop": LoopOpener,
-    "postgres": PostgresOpener,
-}
-
-#: The same with their rows sealed.
-ENCRYPTED_OPENERS: dict[str, Callable[[Path], Opener]] = {
-    "sqlite-encrypted": EncryptedOpener,
-    "postgres-encrypted": EncryptedPostgresOpener,
-}
+on_every_driver = pytest.mark.parametrize("opener", ["memory", *OPENERS, "sqlite-on-loop"], indirect=True)
+"""For contracts of operations that SQLite runs on the event loop where the disk is quick: commits and lookups."""
 
 
 async def history_of(store: Store, account: int, key: int, tail: int) -> list[Event] | None:

@@ -22,7 +22,7 @@ from tests.support.admin import AdminHouse, open_house
 from tests.support.gateway import START
 from tests.support.timeouts import PATIENCE_S
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 CONFIG = SchemathesisConfig.from_dict({"generation": {"mode": "all"}})
 schema = schemathesis.openapi.from_dict(document(operations(KINDS)), config=CONFIG)

@@ -22,7 +22,7 @@ from heliograph.http.server import Server
 from tests.support.gateway import API_KEY, PASSWORD, START, Gateway, basic, open_gateway
 from tests.support.timeouts import PATIENCE_S
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 SOON = "2027-02-15 08:00:00"
 SOON_S = START // 1000 + 31 * 86_400

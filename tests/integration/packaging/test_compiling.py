@@ -19,7 +19,7 @@ MODULES = {
 }
 LIBRARIES = {"some_lower": ["lower/count.py", "lower/words.py"], "some_upper": ["upper/first.py", "upper/second.py"]}
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 
 def compile_in(folder: Path) -> "subprocess.CompletedProcess[str]":

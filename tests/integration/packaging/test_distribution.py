@@ -120,6 +120,7 @@ def test_the_modules_to_compile_are_in_the_sdist(built: Built, hook: Hook) -> No
     assert missing == []
 
 
+@pytest.mark.extended
 def test_what_an_isolated_build_installs_is_enough_to_compile_with(built: Built, hook: Hook, tmp_path: Path) -> None:
     """The compiler checks types first, and refuses what it cannot check: structs of a library it does not see, say."""
     project = tomllib.loads((built.unpacked / "pyproject.toml").read_text(encoding="utf-8"))

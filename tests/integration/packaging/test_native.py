@@ -32,7 +32,7 @@ PATCHED = (
 )
 """They patch a constant or a function, and those are compiled in."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(3600), pytest.mark.extended]
 
 
 @pytest.fixture(scope="module")

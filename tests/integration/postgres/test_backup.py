@@ -22,6 +22,7 @@ def other_server() -> Iterator[Server]:
     server.remove()
 
 
+@pytest.mark.extended
 def test_a_dump_made_under_load_is_put_back(own_server: Server, other_server: Server, tmp_path: Path) -> None:
     settings = {"HELIOGRAPH_DATABASE_URL": own_server.url()}
     admin = Admin(tmp_path / "one", settings)

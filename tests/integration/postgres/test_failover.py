@@ -101,6 +101,7 @@ def test_its_processes_are_killed(pair: tuple[Server, Server], tmp_path: Path) -
     lose(pair, urls(primary.port, standby.port), tmp_path, primary.kill_hard, primary.start, 10)
 
 
+@pytest.mark.extended
 def test_its_machine_is_gone(pair: tuple[Server, Server], tmp_path: Path) -> None:
     """Nobody says that connections are closed, and new ones are neither made nor refused; nor is the old primary told
     that it is none any more."""

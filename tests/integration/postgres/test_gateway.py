@@ -47,6 +47,7 @@ def send(customer: Customer, number: int, sink: BackgroundSink) -> str | None:
     return None
 
 
+@pytest.mark.extended
 def test_the_main_job_through_kills(
     own_server: Server, simulator: SimulatorProcess, tmp_path: Path, sink: BackgroundSink
 ) -> None:
@@ -89,6 +90,7 @@ def test_the_main_job_through_kills(
     admin.assert_books_right()
 
 
+@pytest.mark.extended
 def test_a_server_whose_log_has_no_room_left(
     own_server: Server, simulator: SimulatorProcess, tmp_path: Path, sink: BackgroundSink
 ) -> None:

@@ -90,6 +90,7 @@ def compare(admin: Admin, load: Load, simulator: SimulatorProcess, window: int, 
     admin.assert_books_right()
 
 
+@pytest.mark.extended
 def test_a_node_cut_off_from_the_database_while_both_send(
     own_server: Server, tmp_path: Path, sink: BackgroundSink
 ) -> None:

@@ -159,6 +159,7 @@ def test_receipts_of_what_a_node_sent_alone_come_to_one_that_joins_it(
 
 
 @pytest.mark.parametrize("rates", ["rate=30", "rates=00:00-12:00 30, 12:00-24:00 30"])
+@pytest.mark.extended
 def test_a_rate_holds_over_all_nodes(own_server: Server, tmp_path: Path, rates: str) -> None:
     """Three nodes with a bind each send as fast as they may, and together not faster than the operator allows."""
     rate, messages = 30, 240
@@ -192,6 +193,7 @@ def test_a_rate_holds_over_all_nodes(own_server: Server, tmp_path: Path, rates: 
     assert most <= rate * slowness.within(span) * 1.2 + 3
 
 
+@pytest.mark.extended
 def test_three_nodes_are_killed_by_turns(own_server: Server, tmp_path: Path) -> None:
     """The short form of `make crash STORE=postgres NODES=3`."""
     toll = kill_under_load(tmp_path, 2, {"HELIOGRAPH_DATABASE_URL": own_server.url()}, nodes=3)
@@ -199,6 +201,7 @@ def test_three_nodes_are_killed_by_turns(own_server: Server, tmp_path: Path) -> 
     assert toll.receipts == toll.answered <= toll.taken
 
 
+@pytest.mark.extended
 def test_a_node_that_was_given_up_sends_nothing_and_ends(
     own_server: Server, tmp_path: Path, sink: BackgroundSink
 ) -> None:
@@ -241,6 +244,7 @@ def test_a_node_that_was_given_up_sends_nothing_and_ends(
     admin.assert_books_right()
 
 
+@pytest.mark.extended
 async def test_a_message_of_which_a_dead_node_had_the_last_receipt_ends(
     own_server: Server, tmp_path: Path, sink: BackgroundSink
 ) -> None:
@@ -273,6 +277,7 @@ async def test_a_message_of_which_a_dead_node_had_the_last_receipt_ends(
     await store.close()
 
 
+@pytest.mark.extended
 def test_when_the_database_is_away_for_long_a_node_waits_and_goes_on(
     own_server: Server, tmp_path: Path, sink: BackgroundSink
 ) -> None:

@@ -28,6 +28,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     return under_load(tmp_path_factory.mktemp("life"), MESSAGES)
 
 
+@pytest.mark.extended
 def test_under_load(life: Life, tmp_path: Path) -> None:
     told = life.told
     assert all((told.cancelled, told.submitted, told.receipted, told.posted, told.from_phones))

@@ -38,6 +38,7 @@ def test_the_alerts_fire_when_they_should_and_only_then() -> None:
 
 
 @pytest.mark.peer
+@pytest.mark.extended
 def test_the_tests_of_the_alerts_can_fail(tmp_path: Path) -> None:
     text = (OPS / "alerts.yml").read_text(encoding="utf-8")
     assert "< 0.7" in text
