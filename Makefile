@@ -63,7 +63,7 @@ hidden: install ## run the tests against foreign programs with none of these to 
 strain: install ## run tests while their processes stand still at random: finds those that pass only on a good day
 	$(BIN)/python -m tests.support.strain $(if $(SEED),--seed $(SEED)) -n $(TEST_WORKERS) --dist worksteal $(TESTS)
 
-.PHONY: lint style types
+.PHONY: lint style types words
 lint: style types
 
 style: install
@@ -73,6 +73,9 @@ style: install
 types: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+words: install ## count words that hide their subject, examples and small slips, by folder; IN=smpp for its modules
+	@$(BIN)/python -m tests.tidy.words $(IN)
 
 format: install ## rewrite the code in the house style
 	$(BIN)/ruff format .

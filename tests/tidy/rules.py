@@ -13,32 +13,6 @@ MODULE_LINES = 700
 FUNCTION_LINES = 60
 PORT_METHODS = 12
 
-WITHOUT_SUBJECT = frozenset(
-    [
-        "It",
-        "It's",
-        "That",
-        "What",
-        "Who",
-        "Whose",
-        "Whom",
-        "They",
-        "Those",
-        "These",
-        "This",
-        "As",
-        "Which",
-        "Where",
-        "How",
-        "When",
-        "Its",
-        "Their",
-        "Whoever",
-        "Whatever",
-    ]
-)
-"""First words of a docstring that leave its reader to find out what is meant."""
-
 HOT = frozenset(
     ["allowances", "record", "record_inbound", "record_consents", "statement", "statements", "encoding", "money"]
 )
@@ -90,15 +64,6 @@ def docstrings(module: Module) -> Iterator[tuple[int, str]]:
             match each:
                 case ast.Expr(value=ast.Constant(value=str(text))):
                     yield each.lineno, text
-
-
-def without_subject(module: Module) -> list[str]:
-    """Returns the places where a docstring begins with a pronoun or a bare relative clause."""
-    return [
-        f"{module.path}:{line}: {text.strip().splitlines()[0]}"
-        for line, text in docstrings(module)
-        if text.split() and text.split()[0].rstrip(",.:;") in WITHOUT_SUBJECT
-    ]
 
 
 def long_functions(module: Module) -> list[str]:

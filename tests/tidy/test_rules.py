@@ -15,21 +15,6 @@ def test_class_names_are_compared_within_a_folder() -> None:
     assert rules.same_names_in_a_folder(modules) == {"app:B"}
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ('"""What it is."""', [1]),
-        ('def do():\n    """It is due."""', [2]),
-        ('async def do():\n    """\n    Whose lanes."""', [2]),
-        ('class A:\n    """A thing."""\n\n    b: int\n    """As progress: one."""', [5]),
-        ('LIMIT = 1\n"""Those, then."""', [2]),
-        ('"""Whole messages."""\n\ntext = "It is no docstring"\nsay("It is none")', []),
-    ],
-)
-def test_docstrings_without_a_subject_are_found(text: str, lines: list[int]) -> None:
-    assert [place.split(":")[1] for place in rules.without_subject(parsed("a.py", text))] == [str(n) for n in lines]
-
-
 def test_what_is_long_is_found() -> None:
     assert rules.is_long(parsed("a.py", "x = 1\n" * 701))
     assert not rules.is_long(parsed("a.py", "x = 1\n" * 700))
