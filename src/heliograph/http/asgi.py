@@ -19,7 +19,7 @@ WORK = "heliograph.work"
 
 
 async def respond(scope: Scope, send: Send, status: int, headers: Headers, body: bytes, work: float = 0.0) -> None:
-    """Sends the whole answer: to a HEAD without its body, though `headers` may tell its length."""
+    """Sends a whole answer. A HEAD gets no body, though `headers` may state its length."""
     await send({"type": "http.response.start", "status": status, "headers": headers, WORK: work})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
@@ -27,10 +27,11 @@ async def respond(scope: Scope, send: Send, status: int, headers: Headers, body:
 async def respond_in_pieces(
     scope: Scope, receive: Receive, send: Send, status: int, headers: Headers, pieces: AsyncGenerator[bytes]
 ) -> None:
-    """Sends an answer while it is made, each piece when the client has taken those before; to a HEAD none of them.
+    """Sends an answer piece by piece. The next piece is made when the client has received the pieces before it. A HEAD
+    gets no piece.
 
-    No more is made for a client that has gone. Where making a piece fails the answer stays without its end, so that no
-    client takes it for whole. The generator is closed in any case.
+    If the client has gone, no further piece is made. If making a piece fails, the answer ends without its end mark, so
+    that the client sees that it is incomplete. The generator is closed in any case.
     """
     gone = asyncio.ensure_future(_gone(receive))
     try:
@@ -75,8 +76,9 @@ async def read_body(receive: Receive, most: int) -> bytes:
 
 
 def asked_host(scope: Scope) -> str:
-    """Returns the host that a request asks for, in lower case and without its port or a dot at the end; empty where it
-    names none."""
+    """Returns the host in the request, in lower case, without port or trailing dot, for example `sms.example.com`.
+    Empty if the request has no host.
+    """
     text = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
     bare = text.rpartition("]")[0].removeprefix("[") if text.startswith("[") else text.partition(":")[0]
     return bare.lower().removesuffix(".")

@@ -1,11 +1,17 @@
-"""A connection of the HTTP server, without I/O: octets become requests, which are answered one by one, in order.
+"""A connection of the HTTP server, without I/O: octets become requests, which are answered in order.
 
-Clients may pipeline. Read-ahead is bounded: beyond a slice, octets wait until the requests before them have been
-answered, and nothing more is read meanwhile.
+    octets --> data_received --> [held] --> parser --> on_headers_complete --+--> Exchange (ASGI application)
+                                                                             +--> DirectRequest (short cut)
+    time   --> overdue                      transport <-- answers, in the order of the requests
 
-Octets come in by `data_received`, time by `overdue` and the loop of `ServerState`; octets go out by a `flow.Transport`.
-The parser, that of httptools, calls the `on_` methods. The event loop calls the methods of `asyncio.Protocol`, from
-which nothing is inherited, so that the class may be compiled.
+1. Clients may pipeline. The parser gets a slice of `SLICE_OCTETS` at a time. If requests wait for their turn, the rest
+   of the octets is held and reading pauses, so read-ahead is bounded.
+2. Each request is answered by the application (`Exchange`) or by the short cut (`DirectRequest`).
+3. `ended` starts the next request. After the last answer, or a refusal, `hang_up` closes the connection.
+4. `overdue` tells the server to close a connection on which the client is too slow.
+
+Octets go out by a `flow.Transport`. The parser of httptools calls the `on_` methods. The event loop calls the methods
+of `asyncio.Protocol`; the class does not inherit from it, so that it can be compiled.
 """
 
 from typing import Final
@@ -29,11 +35,11 @@ from heliograph.net.proxies import Address
 TOO_MUCH: Final = "This address has asked for too much, or too much of it had to be refused; come again a little later."
 
 _STAND_IN: Final = b"PUT"
-"""Stands for a method that the parser does not know."""
+"""Replaces a method that the parser does not know."""
 
 
 class Connection(Seat):
-    """One client's connection."""
+    """A client's connection."""
 
     __slots__ = (
         "_begun", "_direct", "_direct_body", "_head_octets", "_held", "_left_octets", "_method", "_octets_without_body",
@@ -45,15 +51,15 @@ class Connection(Seat):
         self.url = b""
         self._under_way: Exchange | None = None
         self._reading: Exchange | None = None
-        """The exchange whose body is to come."""
+        """The exchange that waits for its body."""
         self._direct: DirectRequest | None = None
-        """The request of the short cut whose body is to come."""
+        """The request of the short cut that waits for its body."""
         self._direct_body = b""
         self._parser: httptools.HttpRequestParser | None = None
         self._begun = 0
         """Number of requests of which the parser has seen something."""
         self._method = ""
-        """Method of the request whose head is read, if the parser does not know it."""
+        """Method of the request with the latest head, if the parser does not know the method."""
         self._head_octets = 0
         self._octets_without_body = 0
         """Octets of chunked framing and trailers since the last of the body."""
@@ -61,7 +67,7 @@ class Connection(Seat):
         self._held = b""
         """Octets to parse when the requests before them have their turn."""
         self._refusal: Reply | None = None
-        """Answer to what is not read any more, for when the requests before it have been answered."""
+        """Error answer that waits until the requests before it have been answered. Reading has stopped."""
         self._left_octets = 0
         """Octets that were discarded since the last answer."""
 
@@ -84,7 +90,7 @@ class Connection(Seat):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
         state = self.state
         if state.is_secure and self.latest is None:
-            # a handshake of which no request came is work for nothing, as one that failed
+            # Like a failed handshake, a handshake without a request after it was wasted work.
             self.charge(self.headers, WORK_OF_HANDSHAKE_S)
         state.clients.leave(self)
         if self._under_way is not None:
@@ -121,8 +127,11 @@ class Connection(Seat):
                 short_cut.learn(latest, data)
 
     def eof_received(self) -> bool:
-        """Ends the connection after the answers to the requests under way: a client that has shut down its side may
-        still wait for them. While a request waits for those before it nothing is read, the end of input neither."""
+        """Ends the connection after the answers to the open requests: a client that shut down its side may still wait
+        for them.
+
+        While a request waits for its turn, reading is paused. The end of input is then seen later.
+        """
         latest = self.latest
         if self.phase in (BODY, LEAVING) or latest is None or latest.complete:
             return False  # the transport closes
@@ -160,7 +169,7 @@ class Connection(Seat):
             self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self.phase == HEAD:  # else it comes after the body, where nothing of ours is expected
+        if self.phase == HEAD:  # without this the line feed comes after the body, where no request may follow
             self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
@@ -201,14 +210,15 @@ class Connection(Seat):
     # --- from the exchange
 
     def ended(self) -> None:
-        """Gives the next request its turn: the one under way has its answer."""
+        """Starts the next request, because the current request has its answer."""
         self._under_way = None
         if not self._is_over():
             self._go_on()
 
     def hang_up(self) -> None:
-        """Closes after the last answer. Reads and discards what the client still sends meanwhile: closing a socket with
-        unread octets would take the answer from the client (RFC 9112, 9.6)."""
+        """Closes after the last answer. Reads and discards the octets that the client still sends: closing a socket
+        with unread octets would take the answer from the client (RFC 9112, 9.6).
+        """
         if self.phase in (HEAD, BODY) or self._refusal is not None:
             self._leave()
         else:
@@ -239,7 +249,7 @@ class Connection(Seat):
     # --- reading
 
     def _parse(self, data: bytes) -> None:
-        """Slice by slice; what is left when requests wait for their turn is held."""
+        """Parses slice by slice. If requests wait for their turn, the rest is held."""
         size = limits.SLICE_OCTETS
         for start in range(0, len(data), size):
             if self._is_over() or self._refusal is not None:
@@ -265,7 +275,7 @@ class Connection(Seat):
                 self._repeated_head = True
                 self._parser = body_parser(self, self.headers)
             except httptools.HttpParserInvalidMethodError:
-                # Where the request begins is only known if it is the first of these octets.
+                # The start of the request is known only if it is the first of these octets.
                 method, end = unheard_of_method(octets) if self._begun == begun + 1 else ("", 0)
                 if not method:
                     self._give_up(self._malformed("The HTTP request does not begin with a method that is known here."))
@@ -288,14 +298,15 @@ class Connection(Seat):
                 self._give_up(self._malformed("The trailers or the extensions of a chunk are too large."))
 
     def _give_up(self, refusal: Reply) -> None:
-        """Refuses what is not read to its end, once the whole requests before it have been answered: for all that their
-        client knows, an error in the place of such an answer is that answer."""
+        """Sends an error for a malformed request, after the answers to the complete requests before it. Sent earlier,
+        the client would take the error for an answer to one of them.
+        """
         if self._is_over():
             return
         if self.phase == BODY and self.waiting:
-            self.waiting.pop()  # it cannot be read to its end; at least one before it is under way
+            self.waiting.pop()  # unreadable, and at least one request before it is open
         elif self._reading is not None and self._reading.begun:
-            self.transport.close()  # an answer that has begun cannot become another one
+            self.transport.close()  # an answer that has begun cannot become another answer
             return
         elif self.phase == BODY or self.latest is None or self.latest.complete:
             self._refuse(refusal)
@@ -325,7 +336,7 @@ class Connection(Seat):
     # --- requests and their turns
 
     def _begin(self, scope: Scope, *, keep_alive: bool) -> Exchange:
-        """Begins the request whose head was read: it is answered now, or waits for its turn."""
+        """Starts the request with the latest head: it is answered now, or waits for its turn."""
         busy = self.latest is not None and not self.latest.complete
         exchange = Exchange(self, scope, keep_alive)
         self.latest = self._reading = exchange
@@ -343,7 +354,7 @@ class Connection(Seat):
         if self._reading is not None:
             self._reading.end()
             self._reading = None
-        # The answer may be out already: to a request that was refused by its headers alone.
+        # The answer may be out already, if the request was refused by its headers alone.
         self.phase = IDLE if self.latest is None or self.latest.complete else ANSWER
         self.since = self.state.now
 
@@ -390,7 +401,7 @@ class Connection(Seat):
         return self.ends.client(forwarded)
 
     def _takes_short_cut(self, parser: httptools.HttpRequestParser, version: str) -> bool:
-        """Offers the request whose head was read to the short cut; see `short_cut`."""
+        """Offers the request with the latest head to the short cut; see `short_cut`."""
         short_cut, latest = self.state.short_cut, self.latest
         if (
             short_cut is None
@@ -453,7 +464,7 @@ class Connection(Seat):
         return self.state.replies.malformed(problem)
 
     def _check_share(self) -> None:
-        """Raises Declined where the client of the request whose head was read has used up its share."""
+        """Raises Declined if the client of this request has used up its share."""
         seconds = self.wait(self.headers, declared_length(self.headers))
         if seconds:
             raise Declined(self.state.replies.too_many(TOO_MUCH, seconds))

@@ -26,10 +26,10 @@ class ExchangeConnection(Protocol):
         """Charges the client of a refused request for so many seconds of work."""
 
     def ended(self) -> None:
-        """Gives the next request its turn: this one has its answer."""
+        """Starts the next request, because this request has its answer."""
 
     def hang_up(self) -> None:
-        """Closes behind the answer, which was the last one."""
+        """Closes after the answer, which was the last."""
 
 
 class Exchange(PendingRequest):
@@ -124,7 +124,7 @@ class Exchange(PendingRequest):
     # --- inside
 
     def _is_over(self) -> bool:
-        """Whether nobody waits for more of the answer."""
+        """True if the client expects no more of the answer."""
         return self.complete or self._gone or self._line.transport.is_closing()
 
     def _tell(self) -> None:
@@ -146,7 +146,8 @@ class Exchange(PendingRequest):
 
     def _open(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> Response:
         scope = self.scope
-        # One who waits to be told to send its body, and is answered instead, may send it or not (RFC 9110, 10.1.1).
+        # A client that waits for "100 Continue" and gets a final answer instead may send its body or not (RFC 9110,
+        # 10.1.1).
         keep = self.keep_alive and not self._waits_to_send
         request = (scope["method"], scope["http_version"])
         return Response(self._line.state.opening(status), status, headers, request, keep)

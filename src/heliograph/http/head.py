@@ -26,22 +26,22 @@ _UNHEARD_OF = re.compile(rb"(?:\r\n)*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) [!-~]+ H
 
 
 class ImproperError(ValueError):
-    """A head of which no request is made; its text tells the client why."""
+    """The head is malformed; the text tells the client why."""
 
 
 def new_parser(receiver: object) -> httptools.HttpRequestParser:
     """Returns a parser that calls the `on_` methods of the receiver."""
     parser = httptools.HttpRequestParser(receiver)
-    # An answer after which the connection closes may be out before the rest of what a pipelining client has sent.
+    # The answer that closes the connection may be sent before a pipelining client has finished sending.
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser
 
 
 def body_parser(receiver: object, headers: Headers) -> httptools.HttpRequestParser:
-    """Returns a parser for the body behind these headers, of which it is told the framing once more.
+    """Returns a parser for the body behind these headers. It is told the framing again.
 
-    A client may offer HTTP/2 (as some do with every first request) or a web socket, and we go on with HTTP/1.1. The
-    parser takes an offer for the end of the request and its body for another protocol.
+    A client may offer HTTP/2 (some clients do so with every first request) or a web socket, and we continue with
+    HTTP/1.1. The first parser takes such an offer for the end of the request, and the body for another protocol.
     """
     parser = new_parser(receiver)
     framing = b"".join([b"%b: %b\r\n" % header for header in headers if header[0] in _FRAMING])
@@ -50,7 +50,7 @@ def body_parser(receiver: object, headers: Headers) -> httptools.HttpRequestPars
 
 
 def declared_length(headers: Headers) -> int:
-    """Returns the length of the body as far as the head tells it, else 0."""
+    """Returns the length of the body if the head states it, otherwise 0."""
     for name, value in headers:
         if name == b"content-length" and value.isdigit() and len(value) <= _DIGITS:
             return int(value)
@@ -58,18 +58,18 @@ def declared_length(headers: Headers) -> int:
 
 
 def problem_of(error: httptools.HttpParserError) -> str:
-    """Returns what a client is told whose octets the parser, or `inspect` in one of its calls, refused."""
+    """Returns the error text for a client after the parser, or `inspect` in a callback, rejected its octets."""
     improper = error.__context__
     return str(improper) if isinstance(improper, ImproperError) else "The HTTP request cannot be read."
 
 
 def is_host(value: bytes) -> bool:
-    """Whether a header Host may say this (RFC 9112, 3.2). An empty one is allowed."""
+    """True if a Host header may have this value (RFC 9112, 3.2). An empty value is allowed."""
     return not value.strip(b" \t").translate(None, _HOST_OCTETS)
 
 
 def inspect(version: str, target: bytes, headers: Headers) -> None:
-    """Raises ImproperError where a head that the parser has taken is none."""
+    """Raises ImproperError if a head is malformed although the parser accepted it."""
     if version not in _VERSIONS:
         raise ImproperError("The version of HTTP is not spoken here; use HTTP/1.1.")
     if _FRAGMENT in target:
@@ -93,7 +93,10 @@ def inspect(version: str, target: bytes, headers: Headers) -> None:
 
 
 def unheard_of_method(octets: bytes) -> tuple[str, int]:
-    """The method that octets begin with, and where the rest begins, if the first line is that of a request; else "".
-    The parser knows the registered methods alone, while any other is as well-formed (RFC 9110, 9.1)."""
+    """Returns the method at the start of the octets and the position after it, if the first line is a request line;
+    otherwise "".
+
+    The parser knows the registered methods only, but any other method is well-formed too (RFC 9110, 9.1).
+    """
     found = _UNHEARD_OF(octets)
     return ("", 0) if found is None else (found[1].decode("ascii"), found.end(1))

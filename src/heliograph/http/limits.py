@@ -1,12 +1,13 @@
-"""Limits on what a client may take of a server that faces the internet: octets, and time.
+"""Limits on the octets and the time that a client may take of a server that faces the internet.
 
-No request costs a timer: a connection notes since when it waits for what, and once a second those that wait too long
-are closed.
+There is no timer for each request. Each connection notes what it waits for and since when; once a second the server
+closes connections that have waited too long.
 """
 
 MAX_HEAD_OCTETS = 65_536
-"""Octets of a request line and its headers that may arrive without completing the head; and of trailers, and of what is
-around chunks, without anything of the body."""
+"""Octets of a request line and its headers that may arrive before the head is complete. Also the limit for trailers and
+for chunk headers.
+"""
 
 MAX_HEADERS = 200
 """Headers that may arrive without completing the head, about: each takes many times its octets."""
@@ -15,7 +16,8 @@ MAX_TARGET_OCTETS = 8_192
 """Octets of a path with its query."""
 
 SLICE_OCTETS = 4_096
-"""Octets that are parsed at once: requests in them may wait for one another, what follows waits for all of them."""
+"""Octets that are parsed at once. Requests within a slice may wait for one another; later octets wait for all of them.
+"""
 
 BODY_AHEAD_OCTETS = 65_536
 """Octets of a body that may have come before the application asks for them; then nothing is read until it does."""
@@ -43,4 +45,4 @@ WRITE_TIMEOUT_S = 60.0
 """Seconds in which a client must begin to take an answer that does not fit the socket."""
 
 LEAVE_TIMEOUT_S = 10.0
-"""Seconds for which what a client still sends is passed over, so that it comes to read its last answer."""
+"""Seconds for which the rest of the client's octets is discarded, so that the client gets to read its last answer."""

@@ -1,4 +1,6 @@
-"""Applications that are made when they are first asked for: what nobody opens takes no memory, and no time at start."""
+"""ASGI applications that are made by their first request. An unused application takes no memory and no time at
+start.
+"""
 
 import asyncio
 import sys
@@ -7,18 +9,20 @@ from collections.abc import Callable
 from heliograph.http.asgi import Asgi, Receive, Scope, Send
 
 TURN_S = 0.0002
-"""Seconds for which the thread that makes an application keeps the interpreter to itself, while the loop wants it too:
-a message needs it back a dozen times, and Python's usual five milliseconds would add up."""
+"""Seconds. Switch interval of the interpreter while a thread makes an application. A message needs the interpreter a
+dozen times meanwhile, and Python's usual 5 ms would add up.
+"""
 
 _USUAL_TURN_S = sys.getswitchinterval()
 
 
 class OnDemand:
-    """Stands for an ASGI application that is made by its first request. If making it fails, the next request tries
-    again."""
+    """Placeholder for an ASGI application that its first request makes. If making it fails, the next request tries
+    again.
+    """
 
     def __init__(self, make: Callable[[], Asgi]) -> None:
-        """`make` is called in a thread, so that messages go on meanwhile: it imports and compiles what it needs."""
+        """`make` runs in a thread, because it imports and compiles modules while messages continue."""
         self._make = make
         self._application: Asgi | None = None
         self._making = asyncio.Lock()
@@ -35,4 +39,4 @@ class OnDemand:
         try:
             return await asyncio.to_thread(self._make)
         finally:
-            sys.setswitchinterval(_USUAL_TURN_S)  # not what it was: another one may be being made
+            sys.setswitchinterval(_USUAL_TURN_S)  # replaced meanwhile: another attempt may be running

@@ -1,4 +1,4 @@
-"""Whole replies, and what the server says where it answers by itself: the application's words, not the server's."""
+"""Whole replies, and the texts of the server's own answers, which the application chooses."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(slots=True)
 class Reply:
-    """A complete JSON answer to one request."""
+    """A complete JSON answer to a request."""
 
     status: int
     body: bytes
@@ -23,10 +23,10 @@ class Declined(Exception):
 
 
 class Replies(Protocol):
-    """Words, request ids and counts of the application that a server stands before.
+    """Texts, request ids and counters of the application behind the server.
 
-    The server refuses what never becomes a request (unreadable octets, too many connections, a stop), and answers for
-    an application that failed. None of these methods may raise.
+    The server itself answers unreadable octets, too many connections, requests during a stop, and failures of the
+    application. None of these methods may raise.
     """
 
     def malformed(self, problem: str) -> Reply:

@@ -48,9 +48,12 @@ class Endpoints:
         return self.peer() if proxies is None else proxies.client(self.peer(), forwarded)
 
     def client_name(self, headers: Headers | None = None) -> tuple[str, bool]:
-        """Returns what the client is counted as, and whether that is a trusted proxy, which stands for many. Without
-        `headers` it is the other end; with them, the client that a trusted proxy names in them, or any proxy on this
-        machine: who is counted with whom is all that is taken from it."""
+        """Returns the name under which the client is counted, and whether that is a trusted proxy, which serves many
+        clients.
+
+        Without `headers`, the client is the other end of the connection. With `headers`, it is the client that a
+        trusted proxy, or any proxy on this machine, gives in X-Forwarded-For. The name serves for counting only.
+        """
         peer, proxies = self.peer()[0], self._proxies
         trusted = proxies is not None and proxies.trust(peer)
         forwarded = None if headers is None else _forwarded_for(headers)
@@ -62,7 +65,7 @@ class Endpoints:
         return network(host), proxies.trust(host)
 
     def certificate_name(self) -> str | None:
-        """Returns the subject of the certificate that the client showed and an authority of ours signed; else None."""
+        """Returns the subject of the client's certificate if one of our authorities signed it, otherwise None."""
         shown = self._transport.get_extra_info("peercert")
         if not isinstance(shown, dict) or not shown:
             return None
@@ -71,7 +74,7 @@ class Endpoints:
 
     @property
     def is_secure(self) -> bool:
-        """Whether the connection itself is one of TLS, whatever a proxy says of the client's."""
+        """True if the connection itself uses TLS, even if a proxy reports otherwise for the client."""
         return self._scheme == "https"
 
     def scheme(self, headers: Headers) -> str:
@@ -86,8 +89,8 @@ class Endpoints:
 
 
 def request_scope(ends: Endpoints, method: str, version: str, target: bytes, headers: Headers) -> Scope:
-    """Makes the scope (ASGI 3, `http`). Raises httptools.HttpParserError or ValueError where the target is none."""
-    url: Any = httptools.parse_url(target)  # its parts are None where they are not there, whatever its types say
+    """Makes the scope (ASGI 3, `http`). Raises httptools.HttpParserError or ValueError if the target is malformed."""
+    url: Any = httptools.parse_url(target)  # absent parts are None, though the type stubs say otherwise
     raw_path: bytes = url.path or b"/"
     path = raw_path.decode("ascii")
     if "%" in path:
@@ -113,13 +116,15 @@ def request_scope(ends: Endpoints, method: str, version: str, target: bytes, hea
 
 
 def _address(told: object) -> Address:
-    """Reads what a socket tells: an address of IPv6 has more than host and port, and may stand for one of IPv4."""
+    """Reads an address as a socket reports it. An IPv6 address has four fields, and may stand for an IPv4 address
+    (`::ffff:192.0.2.1`).
+    """
     if not isinstance(told, tuple):
         return NOBODY
     return unmapped(str(told[0])), int(told[1])
 
 
 def _forwarded_for(headers: Headers) -> bytes | None:
-    """Joins all headers X-Forwarded-For; None where there is none."""
+    """Joins all X-Forwarded-For headers; None if there are none."""
     found = [value for name, value in headers if name == b"x-forwarded-for"]
     return b",".join(found) if found else None

@@ -7,19 +7,25 @@ _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 _VALUE = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*").fullmatch
 
 UNKNOWN = -1
-"""Octets of a body whose length nobody has told."""
+"""Length of a body if the application has not declared it."""
 
 
 class Response:
-    """One answer. Its head is written with the first piece of its body, in one piece of its own."""
+    """An answer. Its head is written together with the first piece of its body."""
 
     __slots__ = ("_bodiless", "_chunked", "_head", "_left", "keep_alive")
 
     def __init__(
         self, start: bytes, status: int, headers: Iterable[tuple[bytes, bytes]], request: tuple[str, str], keep: bool
     ) -> None:
-        """`start` is the status line, and headers of the server's own; `request` the method and the version of what is
-        answered; `keep` says whether the connection may stay open. Raises ValueError where the headers are none."""
+        """`start`: status line and the server's own headers.
+
+        `request`: method and version of the request, for example `("GET", "1.1")`.
+
+        `keep`: whether the connection may stay open.
+
+        Raises ValueError if the headers are malformed.
+        """
         method, version = request
         length = UNKNOWN
         lines = [start]
@@ -58,8 +64,9 @@ class Response:
         return not self._head
 
     def octets(self, body: bytes, more: bool) -> bytes:
-        """The next octets to write; after a piece with `more` another one follows. Raises ValueError where the body is
-        longer or shorter than the application has said."""
+        """Returns the next octets to write; with `more`, another piece follows. Raises ValueError if the body is longer
+        or shorter than declared.
+        """
         head = self._head
         piece = b"" if self._bodiless else self._frame(body, more)
         self._head = b""

@@ -1,4 +1,6 @@
-"""A connection's seat in its server: how long it may wait, whether it makes room, and what its client is charged."""
+"""The part of a connection that its server sees: how long it may wait, when it may be closed, and which client it
+counts for.
+"""
 
 from typing import Final
 
@@ -11,7 +13,7 @@ from heliograph.http.short_cut import PendingRequest
 from heliograph.net.clients import ClientLoad
 from heliograph.net.flow import Flow, Transport
 
-# Phases of a connection, by what it waits for.
+# Phases of a connection, by the event that it waits for.
 
 IDLE: Final = 0
 """For a request."""
@@ -26,7 +28,7 @@ LEAVING: Final = 4
 
 
 def patience(phase: int) -> float:
-    """Returns the seconds that a client may take for what it is to do in this phase; we may take any time to answer."""
+    """Returns the seconds that a client may take for its next step in this phase. Our own answer may take any time."""
     if phase == IDLE:
         return limits.IDLE_TIMEOUT_S
     if phase == HEAD:
@@ -59,14 +61,14 @@ class Seat:
         self.latest: PendingRequest | None = None
         self.headers: Headers = []
         self.waiting: list[Exchange] = []
-        """Requests that wait for those before them."""
+        """Requests that wait for their turn."""
         self.is_held_back = False
         """Whether nothing is read until the client may ask for something again."""
 
     # --- time
 
     def overdue(self, now: float) -> bool:
-        """Whether the client has taken too long for what it is to do next."""
+        """True if the client has taken too long for its next step."""
         waited = now - self.since
         if self.flow.writing_paused:
             return waited > limits.WRITE_TIMEOUT_S
@@ -77,7 +79,7 @@ class Seat:
         return waited > patience(self.phase)
 
     def spare(self, now: float) -> bool:
-        """Whether the connection has been idle for so long that a new one may take its place."""
+        """True if the connection has been idle for so long that a new connection may replace it."""
         return self.phase == IDLE and not self.flow.writing_paused and now - self.since > limits.SPARE_TIMEOUT_S
 
     # --- room
@@ -88,14 +90,16 @@ class Seat:
         return latest is None or latest.complete or self.phase == LEAVING or (self.phase == BODY and not self.waiting)
 
     def cut(self) -> None:
-        """Hangs up on a client that is overdue or makes room; one that takes nothing takes no rest either."""
+        """Closes the connection of a client that is overdue or makes room. A client that reads nothing gets no time to
+        read the last answer.
+        """
         if self.flow.writing_paused:
             self.transport.abort()
         else:
             self.transport.close()
 
     def note_unfinished(self) -> None:
-        """Tells the clients' counts whether nothing but the rest of a request is waited for."""
+        """Updates the client's count of unfinished requests: requests that have started and are still incomplete."""
         clients = self.state.clients
         unfinished = self.phase in (HEAD, BODY, LEAVING) and self.may_go() and not self.transport.is_closing()
         if not unfinished:
@@ -116,8 +120,9 @@ class Seat:
             self.state.clients.charge(self.requester(headers), work, self.state.loop.time())
 
     def wait(self, headers: Headers, octets: int) -> int:
-        """Counts a request that has come, with so many octets, and returns 0 if it is to be answered; else the seconds
-        after which its client may come again, before which nothing more is read of it."""
+        """Counts a request of so many octets. Returns 0 if it may be answered, otherwise the seconds until the client
+        may send again. Until then nothing more is read from it.
+        """
         state = self.state
         load, now = self.requester(headers), state.loop.time()
         seconds = load.wait(now)
@@ -130,11 +135,11 @@ class Seat:
         return int(seconds) + 1
 
     def go_on(self) -> None:
-        """Reads on what was held back."""
+        """Continues with the octets that were held."""
         raise NotImplementedError
 
     def shutdown(self) -> None:
-        """Closes as soon as what is under way has been answered."""
+        """Closes as soon as the open requests have been answered."""
         raise NotImplementedError
 
     def hold_back(self) -> None:

@@ -16,10 +16,10 @@ from heliograph.net.proxies import Proxies
 from heliograph.net.tls import Tls
 
 WHOLE = Shares()
-"""Shares of a server that one client may have all of."""
+"""Shares of a server that a single client may use completely."""
 
 DRAIN_STEP_S = 0.02
-"""Seconds between two looks at what is left while the server stops."""
+"""Seconds between two checks for open connections while the server stops."""
 
 TICK_S = 1.0
 """Seconds between two looks at the connections; the timeouts are late by up to twice this."""
@@ -44,7 +44,7 @@ class Server:
         return len(self._state.connections)
 
     async def stop(self, grace: float) -> None:
-        """Accepts nothing more, lets requests end for up to `grace` seconds, then drops what is left."""
+        """Accepts no new connection, lets requests end for up to `grace` seconds, then closes all connections."""
         state = self._state
         await self._listener.close()
         deadline = self._loop.time() + grace
@@ -84,13 +84,19 @@ async def serve(
     tls: Tls | None = None,
     clients: Clients | None = None,
 ) -> Server:
-    """Starts to serve on the running loop; port 0 takes a free one, and the host `::` all addresses, those of IPv4 too.
-    Raises OSError where it cannot listen there. A process may run several servers.
+    """Starts to serve on the running loop. Port 0 chooses a free port; the host `::` listens on all addresses, IPv4
+    included. Raises OSError if it cannot listen. A process may run several servers.
 
-    `shares` says how much of the server there is for all clients and for one. Of requests that come from
-    `trusted_proxies` (addresses or networks) the client's address is the one that X-Forwarded-For tells. A `short_cut`
-    answers some requests without the application. With `tls` it speaks HTTPS. Servers of the same `clients` share what
-    there is for all and for one.
+    `shares`: how much of the server all clients, and each client, may use.
+
+    `trusted_proxies`: addresses or networks, for example `10.0.0.0/8`. Their requests count for the client in
+    X-Forwarded-For.
+
+    `short_cut`: answers some requests without the application.
+
+    `tls`: serves HTTPS.
+
+    `clients`: servers with the same `clients` share the limits for all clients and for each client.
     """
     proxies = Proxies(trusted_proxies) if trusted_proxies else None
     clients = clients or Clients(shares, replies.note_turned_away)

@@ -1,4 +1,4 @@
-"""State that the connections of one server share."""
+"""State that the connections of a server share."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -27,10 +27,10 @@ class Loop(Protocol):
 
 
 class ServerState:
-    """Connections, tasks and the clock of one server.
+    """Connections, tasks and the clock of a server.
 
-    `now` is the loop's time as far as connections note it: that of the next tick, so that no client that has waited
-    since then is taken to have waited for longer.
+    `now` is the time that connections note. It is the time of the *next* tick, so that a client's wait is never
+    overestimated.
     """
 
     __slots__ = (
@@ -49,8 +49,9 @@ class ServerState:
         loop: Loop | None = None,
         extra_head: bytes = b"",
     ) -> None:
-        """`loop` is the running one by default. Without `proxies` no client's X-Forwarded-For is believed; without a
-        `short_cut` all requests go by ASGI. `extra_head` are lines of headers that every answer has."""
+        """`loop` is the running loop by default. Without `proxies`, X-Forwarded-For is ignored. Without a `short_cut`,
+        all requests go by ASGI. `extra_head` is added to the head of every answer.
+        """
         self.application = application
         self.replies = replies
         self.clients = clients
@@ -80,25 +81,28 @@ class ServerState:
         return self.clients.is_unwelcome(network(unmapped(host)), self.loop.time(), self.now)
 
     def load_of(self, ends: Endpoints, headers: Headers | None = None) -> ClientLoad:
-        """Returns what the client has that a connection is counted for; with `headers`, a request on it."""
+        """Returns the load of the client that a connection counts for; with `headers`, of the client that a request on
+        it counts for.
+        """
         name, is_proxy = ends.client_name(headers)
         return self.clients.load(name, is_proxy=is_proxy, is_local=headers is None and is_loopback(ends.peer()[0]))
 
     def load_of_host(self, host: str) -> ClientLoad:
-        """Returns what the client has that a host, which has just connected, is counted as."""
+        """Returns the load of the client that a newly connected host counts for."""
         host = unmapped(host)
         is_proxy = self.proxies is not None and self.proxies.trust(host)
         return self.clients.load(network(host), is_proxy=is_proxy, is_local=is_loopback(host))
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begins what the server waits for before it stops."""
+        """Starts a task for which the server waits before it stops."""
         task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     def refusal(self, reply: Reply, method: str, *, keep: bool = False) -> bytes:
-        """Returns the octets of a reply to what the application has not seen; counts it. `keep` says whether the
-        connection stays open."""
+        """Returns the octets of the server's own reply, and counts it. `keep` says whether the connection stays
+        open.
+        """
         replies = self.replies
         replies.note_response(reply.status)
         headers = [

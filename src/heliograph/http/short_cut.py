@@ -57,23 +57,25 @@ class Channel(Protocol):
         """Whether an answer could not be sent any more."""
 
     def answer(self, request: DirectRequest, status: int, rest: bytes) -> None:
-        """Sends the answer to `request`. The server writes status line and date; `rest` is what follows, from the next
-        header to the end of the body, and says `connection: close` where `request.keep_alive` is False."""
+        """Sends the answer to `request`. The server writes the status line and the date. `rest` is everything from the
+        next header to the end of the body; it includes `connection: close` if `request.keep_alive` is False.
+        """
 
 
 class ShortCut:
-    """Chooses requests that need no ASGI call. Takes none by default."""
+    """Chooses requests that need no ASGI call. The default takes none."""
 
     def take(self, channel: Channel, target: bytes, headers: Headers) -> DirectRequest | None:  # noqa: ARG002
-        """Returns the request if it is to be answered directly, else None.
+        """Returns the request if it can be answered directly, otherwise None.
 
-        The head has not been inspected: None is the answer to each head that `head.inspect` refuses.
+        The head has not been inspected yet. The method must return None for each head that `head.inspect` rejects.
         """
         return None
 
     def recall(self, channel: Channel, octets: bytes) -> tuple[DirectRequest, bytes] | None:  # noqa: ARG002
-        """Returns a request, with its `keep_alive`, and its body if `octets` are known to be exactly these; else None,
-        and the octets are parsed."""
+        """Returns a request, with its `keep_alive`, and its body, if exactly these `octets` are already known.
+        Otherwise returns None, and the octets are parsed.
+        """
         return None
 
     def learn(self, request: DirectRequest, octets: bytes) -> None:

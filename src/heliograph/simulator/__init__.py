@@ -1,9 +1,10 @@
-"""An operator's SMSC to develop and test against, which misbehaves on request.
+"""An operator's SMSC to develop and test against. It misbehaves on request.
 
-`smsc.Simulator` is the server; it runs as a program (`run`) or on another's loop. `behaviour.Behaviour` has every knob;
-`reactions.Reactions` decides from it, without I/O, what becomes of each submit, and `magic_numbers` lists the
-destinations that choose their own scenario. `link` is one connection and `writer` writes its octets; `schedule` runs
-what falls due. `receipt` words receipts, `phone` makes messages from phones, `deliveries` brings both to a bind.
-`message` remembers messages, `enquiry` answers query_sm, cancel_sm and replace_sm about them, `text` decodes their
-contents. `log` and `live_table` show what happens.
+- `smsc.Simulator` is the server. It runs as a program (`run`) or on the loop of another program.
+- `behaviour.Behaviour` has every knob. `reactions.Reactions` decides the result of each submit from it, without I/O.
+- `magic_numbers` lists the destination numbers that choose a scenario, such as a rejected message.
+- `link` is a connection, `writer` writes its octets, and `schedule` runs timed tasks.
+- `receipt` writes the text of receipts, `phone` makes messages from phones, and `deliveries` sends both to a bind.
+- `message` remembers messages, `enquiry` answers query_sm, cancel_sm and replace_sm, and `text` decodes contents.
+- `log` and `live_table` show the traffic.
 """

@@ -1,6 +1,6 @@
 """The behaviour of the simulated operator: every knob with its unit, its limits and its meaning.
 
-One table serves the checks, the command line and the documentation: `KNOBS`.
+`KNOBS` is the table for the checks, the command line and the documentation.
 """
 
 import re
@@ -15,10 +15,10 @@ from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus
 
 NUMBER: Final = re.compile(r"[0-9]{3,15}|[A-Za-z0-9]{3,11}")
-"""A number that phones write to: an international one, a short code, or a name."""
+"""A number that phones write to: international (`447700900123`), a short code (`60300`), or a name (`ACME`)."""
 
 LONGEST_CHARACTERS: Final = 1_600
-"""Characters of one message from a phone."""
+"""Characters. Longest message from a phone."""
 
 _LONGEST_MS: Final = 86_400_000.0
 _MOST: Final = 1_000_000_000
@@ -57,11 +57,11 @@ class ReceiptWording(StrEnum):
     QUOTED = "quoted"
     """The id in quotation marks."""
     FAILED = "failed"
-    """The states by words of its own: FAILED, DELIVERED, CANCELLED, TIMEOUT."""
+    """States as in some operators' own words: FAILED, DELIVERED, CANCELLED, TIMEOUT."""
     UCS2 = "ucs2"
     """The text in UCS-2, with data_coding 8."""
     MIXED = "mixed"
-    """Each receipt in one of the others, by chance."""
+    """A random wording for each receipt."""
 
 
 class Notation(StrEnum):
@@ -88,7 +88,7 @@ class Notation(StrEnum):
         return _WRITERS[self](number)
 
     def read(self, text: str) -> int | None:
-        """Returns the number of an id in this notation, None if `text` is none."""
+        """Returns the number of an id in this notation, or None if `text` is no such id."""
         bare = text.removeprefix("wrong-") if self is Notation.WRONG else text.replace("-", "")
         try:
             return int(bare, 10 if self in _DECIMALS else 16)
@@ -109,7 +109,7 @@ class ReceiptAddresses(StrEnum):
 
 
 class Alphabet(StrEnum):
-    """Alphabet that data_coding 0 stands for."""
+    """Meaning of data_coding 0."""
 
     GSM = "gsm"
     """GSM 03.38, a septet an octet."""
@@ -182,7 +182,9 @@ def _ms(group: str, default: float, what: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Behaviour:
-    """All knobs; what is not set is well-behaved. Raises `BehaviourError`. A share is a chance from 0 to 1."""
+    """All knobs. The defaults are an operator without faults. Raises `BehaviourError`. A share is a probability from 0
+    to 1, for example 0.05.
+    """
 
     latency_ms: float = _ms("answers", 0.0, "answer each submit after this time")
     latency_jitter_ms: float = _ms("answers", 0.0, "and up to so much later, by chance")
@@ -333,7 +335,7 @@ class Behaviour:
         return float(self.throttle_burst or max(1.0, 0.2 * self.throttle_per_s))
 
     def limiter(self, now: float) -> Limiter:
-        """Makes the throttle of one system_id."""
+        """Makes the rate limiter of a system_id."""
         span_s = self.throttle_span_ms / 1000
         count, counts_refused = max(1, round(self.throttle_per_s * span_s)), self.throttle_counts_refused
         match self.throttle_by:
@@ -349,11 +351,11 @@ class Behaviour:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One field of `Behaviour`, for the command line and the documentation."""
+    """A field of `Behaviour`, for the command line and the documentation."""
 
     name: str
     kind: type
-    """int, float, bool, str, tuple (refusals), or one of the enumerations."""
+    """int, float, bool, str, tuple (refusals), or an enumeration."""
     default: Any
     group: str
     """answers, refusals, binds, receipts, phones, links or messages."""

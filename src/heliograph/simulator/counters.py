@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(slots=True)
 class DeliveryCounters:
-    """Counts deliver_sm of one kind since the start, except for those that wait now."""
+    """Counts deliver_sm of one kind since the start, without the requests that still wait."""
 
     planned: int = 0
     """All that are owed, due or not."""
@@ -53,7 +53,7 @@ class SimulatorCounters:
     """Violations of the protocol by peers."""
 
     def by_name(self) -> dict[str, int]:
-        """Returns each count, those of receipts as `receipts_sent`."""
+        """Returns each count by name. The counts of receipts are named, for example, `receipts_sent`."""
         named: dict[str, int] = {}
         for name, value in asdict(self).items():
             if isinstance(value, dict):

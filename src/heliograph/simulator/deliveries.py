@@ -13,13 +13,13 @@ from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus
 
 WAITING_LIMIT: Final = 100_000
-"""Deliveries of one system_id that wait for a bind or for room in its window; beyond that the oldest is dropped."""
+"""Deliveries of a system_id that may wait for a bind or a free window slot. Beyond this limit the oldest is dropped."""
 
 AGAIN_AFTER_S: Final = 1.0
 """A deliver_sm that the peer could not take for the moment is sent again after this time."""
 
 OVERTAKEN_WITHIN_S: Final = 1.0
-"""Longest time that one waits for the next one to overtake it."""
+"""Seconds. Longest time that a receipt waits to be overtaken by the next receipt."""
 
 _TEMPORARY: Final = frozenset(
     {
@@ -34,18 +34,18 @@ _TEMPORARY: Final = frozenset(
 
 @dataclass(slots=True, eq=False)
 class DeliverRequest(ABC):
-    """One deliver_sm on its way."""
+    """A deliver_sm to be sent."""
 
     system_id: str
     body: bytes
     """Body of the deliver_sm."""
     counts: DeliveryCounters
     home: SimulatorLink | None
-    """Link that it goes on if that has room; None for any of the system_id."""
+    """The preferred link, if its window has a free slot. None: any link of the system_id."""
     other_bind: bool = False
-    """Whether it goes on any link but its home, where there is one."""
+    """True to avoid the home link if the system_id has another."""
     overtaken: bool = False
-    """Whether the next one goes first."""
+    """True to let the next request go first."""
 
     @abstractmethod
     def describe(self) -> tuple[str, dict[str, object]]:
@@ -54,12 +54,12 @@ class DeliverRequest(ABC):
 
 @dataclass(slots=True)
 class BoundPeer:
-    """The binds of one system_id, and the deliveries that wait for them."""
+    """The binds of a system_id, and the deliveries that wait for them."""
 
     links: list[SimulatorLink] = field(default_factory=list)
     waiting: deque[DeliverRequest] = field(default_factory=deque)
     overtaken: list[DeliverRequest] = field(default_factory=list)
-    """Requests that go after the next one."""
+    """Requests to be sent after the next request."""
 
 
 class Deliveries:
@@ -93,7 +93,7 @@ class Deliveries:
         return [system_id for system_id, peer in self._accounts.items() if any(link.receives for link in peer.links)]
 
     def deliver(self, delivery: DeliverRequest) -> None:
-        """Sends one that has fallen due, or queues it."""
+        """Sends a delivery that is due, or queues it."""
         account = self._account(delivery.system_id)
         if delivery.overtaken:
             delivery.overtaken = False
@@ -118,7 +118,7 @@ class Deliveries:
         self._pump(self._account(link.system_id))
 
     def again(self, deliveries: list[DeliverRequest]) -> None:
-        """Queues those that may not have arrived ahead of all others, in their order."""
+        """Puts deliveries that may not have arrived at the head of the queue, in their order."""
         if not deliveries:
             return
         account = self._account(deliveries[0].system_id)
@@ -135,7 +135,7 @@ class Deliveries:
         return account
 
     def _release(self, account: BoundPeer, delivery: DeliverRequest) -> None:
-        """Sends one that nothing has overtaken in time."""
+        """Sends a delivery that no other has overtaken in time."""
         if delivery in account.overtaken:
             account.overtaken.remove(delivery)
             self.deliver(delivery)
@@ -149,7 +149,7 @@ class Deliveries:
             oldest.counts.dropped += 1
 
     def _pump(self, account: BoundPeer) -> None:
-        """Sends what waits while a window has room."""
+        """Sends queued deliveries while a window has a free slot."""
         waiting = account.waiting
         now = None
         while waiting:
@@ -166,7 +166,7 @@ class Deliveries:
 
 
 def _choose(links: list[SimulatorLink], delivery: DeliverRequest) -> SimulatorLink | None:
-    """Chooses the bind: its home, unless another is asked for or that one has no room."""
+    """Chooses the bind: the home link, unless another is wanted or the home link's window is full."""
     home = delivery.home
     if not delivery.other_bind:
         if home is not None and home.room:

@@ -28,7 +28,7 @@ def query(messages: MessageMemory, notation: Notation, request: p.QuerySm, syste
 def cancel(
     messages: MessageMemory, notation: Notation, request: p.CancelSm, system_id: str, now: float, now_s: float
 ) -> tuple[p.CancelSmResp, list[TakenSubmit]]:
-    """Returns the answer and the cancelled messages, whose state is now DELETED. Their receipts are owed at once.
+    """Returns the response and the cancelled messages. Their state is now DELETED, and their receipts are due at once.
 
     `now` is by the clock of the sessions, `now_s` in seconds since 1970.
     """

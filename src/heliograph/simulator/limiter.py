@@ -1,6 +1,6 @@
-"""Limits of the simulated operator on submits, by all that real ones are known to count by.
+"""Rate limits of the simulated operator on submits: every kind that real operators are known to use.
 
-Each takes or throttles one submit after another; times are seconds of a clock that does not go back.
+Each limiter accepts or throttles submits in turn. Times are seconds of a monotonic clock.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ COUNTED_REFUSALS: Final = 4
 
 
 class LimiterKind(StrEnum):
-    """Kinds of limits, by what they count."""
+    """Kinds of limits, such as a token bucket or a calendar second."""
 
     BUCKET = "bucket"
     """Tokens that come at the rate, up to a burst. A queue that drains at the rate is the same."""
@@ -24,7 +24,9 @@ class LimiterKind(StrEnum):
 
 
 class Limiter(ABC):
-    """Takes or throttles submits. `counts_refused`: what is throttled is counted like what is taken."""
+    """Accepts or throttles submits. `counts_refused`: throttled submits count towards the limit like accepted
+    submits.
+    """
 
     __slots__ = ("counts_refused",)
 
@@ -95,7 +97,9 @@ class SlidingLimiter(Limiter):
 
 
 class CalendarLimiter(Limiter):
-    """At most `count` in each `span_s` of the clock. What is refused counts for nothing: the next span is another."""
+    """At most `count` submits in each `span_s` of the clock, for example in each full second. Throttled submits do not
+    count.
+    """
 
     __slots__ = ("_count", "_span", "_span_s", "_used")
 

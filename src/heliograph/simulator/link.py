@@ -1,4 +1,4 @@
-"""One connection to the simulated operator."""
+"""A connection to the simulated operator."""
 
 import asyncio
 from collections import deque
@@ -15,7 +15,7 @@ from heliograph.smpp.session import Session, SessionOptions
 from heliograph.smpp.state import SessionState
 
 MAX_UNANSWERED: Final = 10_000
-"""Unanswered requests of one peer above which reading from it stops."""
+"""Unanswered requests of a peer above which the link stops reading from it."""
 
 
 class MessageCentre(Protocol):
@@ -28,11 +28,11 @@ class MessageCentre(Protocol):
     def closed(self, link: "SimulatorLink") -> None: ...
 
     def settled(self) -> None:
-        """Called when all events of one read have happened: write what is to be written."""
+        """Called after all events of one read: writes the pending octets."""
 
 
 class SimulatorLink(asyncio.Protocol):
-    """Feeds a session with what comes, writes what it has to say, and can fall silent or be cut."""
+    """Connects a session with its socket. The link can fall silent or be cut, as the behaviour asks."""
 
     def __init__(
         self, centre: MessageCentre, behaviour: Behaviour, number: int, loop: asyncio.AbstractEventLoop
@@ -52,7 +52,7 @@ class SimulatorLink(asyncio.Protocol):
         self.submits = 0
         """Messages received so far."""
         self.silent = False
-        """Half open: ignores what comes and sends nothing."""
+        """Half open: the link ignores received octets and sends none."""
         self.session = Session(
             Role.MC,
             loop.time(),
@@ -91,7 +91,7 @@ class SimulatorLink(asyncio.Protocol):
             self._mind_unanswered()
 
     def respond_bodyless(self, request: Pdu) -> None:
-        """Answers ESME_ROK with a header alone, which the session itself never does."""
+        """Answers ESME_ROK with a header alone, a response that the session itself never sends."""
         if not self.silent and self.alive:
             self.session.send_octets(
                 codec.HEADER.pack(c.HEADER_OCTETS, request.command_id | c.RESPONSE_BIT, 0, request.sequence)
@@ -103,12 +103,12 @@ class SimulatorLink(asyncio.Protocol):
         self.session.unanswered -= 1
 
     def cut(self) -> None:
-        """Writes what is pending, then closes without unbinding."""
+        """Writes the pending octets, then closes without unbind."""
         self.session.closing = True
         self.flush()
 
     def abort(self) -> None:
-        """Closes the connection at once and drops what is pending."""
+        """Closes the connection at once and drops the pending octets."""
         self.session.closing = self._finished = True
         if self._transport is not None:
             self._transport.abort()
@@ -208,7 +208,7 @@ class SimulatorLink(asyncio.Protocol):
             self._centre.happened(self, event, now)
 
     def _take_in(self) -> None:
-        """Receives the next piece on a slow link; the one after follows when the link has carried this one."""
+        """Receives the next piece on a slow link. The following piece waits until the link has carried this piece."""
         self._taking_in = None
         if not self._inbound:
             self._go_on_reading("slow")

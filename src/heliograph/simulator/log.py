@@ -1,4 +1,4 @@
-"""Logs what the simulated operator sees and does, as JSON lines."""
+"""Logs the traffic and the decisions of the simulated operator as JSON lines."""
 
 import asyncio
 import dataclasses
@@ -16,7 +16,7 @@ FLUSH_S: Final = 0.2
 """Longest time from noting a line to writing it."""
 
 GATHERED_LINES: Final = 1_000
-"""Lines gathered for one write."""
+"""Lines buffered for one write."""
 
 _UNSHOWN: Final = frozenset({"sequence", "status", "tlvs", "password", "short_message"})
 

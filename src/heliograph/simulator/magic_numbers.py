@@ -1,6 +1,6 @@
-"""Destination numbers whose last four digits choose what becomes of their messages.
+"""Destination numbers whose last four digits choose the result of their messages.
 
-Customers can see each kind of receipt, and each kind of trouble, without any knob.
+Customers can see each kind of receipt and each fault without any knob.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class AnswerFault(StrEnum):
     WITHHELD = "withheld"
     """The message is taken, and there is no answer."""
     BODYLESS = "bodyless"
-    """The message is taken, and the answer is a header alone."""
+    """The message is accepted; the response is a header alone."""
     CUT = "cut"
     """The message is not taken, and the link is cut."""
 
@@ -32,12 +32,12 @@ class Scenario:
     status: int = 0
     fault: AnswerFault = AnswerFault.NONE
     once: bool = False
-    """Whether `status` or `fault` meets the first submit only; the next one to the same number succeeds."""
+    """True if `status` or `fault` meets the first submit only. The next submit to the same number succeeds."""
     receipt: bool = True
     early: bool = False
     double: bool = False
     accepted_first: bool = False
-    """Whether a receipt ACCEPTD goes ahead of the final one."""
+    """True if a receipt ACCEPTD precedes the final receipt."""
     other_notation: bool = False
     delay_ms: float | None = None
     """Time from the answer to the receipt, instead of receipt_delay_ms."""

@@ -26,7 +26,7 @@ _SEVERITY: Final = (
 
 @dataclass(slots=True)
 class TakenSubmit:
-    """One message (or part of a longer one) that was taken, to one destination."""
+    """An accepted message (or a part of a longer message) to one destination."""
 
     number: int
     system_id: str
@@ -53,7 +53,7 @@ class TakenSubmit:
 
     @property
     def is_last(self) -> bool:
-        """Whether this is a whole message, or the last part of one."""
+        """True for a whole message and for the last part of a longer message."""
         place, _ = split_header(self.content, self.esm_class, self.tlvs)
         return place is None or place.number == place.total
 
@@ -63,7 +63,7 @@ class TakenSubmit:
 
 @dataclass(slots=True)
 class JoinedMessage:
-    """One message as its recipient reads it: one submission, or several parts."""
+    """A message as its recipient reads it: a single submit, or several parts."""
 
     total: int = 1
     parts: dict[int, TakenSubmit] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from heliograph.smpp.constants import DataCoding
 from heliograph.smpp.pdu import DeliverSm
 
 PHONES: Final = 1_000
-"""Phones that write at inbound_rate: 447700900000 and on, numbers that nobody has."""
+"""Number of phones that write at inbound_rate. Their numbers begin at 447700900000, a range reserved for fiction."""
 
 NUMBER_PLACE: Final = "{n}"
 """In a text that is sent at inbound_rate, the place of its number: 1 for the first since the start."""
@@ -45,7 +45,7 @@ class PhoneProblem(ValueError):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class PhonePart(DeliverRequest):
-    """One deliver_sm of a message from a phone."""
+    """A deliver_sm of a message from a phone."""
 
     sender: str
     number: str
@@ -88,7 +88,7 @@ def parts_of(text: str, alphabet: Alphabet) -> tuple[DataCoding, list[bytes]]:
 
 
 def bodies(sender: str, number: str, text: str, alphabet: Alphabet, reference: int) -> list[bytes]:
-    """Encodes the bodies of the deliver_sm, one a part; `reference` joins them."""
+    """Encodes the bodies of the deliver_sm, each with one part; `reference` joins them."""
     coding, parts = parts_of(text, alphabet)
     return [
         codec.encode_body(
@@ -140,9 +140,10 @@ class Phones:
             self._next(self._turn)
 
     def send(self, sender: str, number: str, text: str) -> int:
-        """Sends a message over a bind that receives; returns the number of its parts.
+        """Sends a message over a bind that receives. Returns the number of its parts.
 
-        Raises PhoneProblem, with nothing sent: the phone, the number or the text is none, or nobody is bound.
+        Raises PhoneProblem and sends nothing if the phone, the number or the text is invalid, or if no receiver is
+        bound.
         """
         phone, to = _PHONE.fullmatch(sender.strip()), NUMBER.fullmatch(number.strip().removeprefix("+"))
         if phone is None:
@@ -156,13 +157,15 @@ class Phones:
         return self._deliver(receivers[0], None, phone[1], to[0], text)
 
     def reply(self, home: SimulatorLink, phone: str, sender: str, text: str) -> None:
-        """Answers a message: to its sender where that is a number, else to the first of inbound_to, if there is one."""
+        """Answers a message. The answer goes to the message's sender if that is a number, otherwise to the first number
+        of inbound_to.
+        """
         number = sender if sender.isdecimal() else next(iter(self._behaviour.inbound_numbers), "")
         if number:
             self._deliver(home.system_id, home, phone, number, text)
 
     def _next(self, turn: int) -> None:
-        """Sends what is due by the rate, until the behaviour changes."""
+        """Sends the messages that are due by the rate, until the behaviour changes."""
         if turn != self._turn:
             return
         behaviour, now = self._behaviour, self._now()

@@ -8,7 +8,7 @@ from heliograph.simulator.limiter import LimiterKind
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """`knobs` are fields of `Behaviour`; those that are given besides come before them."""
+    """A set of `knobs`, which are fields of `Behaviour`. Knobs given on the command line override them."""
 
     what: str
     knobs: dict[str, Any]

@@ -1,6 +1,6 @@
-"""Decides what becomes of each submit, once, from the behaviour, chance and the time. Without I/O.
+"""Decides the result of each submit, once, from the behaviour, chance and the time. Without I/O.
 
-Times are in seconds of any clock that does not run backwards, as in `heliograph.smpp`.
+Times are in seconds of any monotonic clock, as in `heliograph.smpp`.
 """
 
 from collections import OrderedDict
@@ -16,10 +16,10 @@ from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus, MessageState
 
 REMEMBERED_TROUBLES: Final = 10_000
-"""Numbers whose first submit met a fault, kept until the second one comes."""
+"""Numbers whose first submit met a fault, remembered until the second submit."""
 
 WRONG_BY: Final = 0x40000000
-"""Added to a sequence number to make it one that nobody waits for."""
+"""Added to a sequence number to make a number for which no request waits."""
 
 _FINISHED: Final = replace(ORDINARY, what="its fault is over")
 _PLAIN_DIALECTS: Final = tuple(dialect for dialect in ReceiptWording if dialect is not ReceiptWording.MIXED)
@@ -49,7 +49,7 @@ class SubmitAnswer:
 
 @dataclass(slots=True)
 class PlannedReceipt:
-    """Time and contents of one receipt."""
+    """Time and contents of a receipt."""
 
     at: float
     state: MessageState
@@ -64,11 +64,11 @@ class PlannedReceipt:
 
 @dataclass(slots=True)
 class Reaction:
-    """Everything that follows from one submit. An accepted message has a number, and reaches `state` at `final_at`."""
+    """All consequences of a submit. An accepted message has a number, and reaches `state` at `final_at`."""
 
     accepted: bool
     answer: SubmitAnswer | None = None
-    """None if the answer is withheld, or the link ends before it."""
+    """None if the response is suppressed, or the link ends before it."""
     reports: tuple[PlannedReceipt, ...] = ()
     state: MessageState = MessageState.ENROUTE
     err: int = 0
@@ -76,7 +76,7 @@ class Reaction:
     early: bool = False
     """Whether the receipts go before the answer, even at the same time."""
     reply: str = ""
-    """Text that the phone answers with, once the message is final; empty for none."""
+    """Text of the phone's answer once the message is final; empty for no answer."""
     cut: bool = False
     """Whether the link is cut now."""
     mute: bool = False
@@ -84,8 +84,8 @@ class Reaction:
 
 
 class Reactions:
-    """Decides on one submit after another. Deterministic: the same behaviour with a seed and the same submits at the
-    same times give the same reactions.
+    """Decides on submits in turn. Deterministic: the same seed, behaviour and submits at the same times give the same
+    reactions.
     """
 
     def __init__(self, behaviour: Behaviour) -> None:
@@ -213,7 +213,7 @@ class Reactions:
         return len(self._unfinished) >= limit
 
     def _chance(self, share: float) -> bool:
-        # a knob that is not set draws nothing: setting one leaves the chances of the others as they were
+        # An unset knob draws no random number. So setting a knob leaves the random choices of the others unchanged.
         return share > 0.0 and self._random.random() < share
 
     def _spread(self, ms: float, jitter_ms: float) -> float:

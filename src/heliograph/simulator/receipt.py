@@ -1,4 +1,4 @@
-"""The wording of receipts: SMPP v3.4, Appendix B, and what operators make of it."""
+"""The text of receipts: SMPP v3.4, Appendix B, and the variants that operators send."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ _QUOTED_OCTETS: Final = 20
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ReceiptDelivery(DeliverRequest):
-    """One receipt on its way. Its home is the link on which the message came."""
+    """A receipt to be sent. Its home is the link on which the message came."""
 
     submission: TakenSubmit
     report: PlannedReceipt
@@ -102,8 +102,9 @@ def _addresses(submission: TakenSubmit, manner: ReceiptAddresses) -> tuple[_Addr
 
 
 def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float, own_err: str = "") -> bytes:
-    """Words the receipt's text: Appendix B in the operator's manner. `own_err` stands for the error of what is not
-    delivered."""
+    """Writes the text of a receipt: Appendix B in the operator's variant. `own_err` replaces the error code of an
+    undelivered message.
+    """
     err = own_err if own_err and report.err else f"{report.err:03d}"
     dialect = report.dialect
     states = _OWN_WORDS if dialect is ReceiptWording.FAILED else NAMES

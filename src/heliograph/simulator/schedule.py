@@ -1,4 +1,4 @@
-"""Timed tasks: one heap and one timer for all answers and receipts, instead of a timer a message."""
+"""Timed tasks: one heap and one timer for all responses and receipts, instead of a timer for each message."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Task = Callable[[], None]
 
 
 class Schedule:
-    """Runs tasks at their times, those of the same time in the order in which they were put."""
+    """Runs tasks at their times. Tasks of the same time run in the order in which they were added."""
 
     __slots__ = ("_after", "_heap", "_loop", "_next", "_running", "_timer", "_turn")
 
@@ -55,7 +55,7 @@ class Schedule:
     def _run(self) -> None:
         heap = self._heap
         now = self._loop.time()
-        # what a task puts down waits for the next round, so that no round lasts for ever
+        # Tasks added by a task wait for the next round, so that no round lasts for ever.
         turn = self._turn
         self._running = True
         try:

@@ -38,9 +38,9 @@ _Submitted = p.SubmitSm | p.DataSm
 
 
 class Simulator:
-    """An SMSC on the running loop. `counters` and `recent` say what it does.
+    """An SMSC on the running loop. `counters` and `recent` show its traffic.
 
-    Its clock is the loop's, and `time.time` where dates are written.
+    Its clock is the loop's; dates are written by `time.time`.
     """
 
     def __init__(self, behaviour: Behaviour | None = None, log: BinaryIO | None = None) -> None:
@@ -65,7 +65,7 @@ class Simulator:
         self._ticker: asyncio.TimerHandle | None = None
 
     async def start(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> int:
-        """Listens; returns the port, a free one for 0. Raises OSError where it cannot."""
+        """Listens and returns the port; port 0 chooses a free port. Raises OSError if it cannot listen."""
         self._loop = asyncio.get_running_loop()
         self._schedule = Schedule(self._loop, self.settled)
         self._journal = SimulatorLog(self._loop, self._log) if self._log is not None else None
@@ -78,7 +78,7 @@ class Simulator:
         return bound
 
     async def stop(self, grace_s: float = 1.0) -> None:
-        """Listens no more, unbinds, and cuts what is still connected after `grace_s` seconds."""
+        """Stops listening, unbinds, and cuts the links that are still connected after `grace_s` seconds."""
         if self._server is None:
             return
         self._server.close()
@@ -109,16 +109,16 @@ class Simulator:
         self._phones.behave(behaviour)
 
     def send_from_phone(self, phone: str, number: str, text: str) -> int:
-        """Sends a message from a phone to a number of the peer's; returns the number of its parts.
+        """Sends a message from a phone to a number of the peer. Returns the number of its parts.
 
-        Raises PhoneProblem, with nothing sent: an argument is none, or nobody is bound who could get it.
+        Raises PhoneProblem and sends nothing if an argument is invalid, or if no bound peer could receive it.
         """
         parts = self._phones.send(phone, number, text)
         self.settled()
         return parts
 
     def recent(self, limit: int = 100) -> list[ReceivedMessage]:
-        """Returns the latest messages, newest first; the parts of a longer one are one message."""
+        """Returns the latest messages, newest first. The parts of a longer message are joined."""
         return self._messages.recent(limit, self._loop.time())
 
     def cut_links(self) -> None:
@@ -136,7 +136,7 @@ class Simulator:
             self._ticker = self._loop.call_later(TICK_S, self._tick)
         self._note("connected", link)
         if self._journal is not None:
-            self._journal.flush()  # whoever reads the record is to know of each link that may have more to tell
+            self._journal.flush()  # readers of the log must know each link that may still log
 
     def closed(self, link: SimulatorLink) -> None:
         del self._links[link.number]
@@ -246,7 +246,9 @@ class Simulator:
             link.unbind()
 
     def _on_multi(self, link: SimulatorLink, request: p.SubmitMulti, now: float) -> None:
-        """Each destination has its own scenario; there is one answer, at the time of the slowest, and one id."""
+        """Each destination has its own scenario. There is a single response with a single id, sent at the time of the
+        slowest.
+        """
         failed = []
         plans = []
         for destination in request.destinations:

@@ -1,7 +1,6 @@
-"""Decodes and encodes a message: its alphabet, its user data header, its place among the parts of a longer one.
+"""Decodes and encodes a message: its alphabet, its user data header, its index among the parts of a longer message.
 
-The table of GSM 03.38 stands here once more, instead of being taken from the gateway, so that a mistake in one of the
-two shows.
+The table of GSM 03.38 is repeated here instead of shared with the gateway, so that a mistake in either table shows.
 """
 
 from typing import Final, NamedTuple
@@ -35,7 +34,7 @@ class PartPlace(NamedTuple):
 
 
 def split_header(content: bytes, esm_class: int, tlvs: tlv.Tlvs) -> tuple[PartPlace | None, bytes]:
-    """Returns the place among the parts, None if it is no part, and the text's octets."""
+    """Returns the index among the parts (None for a single message) and the octets of the text."""
     if esm_class & c.ESM_UDHI and content and content[0] < len(content):
         end = content[0] + 1
         return _place_in(content[1:end]), content[end:]
@@ -88,7 +87,7 @@ def decode(octets: bytes, data_coding: int, default: Alphabet) -> str:
 
 
 def gsm_octets(letter: str) -> bytes:
-    """Encodes a letter in GSM 03.38. Raises UnicodeEncodeError for one that it lacks."""
+    """Encodes a letter in GSM 03.38. Raises UnicodeEncodeError for a letter outside it."""
     encoded = _OCTETS.get(letter)
     if encoded is None:
         raise UnicodeEncodeError("gsm", letter, 0, 1, "no letter of GSM 03.38")

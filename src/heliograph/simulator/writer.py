@@ -5,7 +5,7 @@ from collections import deque
 from typing import Final, Protocol
 
 PACE_S: Final = 0.02
-"""Time that one piece takes on a slow link."""
+"""Seconds that a piece takes on a slow link."""
 
 
 class Writable(Protocol):
@@ -60,7 +60,7 @@ class LinkWriter:
         self._close_if_done()
 
     def abandon(self) -> None:
-        """Drops what is not written yet."""
+        """Drops the octets that are not written yet."""
         for handle in (self._timer, self._merging):
             if handle is not None:
                 handle.cancel()
@@ -80,7 +80,9 @@ class LinkWriter:
             self._write_piece()
 
     def _write_piece(self) -> None:
-        """Writes one piece, and the next in the loop's next turn or when a slow link has carried this one."""
+        """Writes a piece. The next piece follows in the loop's next turn, or when a slow link has carried this
+        piece.
+        """
         self._timer = None
         if self._pieces:
             piece = self._pieces.popleft()

@@ -1,12 +1,11 @@
 """PDUs to octets and back: SMPP v3.4, sections 3.2 and 4.
 
-Every PDU is described by a layout. The four a busy link is made of (submit_sm, deliver_sm and their
-responses) are unrolled by hand as well, which makes them several times faster; the tests hold them to their
-layouts.
+A layout describes each PDU. The four PDUs of a busy link (submit_sm, deliver_sm and their responses) are also unrolled
+by hand, which makes them several times faster. Tests compare them with their layouts.
 
-Requests are read strictly: octets that do not add up are answered with the status of the `PduError`.
-Responses are read leniently and never fail: what counts are the status and the sequence number, and peers
-leave out bodies, closing zeros, and whatever else they think nobody needs.
+Requests are read strictly: octets that do not add up are answered with the status of the `PduError`. Responses are read
+leniently and never fail, because only status and sequence number count. Peers leave out bodies, closing zeros, and
+other fields that a client can do without.
 """
 
 import struct
@@ -23,8 +22,7 @@ from heliograph.smpp.wire import Content, Destinations, FailedDestinations, Octe
 HEADER: Final = struct.Struct(">IIII")
 """command_length, command_id, command_status, sequence_number."""
 
-# What we send at most. Operators hand out longer names, passwords and ids than the specification has room
-# for.
+# Our own limits when sending. Operators hand out longer names, passwords and ids than the specification allows.
 _OUR_SYSTEM_ID_OCTETS: Final = 65
 _OUR_PASSWORD_OCTETS: Final = 65
 _OUR_SYSTEM_TYPE_OCTETS: Final = 33
@@ -137,14 +135,14 @@ _BODYLESS_ON_ERROR: Final = frozenset(
         c.QUERY_SM_RESP,
     }
 )
-"""Responses whose body is left out where the status is an error: SMPP v3.4, 4.1.2, 4.4.2."""
+"""Responses without a body if the status is an error: SMPP v3.4, 4.1.2, 4.4.2."""
 
 BodyDecoder = Callable[[bytes, int, int], p.Pdu]
 """Takes a whole frame, its sequence number and its status."""
 
 
 def decode(frame: bytes) -> p.Pdu:
-    """The PDU in exactly one frame; `PduError` where it is none, or a request that does not add up."""
+    """Returns the PDU in exactly one frame. Raises `PduError` if the frame holds no PDU, or a malformed request."""
     if len(frame) < c.HEADER_OCTETS:
         raise PduError(f"{len(frame)} octets", CommandStatus.ESME_RINVCMDLEN, recoverable=False)
     length, command_id, status, sequence = HEADER.unpack_from(frame)
@@ -208,8 +206,8 @@ def _decode_short_message(pdu_type: type[p.ShortMessage]) -> BodyDecoder:
     def decode_body(frame: bytes, sequence: int, status: int) -> p.Pdu:
         text = frame.decode("latin-1")
         find = text.find
-        # Where each of the five texts ends. A missing zero gives -1, which makes the last check fail or
-        # an index run out; the layout then says what is wrong.
+        # The ends of the five texts. A missing zero gives -1: the last check fails or an index runs out. The layout
+        # then finds the exact error.
         a = find("\0", 16)
         b = find("\0", a + 3)
         z = find("\0", b + 3)
@@ -271,7 +269,7 @@ def _decode_message_id(pdu_type: type[p.MessageIdResp]) -> BodyDecoder:
 
 
 def _encode_short_message(pdu: p.Pdu) -> bytes:
-    """The layout `_SHORT_MESSAGE`, unrolled. What does not fit is left to the layout to name."""
+    """The layout `_SHORT_MESSAGE`, unrolled. If a value does not fit, the layout finds which field it is."""
     message = cast("p.ShortMessage", pdu)
     content = message.short_message
     try:
@@ -338,7 +336,7 @@ def _decoders() -> dict[int, BodyDecoder]:
 
 
 DECODERS: Final[dict[int, BodyDecoder]] = _decoders()
-"""Decoders by command id; those of requests raise `PduError`, those of responses raise nothing."""
+"""Decoders by command id. Decoders of requests raise `PduError`; decoders of responses never raise."""
 
 _ENCODERS: Final[dict[int, Callable[[p.Pdu], bytes]]] = {
     c.SUBMIT_SM: _encode_short_message,

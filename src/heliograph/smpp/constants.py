@@ -1,7 +1,7 @@
 """The numbers of SMPP v3.4 by name, with the useful ones of v5.0.
 
-Command ids and bit masks are plain integers, since the codec compares them for every PDU; what people read
-(statuses, states, types of number) is an `IntEnum`.
+Command ids and bit masks are plain integers, because the codec compares them for every PDU. Numbers that people read
+(statuses, states, types of number) are an `IntEnum`.
 """
 
 from enum import IntEnum, StrEnum
@@ -72,8 +72,8 @@ def command_name(command_id: int) -> str:
 HEADER_OCTETS: Final = 16
 """command_length, command_id, command_status, sequence_number: SMPP v3.4, 3.2."""
 MAX_PDU_OCTETS: Final = 65_536 + 1024
-"""Largest PDU taken by default: the largest TLV value (65,535 octets of message_payload) and what is around
-it.
+"""Octets. Largest PDU accepted by default: the largest TLV value (65,535 octets of message_payload) and 1,024 octets
+for the other fields.
 """
 MAX_SEQUENCE: Final = 0x7FFFFFFF
 """SMPP v3.4, 3.2: sequence numbers run from 1 to this and start again."""
@@ -174,7 +174,9 @@ class CommandStatus(IntEnum):
 
     @staticmethod
     def name_of(status: int) -> str:
-        """`ESME_RTHROTTLED` for 0x58; statuses nobody has standardised as hexadecimal."""
+        """Returns the name of a status, for example `ESME_RTHROTTLED` for 0x58. A status without a standard name is
+        written in hexadecimal, for example `0x00000400`.
+        """
         return _STATUS_NAMES.get(status) or f"0x{status:08x}"
 
 

@@ -1,4 +1,4 @@
-"""Exceptions of the SMPP core. Nothing else leaves it as an exception."""
+"""Exceptions of the SMPP core. The core raises no others."""
 
 from heliograph.smpp.constants import CommandStatus, command_name
 
@@ -16,10 +16,13 @@ class FieldError(SmppError, ValueError):
 
 
 class PduError(SmppError):
-    """Octets that are no PDU.
+    """The octets are no valid PDU.
 
-    `status` is what the sender of the octets has to be told; `recoverable` says whether the frame after it
-    can still be trusted. `command_id` and `sequence` are 0 where the header could not be read.
+    `status`: the command_status to answer the sender with.
+
+    `recoverable`: whether the next frame can still be trusted.
+
+    `command_id`, `sequence`: from the header; 0 if the header could not be read.
     """
 
     def __init__(

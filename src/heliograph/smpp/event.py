@@ -14,7 +14,7 @@ class CloseReason(StrEnum):
     """Why a session wants its connection closed."""
 
     UNBOUND = "unbound"
-    """One end unbound and the other agreed."""
+    """One end sent unbind and the other answered it."""
     UNBIND_TIMEOUT = "unbind_timeout"
     BIND_TIMEOUT = "bind_timeout"
     """The bind was not answered in time, or (message centre) never came."""
@@ -28,7 +28,9 @@ class CloseReason(StrEnum):
 
 @dataclass(slots=True)
 class Bound:
-    """The peer accepted our bind. `interface_version` is what it says it speaks, where it says so."""
+    """The peer accepted our bind. `interface_version`: the version in its response, for example 0x34; None if
+    absent.
+    """
 
     state: SessionState
     response: BindResp
@@ -54,9 +56,9 @@ class BindRequested:
 
 @dataclass(slots=True, repr=False)
 class Answered:
-    """The answer to a request that carried `token`: its response, or a generic_nack.
+    """The answer to the request that carried `token`: its response, or a generic_nack.
 
-    `message_id` is empty where there is none. The rest of the response is decoded when asked for.
+    `message_id` is empty if the response has none. The other fields are decoded only when they are read.
     """
 
     token: Any
@@ -72,7 +74,9 @@ class Answered:
 
     @property
     def congestion(self) -> int | None:
-        """congestion_state, 0 (idle) to 99 percent: SMPP v5.0, 4.8.4.18. None where the peer does not say."""
+        """Returns congestion_state, from 0 (idle) to 99 percent: SMPP v5.0, 4.8.4.18. None if the peer does not send
+        it.
+        """
         if len(self.frame) <= len(self.message_id) + 17:
             return None
         return tlv.find_integer(self.response.tlvs, tlv.CONGESTION_STATE)
@@ -91,7 +95,7 @@ class TimedOut:
 
 @dataclass(slots=True)
 class Lost:
-    """The connection went while these requests waited, oldest first. Nobody knows what became of them."""
+    """The connection closed while these requests waited, oldest first. Their outcome is unknown."""
 
     tokens: list[Any]
 
@@ -147,7 +151,7 @@ class ProtocolError:
 
 @dataclass(slots=True)
 class Closing:
-    """Write what is left of `Session.data_to_send` and close the connection. Nothing new may be sent."""
+    """The owner must write the rest of `Session.data_to_send` and close the connection. No further PDU may be sent."""
 
     reason: CloseReason
 

@@ -12,10 +12,11 @@ _HEADER_REST: Final = Struct(">III")
 
 
 class Framer:
-    """Cuts a stream into frames. It holds at most one unfinished frame, so at most `max_octets`.
+    """Cuts a stream into frames. It buffers at most one incomplete frame, so at most `max_octets`.
 
-    An octet is copied a fixed number of times, however small the pieces it arrives in. A command_length below
-    16 or above `max_octets` cannot be recovered from: `error` then holds what is wrong, and all further
+    Each octet is copied a fixed number of times, even if the stream arrives in small pieces.
+
+    A command_length below 16 or above `max_octets` cannot be recovered from. `error` then says why, and all further
     octets are dropped.
     """
 

@@ -14,14 +14,15 @@ WRONG_CREDENTIALS: Final = frozenset(
         CommandStatus.ESME_RPROHIBITED,
     }
 )
-"""Refusals of a bind that trying again does not mend, and for which operators block those who do."""
+"""Refusals of a bind that a retry does not cure. Operators block clients that keep trying."""
 
 
 @dataclass(slots=True)
 class Backoff:
-    """Pauses between attempts, in seconds. Call `stood` when a link that was bound ends; each end asks for a pause.
+    """Pauses between connection attempts, in seconds (exponential backoff with jitter). Call `stood` when a bound link
+    ends. Call `pause` or `pause_after_refusal` after each end.
 
-    `luck` is a random number from 0 up to 1: it spreads the attempts of many links that fell at one moment.
+    `luck` is a random number from 0 up to 1. It spreads the attempts of many links that were lost at the same moment.
     """
 
     first: float = 1.0
@@ -35,9 +36,10 @@ class Backoff:
     """The pause before this attempt."""
 
     def stood(self, seconds: float, *, worked: bool) -> bool:
-        """A link was bound for so long; `worked` says that it carried anything. If it did, or stood for longer than the
-        pause before it, pauses start again from the first; one that falls as soon as it is bound is a failure like any
-        other: it would be bound every second for ever.
+        """Tells the backoff that a link was bound for `seconds`. `worked`: whether the link carried any message.
+
+        The pauses start again from `first` if the link worked, or lasted longer than the pause before it. A link lost
+        right after its bind counts as a failure: otherwise it would bind every second for ever.
         """
         if not worked and seconds <= self.latest:
             return False
@@ -45,8 +47,10 @@ class Backoff:
         return True
 
     def pause(self, luck: float) -> float:
-        """Returns the seconds to wait after a connection failed or was lost, or a bind was refused for a passing
-        reason: between half of and all of a ceiling, which is `first` and doubles with each failure up to `longest`.
+        """Returns the seconds to wait after a failed connection, a lost link, or a bind refused for a passing reason.
+
+        The pause is between half of a ceiling and all of it. The ceiling starts at `first` and doubles with each
+        failure up to `longest`: 1, 2, 4, 8, 16, 30, 30 seconds.
         """
         ceiling = min(self.longest, self.first * 2.0 ** min(self.failures, 32))
         self.failures += 1
@@ -54,8 +58,9 @@ class Backoff:
         return self.latest
 
     def pause_after_refusal(self, status: int, luck: float) -> float:
-        """Returns the seconds to wait after a bind refused with `status`: long if the credentials are wrong, else like
-        `pause`."""
+        """Returns the seconds to wait after a bind refused with `status`: `credentials_pause` if the credentials are
+        wrong, otherwise as `pause`.
+        """
         if status in WRONG_CREDENTIALS:
             self.failures += 1
             return self.credentials_pause * (1.0 + 0.2 * luck)

@@ -1,8 +1,8 @@
 """The PDUs of SMPP v3.4, section 4, as plain values with the specification's field names and order.
 
-Text fields are `str` (Latin-1 on the wire, so that any octet a peer sends survives), message contents
-`bytes`. Times are the 16-character strings of 7.1.1. Field order of the constructors: `sequence`, `status`,
-`tlvs`, then the body. What a PDU prints as holds neither secrets, nor numbers, nor text.
+Text fields are `str` (Latin-1 on the wire, so that any octet of a peer survives). Message contents are `bytes`. Times
+are the 16-character strings of 7.1.1, for example `240131235959000+`. The constructors take `sequence`, `status` and
+`tlvs`, then the body. The `repr` of a PDU shows no secret, no number and no text.
 """
 
 from dataclasses import dataclass
@@ -133,7 +133,7 @@ class EnquireLinkResp(Pdu):
 
 @dataclass(slots=True, repr=False)
 class GenericNack(Pdu):
-    """Answer to what could not be read as a request: SMPP v3.4, 4.3.1."""
+    """Answer to octets that could not be read as a request: SMPP v3.4, 4.3.1."""
 
     command_id = c.GENERIC_NACK
 
@@ -162,7 +162,7 @@ class ShortMessage(Pdu):
 
     @property
     def content(self) -> bytes:
-        """The octets of the message wherever they travel: short_message, or else message_payload."""
+        """The octets of the message, from short_message or message_payload."""
         return self.short_message or tlv.find(self.tlvs, tlv.MESSAGE_PAYLOAD) or b""
 
 
@@ -178,7 +178,7 @@ class DeliverSm(ShortMessage):
 
 @dataclass(slots=True, repr=False)
 class MessageIdResp(Pdu):
-    """The answers that name a message. Empty where the peer sent none, as it may with an error."""
+    """The responses that carry a message id. The id may be empty in a response with an error status."""
 
     message_id: str = ""
 
@@ -247,7 +247,7 @@ class SubmitMulti(Pdu):
 
     @property
     def content(self) -> bytes:
-        """The octets of the message wherever they travel: short_message, or else message_payload."""
+        """The octets of the message, from short_message or message_payload."""
         return self.short_message or tlv.find(self.tlvs, tlv.MESSAGE_PAYLOAD) or b""
 
 
@@ -262,7 +262,7 @@ class SubmitMultiResp(MessageIdResp):
 
 @dataclass(slots=True, repr=False)
 class QuerySm(Pdu):
-    """SMPP v3.4, 4.8.1. The source address is the one the message was submitted with."""
+    """SMPP v3.4, 4.8.1. The source address must equal the address that the message was submitted with."""
 
     command_id = c.QUERY_SM
 
@@ -274,7 +274,7 @@ class QuerySm(Pdu):
 
 @dataclass(slots=True, repr=False)
 class QuerySmResp(Pdu):
-    """SMPP v3.4, 4.8.2. `final_date` is empty while there is none."""
+    """SMPP v3.4, 4.8.2. `final_date` is empty as long as the message has no final state."""
 
     command_id = c.QUERY_SM_RESP
 
@@ -286,7 +286,7 @@ class QuerySmResp(Pdu):
 
 @dataclass(slots=True, repr=False)
 class CancelSm(Pdu):
-    """SMPP v3.4, 4.9.1: one message by its id, or all between two addresses."""
+    """SMPP v3.4, 4.9.1: cancels one message by its id, or all messages between two addresses."""
 
     command_id = c.CANCEL_SM
 

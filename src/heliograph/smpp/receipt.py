@@ -1,9 +1,12 @@
-"""Delivery receipts as operators write them: SMPP v3.4, 5.2.12, 5.3.2 and Appendix B.
+"""Delivery receipts as operators write them: SMPP v3.4, 5.2.12, 5.3.2 and Appendix B. For example
 
-esm_class decides what is a receipt; what it does not mark may still read like one (`parse_unmarked`), which only who
-knows the message ids can tell from a phone's text. TLVs count first; the text, which the specification leaves to each
-message centre, fills in the rest and is read with patience: any order and case, missing fields, quotes, dates of any
-length, UCS-2, even hexadecimal.
+    id:0123456789 sub:001 dlvrd:001 submit date:2401312358 done date:2401312359 stat:DELIVRD err:000 text:Hello
+
+esm_class marks a receipt. Some operators do not set it: `parse_unmarked` reads such receipts. Only the caller, which
+knows the message ids, can then tell a receipt from a phone's text.
+
+TLVs take precedence. The text fills in the rest. The specification leaves its format to each message centre, so the
+reader accepts any order and case, missing fields, quotes, dates of any length, UCS-2, and hexadecimal.
 """
 
 import re
@@ -72,7 +75,7 @@ _APPENDIX_B: Final = re.compile(
 )
 """The form most message centres keep to, which is read several times faster than the rest."""
 _LEAST: Final = frozenset({"sub", "dlvrd", "submit_date", "done_date", "err"})
-"""Fields of which a text that is not marked as a receipt must have one, beside id and state, to read like one."""
+"""An unmarked text counts as a receipt only if it has an id, a state and at least one of these fields."""
 _DATES: Final = frozenset({"submit_date", "done_date"})
 _WORD: Final = re.compile(r"""\s*(?:["']([^"']*)["']|([^\s,;]+))""")
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){16,}")
@@ -81,15 +84,18 @@ _TRIMMINGS: Final = " \t\r\n\0,;'\""
 
 @dataclass(slots=True, repr=False)
 class ReceiptContent:
-    """The content of a receipt. The addresses are those of the PDU: a receipt comes *from* the message's recipient."""
+    """The content of a receipt. The PDU has the addresses: a receipt comes *from* the message's recipient."""
 
     message_id: str
-    """The operator's id as it writes it here: from the TLV, else from the text; empty where there is none."""
+    """The operator's message id, from the TLV or otherwise from the text; empty if there is none."""
     other_id: str | None
-    """The id of the text where the TLV's differs: some operators write one in decimal, the other in hexadecimal."""
+    """The id of the text if it differs from the TLV's. Some operators write one in decimal and the other in
+    hexadecimal, for example `255` and `FF`.
+    """
     state: str
-    """DELIVRD, EXPIRED, DELETED, UNDELIV, ACCEPTD, UNKNOWN, REJECTD or ENROUTE; else the operator's own word in
-    capitals, empty where it says nothing."""
+    """DELIVRD, EXPIRED, DELETED, UNDELIV, ACCEPTD, UNKNOWN, REJECTD or ENROUTE. An unknown word of the operator is
+    kept, in capitals. Empty if the receipt has no state.
+    """
     err: str | None
     """The operator's error code as it writes it; of a network_error_code TLV its number, three digits at least."""
     intermediate: bool
@@ -112,13 +118,16 @@ def is_receipt(esm_class: int) -> bool:
 
 
 def parse_receipt(pdu: DeliverSm | DataSm) -> ReceiptContent | None:
-    """The receipt in `pdu`; None where esm_class says that it is something else, whatever it looks like."""
+    """Returns the receipt in `pdu`, or None if esm_class does not mark a receipt."""
     return _parse(pdu) if is_receipt(pdu.esm_class) else None
 
 
 def parse_unmarked(pdu: DeliverSm | DataSm) -> ReceiptContent | None:
-    """The receipt that a `pdu` not marked as one reads like, else None: it has an id and a known state, either in TLVs,
-    or in a text that begins with a field of Appendix B and has a third one."""
+    """Returns the receipt in a `pdu` that is not marked as a receipt, or None.
+
+    It must have an id and a known state. Both come from TLVs, or from a text that begins with a field of Appendix B and
+    has a third such field.
+    """
     if is_receipt(pdu.esm_class) or pdu.esm_class & c.ESM_UDHI:
         return None
     stated = pdu.tlvs and tlv.find(pdu.tlvs, tlv.MESSAGE_STATE) and tlv.find(pdu.tlvs, tlv.RECEIPTED_MESSAGE_ID)
@@ -162,7 +171,7 @@ def _parse(pdu: DeliverSm | DataSm) -> ReceiptContent:
 
 
 def _fields_of(pdu: DeliverSm | DataSm) -> tuple[str | None, ...]:
-    """Reads the values in the text, in the order of `_KEY_NAMES`; None for what is not there."""
+    """Returns the values in the text, in the order of `_KEY_NAMES`; None for an absent field."""
     text = _decoded(pdu.content, pdu.esm_class, pdu.data_coding)
     if (usual := _APPENDIX_B.fullmatch(text)) is not None:
         return usual.groups()
@@ -197,7 +206,7 @@ def _split(text: str) -> dict[str, str]:
         elif name in _DATES:
             fields[name] = text[mark.end() : end].strip(_TRIMMINGS)
         else:
-            # What follows the first word belongs to a field that nobody has heard of.
+            # The text after the first word belongs to an unknown field.
             words = _WORD.search(text, mark.end(), end)
             fields[name] = (words[1] or words[2] or "").strip(_TRIMMINGS) if words else ""
     return fields
@@ -211,9 +220,9 @@ def _state_of_text(word: str) -> str:
 
 
 def _network_error(value: bytes | None, text: str | None) -> str | None:
-    """The number in network_error_code (5.3.2.31: one octet of network type, two of code).
+    """Returns the number in network_error_code (5.3.2.31: one octet of network type, two octets of code).
 
-    None where it is no such value, or where it is 0 while the text names an error.
+    Returns None if the value is malformed, or if it is 0 while the text has an error code.
     """
     if value is None or len(value) != 3:
         return None

@@ -1,12 +1,25 @@
 """One SMPP session of either role, without I/O: octets and the time come in, events and octets go out.
 
-The owner feeds `receive` what the connection brings, writes what `data_to_send` gives after every call, calls
-`handle_timers` when `next_deadline` is reached, closes the connection after `closing` turned true (and its
-last octets are written), and says `connection_lost` when it is gone. `now` is in seconds of any clock that
-does not run backwards.
+              receive(octets, now)                        data_to_send() -> octets
+    socket ----------------------->  +----------------+  --------------------------> socket
+              handle_timers(now)     |    Session     |
+    timer  ----------------------->  | state + window |  <--- next_deadline() <------ timer
+              connection_lost()      +----------------+
+    socket ----------------------->    |          ^
+                              events   v          |  bind, send_request, answer, respond, unbind
+                                    owner (a carrier, or the simulator)
 
-The session answers enquire_link and unbind itself, tests idle links, and answers what breaks the rules. The
-owner answers binds and messages, when it is ready to.
+The owner has four duties:
+
+1. Pass received octets to `receive`, and handle the events that it returns.
+2. Write the octets of `data_to_send` after every call of any method.
+3. Call `handle_timers` when `next_deadline` is reached.
+4. Close the connection once `closing` is true and the last octets are written. Then call `connection_lost`.
+
+`now` is in seconds of any monotonic clock.
+
+The session answers enquire_link and unbind, tests idle links, and answers malformed PDUs. The owner answers binds and
+messages, in its own time.
 """
 
 from dataclasses import dataclass
@@ -30,10 +43,10 @@ _NOTHING: Final[frozenset[int]] = frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOptions:
-    """Limits and times of one session; times in seconds. SMPP v3.4, 7.2 names the timers."""
+    """Limits and timeouts of one session. All times are in seconds. SMPP v3.4, 7.2 names the timers."""
 
     window: int = 10
-    """Requests that may wait for their answers at once, those of the link itself not counted."""
+    """Requests that may wait for a response at once. enquire_link, bind and unbind do not count."""
     response_timeout: float = 30.0
     bind_timeout: float = 10.0
     """ESME: for the answer to a bind. Message centre: from the connection to the bind (session_init_timer).
@@ -43,7 +56,7 @@ class SessionOptions:
     enquire_interval: float = 30.0
     """An enquire_link is sent when nothing has come for so long; 0: never."""
     enquire_timeout: float | None = None
-    """Seconds that anything at all may take to come after it; None: as long as the interval."""
+    """Seconds to wait for any octet after an enquire_link; None: the same as `enquire_interval`."""
     inactivity_timeout: float = 0.0
     """Close a bound link on which only enquire_link is exchanged (inactivity_timer); 0: never."""
     max_pdu_octets: int = c.MAX_PDU_OCTETS
@@ -51,7 +64,9 @@ class SessionOptions:
 
 
 class Session:
-    """See the module. Methods that send raise `StateError` for what the state forbids."""
+    """A session as described at the top of this module. Methods that send raise `StateError` if the state forbids the
+    PDU.
+    """
 
     __slots__ = (
         "_acceptable",
@@ -99,7 +114,7 @@ class Session:
         """Requests of the peer that the owner has not answered yet. Stop reading where they grow too many."""
         self._enter(SessionState.OPEN)
 
-    # What the owner asks about.
+    # State that the owner reads.
 
     @property
     def bound(self) -> bool:
@@ -107,7 +122,7 @@ class Session:
 
     @property
     def in_flight(self) -> int:
-        """Our requests that wait for their answers, those of the link itself not counted."""
+        """Our requests that wait for a response, without enquire_link, bind and unbind."""
         return self._window.in_flight
 
     @property
@@ -129,7 +144,7 @@ class Session:
         return command_id in self._sendable
 
     def data_to_send(self) -> bytes:
-        """All octets to be written since the last call, in one piece."""
+        """Returns all octets to be written since the last call, joined."""
         data = b"".join(self._out)
         self._out.clear()
         return data
@@ -147,10 +162,10 @@ class Session:
         return sequence
 
     def send_request(self, command_id: int, body: bytes, token: object, now: float) -> int:
-        """Send a request whose body (with its TLVs) is encoded already; returns its sequence number.
+        """Sends a request with an encoded body (TLVs included). Returns its sequence number.
 
-        Exactly one of `Answered`, `TimedOut` and `Lost` hands `token` back. `WindowFullError` where `room` is
-        0.
+        Exactly one event, `Answered`, `TimedOut` or `Lost`, returns `token` later. Raises `WindowFullError` if `room`
+        is 0.
         """
         if command_id not in self._sendable:
             self._check(command_id)
@@ -164,7 +179,7 @@ class Session:
         return self.send_request(pdu.command_id, codec.encode_body(pdu), token, now)
 
     def notify(self, pdu: p.AlertNotification | p.Outbind) -> int:
-        """Send what has no answer, as a message centre."""
+        """Sends a PDU that has no response, as a message centre."""
         self._check(pdu.command_id)
         sequence = self._window.take_sequence()
         self._put(pdu.command_id, 0, sequence, codec.encode_body(pdu))
@@ -202,10 +217,10 @@ class Session:
         return self.respond(p.PDU_TYPES[request.command_id | c.RESPONSE_BIT](request.sequence, status))
 
     def respond(self, response: p.Pdu) -> bool:
-        """Send the response to a request of the peer, whose sequence number it carries.
+        """Sends the response to a request of the peer. The response carries the request's sequence number.
 
-        False where the link has gone meanwhile: the peer cannot learn the answer here and may repeat its
-        request. A bind_resp with ESME_ROK binds the session.
+        Returns False if the link closed in the meantime: the response is lost, and the peer may repeat its request. A
+        bind_resp with ESME_ROK binds the session.
         """
         if self.closing or self.state is SessionState.CLOSED:
             return False
@@ -224,10 +239,10 @@ class Session:
         """Send octets as they are, past all rules: for peers that misbehave on purpose."""
         self._out.append(octets)
 
-    # What happens to the connection.
+    # Events of the connection.
 
     def receive(self, data: bytes, now: float) -> list[e.Event]:
-        """Take what the connection brought."""
+        """Handles received octets."""
         if self.state is SessionState.CLOSED:
             return []
         events: list[e.Event] = []
@@ -286,7 +301,7 @@ class Session:
         return min(deadlines, default=None)
 
     def handle_timers(self, now: float) -> list[e.Event]:
-        """Do what is due by `now`. Calling it early or late is harmless."""
+        """Handles all timeouts up to `now`. A call too early or too late does no harm."""
         events: list[e.Event] = []
         if not self.closing:
             for sequence, pending in self._window.expire(now):
@@ -306,7 +321,7 @@ class Session:
             self._init_deadline = None
 
     def _settle(self) -> None:
-        # An owner that answers twice must not make up for one that is yet to come.
+        # If an owner answers one request twice, the second answer must not count for another request that still waits.
         if self.unanswered:
             self.unanswered -= 1
 
@@ -397,7 +412,7 @@ class Session:
         if decoder is not None:
             events.append(e.Unmatched(decoder(frame, sequence, status)))
             return
-        # Responses are never answered, not even those nobody knows: two ends would do so for ever.
+        # Unknown responses are ignored. If both ends answered them with generic_nack, they would do so for ever.
         error = PduError("unknown response", CommandStatus.ESME_RINVCMDID, command_id=command_id, sequence=sequence)
         events.append(e.ProtocolError(error))
 
@@ -426,7 +441,7 @@ class Session:
             self._on_owners_request(pdu, events)
 
     def _on_owners_request(self, pdu: p.Pdu, events: list[e.Event]) -> None:
-        """A request that the owner answers, or that nobody does."""
+        """Handles a request that the owner answers, or an unknown request, which gets a generic_nack."""
         match pdu:
             case p.BindRequest():
                 self._bind_pending = True
@@ -454,8 +469,11 @@ class Session:
 
     @property
     def _is_settled(self) -> bool:
-        """Whether nothing keeps us from answering the peer's unbind: all its requests are answered and, as an ESME, all
-        of ours, which would otherwise be sent again though the message centre has them."""
+        """True if the peer's unbind may be answered now.
+
+        All requests of the peer must be answered. An ESME also waits for the responses to its own requests: otherwise
+        it would send messages again that the message centre already has.
+        """
         return not self.unanswered and (self.role is Role.MC or not self._window.in_flight)
 
     def _agree_when_settled(self, events: list[e.Event]) -> None:

@@ -8,10 +8,10 @@ from heliograph.smpp.constants import Role
 
 
 class SessionState(StrEnum):
-    """State of a session. Both ends are in the same one, but for PDUs on the wire between them."""
+    """State of a session. Both ends are in the same state, apart from PDUs on the wire."""
 
     OPEN = "open"
-    """Connected, nobody is bound. A bind that waits for its answer is still here."""
+    """Connected, not bound. The session stays in this state while a bind waits for its response."""
     BOUND_TX = "bound_tx"
     """The ESME may submit."""
     BOUND_RX = "bound_rx"
@@ -19,9 +19,9 @@ class SessionState(StrEnum):
     BOUND_TRX = "bound_trx"
     """The ESME may submit and the message centre may deliver."""
     UNBOUND = "unbound"
-    """An unbind was sent, received or answered: what is under way may be answered, nothing new begins."""
+    """An unbind was sent, received or answered. Open requests may be answered; no new request may start."""
     CLOSED = "closed"
-    """The connection is gone, or what came from it can no longer be read."""
+    """The connection is closed, or its stream can no longer be read."""
 
 
 BOUND: Final = frozenset({SessionState.BOUND_TX, SessionState.BOUND_RX, SessionState.BOUND_TRX})

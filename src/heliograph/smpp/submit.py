@@ -1,7 +1,7 @@
-"""Bodies of submit_sm and deliver_sm made fast: SMPP v3.4, 4.4.1 and 4.6.1.
+"""Fast encoding of submit_sm and deliver_sm bodies: SMPP v3.4, 4.4.1 and 4.6.1.
 
-The messages of one customer differ in recipient and content only. `BodyTemplate` checks and lays out the rest
-once; each body then is one formatting operation.
+Messages of one customer differ in recipient and content only. `BodyTemplate` checks and encodes all other fields once.
+Each body then takes one formatting operation.
 """
 
 from heliograph.smpp import constants as c
@@ -38,7 +38,9 @@ class BodyTemplate:
         data_coding: int = 0,
         sm_default_msg_id: int = 0,
     ) -> None:
-        """Raises `FieldError` for what does not fit; times are the strings of SMPP v3.4, 7.1.1."""
+        """Raises `FieldError` if a value does not fit. Times are the strings of SMPP v3.4, 7.1.1, for example
+        `000007000000000R` for a week.
+        """
         try:
             self._head = b"%b\0%c%c%b\0%c%c" % (
                 text_octets("service_type", service_type, c.SERVICE_TYPE_OCTETS),
@@ -63,7 +65,9 @@ class BodyTemplate:
             raise FieldError("template", "a number does not fit one octet") from error
 
     def body(self, destination_addr: str, short_message: bytes, tlvs: Tlvs = ()) -> bytes:
-        """The body for one recipient; `FieldError` for an address over 20 or a content over 254 octets."""
+        """Returns the body for one recipient. Raises `FieldError` for an address over 20 octets, or a content over
+        254.
+        """
         length = len(short_message)
         if length > c.MAX_SHORT_MESSAGE_OCTETS:
             raise FieldError("short_message", f"longer than {c.MAX_SHORT_MESSAGE_OCTETS} octets")

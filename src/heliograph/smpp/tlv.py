@@ -1,8 +1,7 @@
-"""Optional parameters (TLV): SMPP v3.4, 5.3; those from congestion_state on that v5.0, 4.8.4 added.
+"""Optional parameters (TLV): SMPP v3.4, 5.3, and from congestion_state on SMPP v5.0, 4.8.4.
 
-A PDU carries its TLVs as a tuple of `(tag, value)` pairs in wire order, values as raw octets: nothing is
-lost, unknown and repeated tags included, and a PDU without any costs nothing. `find_*` and `make` translate
-the values.
+A PDU carries its TLVs as a tuple of `(tag, value)` pairs in wire order, with raw octets as values. So unknown and
+repeated tags survive, and a PDU without TLVs costs no memory. `find_*` and `make` translate the values.
 """
 
 import struct
@@ -159,7 +158,9 @@ DEFINITIONS: Final[dict[int, Definition]] = {
 
 
 def name_of(tag: int) -> str:
-    """`congestion_state` for 0x0428; tags nobody has standardised as hexadecimal."""
+    """Returns the name of a tag, for example `congestion_state` for 0x0428. An unknown tag is written in hexadecimal,
+    for example `0x1400`.
+    """
     definition = DEFINITIONS.get(tag)
     return definition.name if definition else f"0x{tag:04x}"
 
@@ -175,7 +176,7 @@ def read(frame: bytes, position: int) -> Tlvs:
 
 
 def read_leniently(frame: bytes, position: int) -> Tlvs:
-    """The whole TLVs from `position` on; what follows the last of them is passed over."""
+    """Returns the complete TLVs from `position` on. An incomplete TLV at the end is ignored."""
     return _read_whole(frame, position)[0]
 
 
@@ -201,7 +202,7 @@ def write(tlvs: Tlvs) -> bytes:
 
 
 def make(tag: int, value: Value) -> tuple[int, bytes]:
-    """One TLV from a number, a text or octets, by the table; octets are taken as they are for any tag."""
+    """Returns a TLV made from a number, a text or octets, by the table. Octets are used unchanged for any tag."""
     if isinstance(value, bytes):
         return tag, value
     definition = DEFINITIONS.get(tag)
@@ -227,7 +228,7 @@ def find(tlvs: Tlvs, tag: int) -> bytes | None:
 
 
 def find_integer(tlvs: Tlvs, tag: int) -> int | None:
-    """The first value of `tag` as an unsigned number of whatever size it came in; an empty one is None."""
+    """Returns the first value of `tag` as an unsigned number of any size. Returns None if it is empty or absent."""
     value = find(tlvs, tag)
     return int.from_bytes(value, "big") if value else None
 

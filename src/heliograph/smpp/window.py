@@ -13,12 +13,17 @@ Pending = tuple[int, object, float]
 
 
 class Window:
-    """Gives out sequence numbers and remembers each request until it is answered, times out or is lost.
+    """Assigns sequence numbers and keeps each request until it is answered, times out or is lost.
 
-    Requests of the link itself (bind, unbind, enquire_link) take part but take up no room: a full window must
-    not keep a link from being tested or ended. All operations take constant time on average; deadlines are
-    kept in one queue instead of a timer each, which works because every counted request has the same time
-    limit and the clock does not run backwards.
+        open(token) --> [ oldest ... newest ] --> close(sequence)   a response arrived: frees a slot
+                          at most `limit`     --> expire(now)       the response timeout passed: frees a slot
+                                              --> drain()           the connection closed: empties the window
+
+    Requests of the link itself (bind, unbind, enquire_link) are kept too, but use no slot. A full window must not
+    prevent a test or the end of the link.
+
+    All operations take constant time on average. One queue of deadlines replaces a timer for each request. This works
+    because every counted request has the same timeout and the clock is monotonic.
     """
 
     __slots__ = ("_counted", "_link", "_next", "_order", "limit", "timeout")
@@ -43,7 +48,7 @@ class Window:
         return max(0, self.limit - len(self._counted))
 
     def open(self, command_id: int, token: object, now: float) -> int:
-        """Take a place and a sequence number; `WindowFullError` where there is none."""
+        """Takes a slot and returns a sequence number. Raises `WindowFullError` if no slot is free."""
         counted = self._counted
         if len(counted) >= self.limit:
             raise WindowFullError(f"{len(counted)} requests wait for their answers")
@@ -72,9 +77,9 @@ class Window:
         return sequence
 
     def close(self, sequence: int, response_id: int) -> Pending | None:
-        """The request is answered: give back its place.
+        """Frees the slot of an answered request and returns the request.
 
-        None where no request waits that `response_id` could answer; one of another kind stays where it is.
+        Returns None if no request waits that `response_id` could answer. A request of another type keeps its slot.
         """
         requests = self._counted
         pending = requests.get(sequence)
@@ -89,7 +94,7 @@ class Window:
         return pending
 
     def expire(self, now: float) -> list[tuple[int, Pending]]:
-        """Remove and return what was due by `now`, oldest first; requests of the link come last."""
+        """Removes and returns the requests that timed out by `now`, oldest first. Requests of the link come last."""
         due = []
         while (first := self._oldest()) is not None and first[1][2] <= now:
             self._order.popleft()
@@ -102,14 +107,14 @@ class Window:
         return due
 
     def next_deadline(self) -> float | None:
-        """Returns when the next request is due, None if none waits."""
+        """Returns when the next request times out, or None if no request waits."""
         deadlines = [pending[2] for pending in self._link.values()]
         if (first := self._oldest()) is not None:
             deadlines.append(first[1][2])
         return min(deadlines, default=None)
 
     def drain(self) -> list[Pending]:
-        """Remove and return all counted requests, oldest first, and forget those of the link."""
+        """Removes and returns all counted requests, oldest first, and drops the requests of the link."""
         lost = list(self._counted.values())
         self._counted.clear()
         self._link.clear()

@@ -1,8 +1,10 @@
 """The fields of a body on the wire: SMPP v3.4, 3.1.
 
-A layout is a tuple of fields in wire order. `read` and `write` walk it; they serve every PDU and are the
-truth the unrolled functions of `codec` are held to. Sizes are enforced on what we send only: peers do send
-longer addresses and ids than the specification allows, and a field that ends within its frame harms nobody.
+A layout is a tuple of fields in wire order. `read` and `write` walk it for every PDU, and the unrolled functions of
+`codec` are tested against them.
+
+Sizes are checked only when we send. Peers do send longer addresses and ids than the specification allows, and such a
+field does no harm if it ends within its frame.
 """
 
 from dataclasses import dataclass
@@ -18,10 +20,9 @@ _FAILURE_STATUS: Final = Struct(">I")
 
 
 class WireField(Protocol):
-    """One field: `read` gives the value and where the next field begins.
+    """One field. `read` returns the value and the position of the next field.
 
-    A frame that ends too early makes `read` raise IndexError or ValueError; `read` of the layout turns them
-    into `PduError`.
+    If the frame ends too early, `read` raises IndexError or ValueError. The layout's `read` turns them into `PduError`.
     """
 
     @property
@@ -155,7 +156,7 @@ class FailedDestinations:
 
 
 def numbers(field: str, *values: int) -> bytes:
-    """Numbers of one octet each; FieldError where one does not fit."""
+    """Encodes numbers of one octet each. Raises FieldError if a number does not fit."""
     try:
         return bytes(values)
     except ValueError as error:
@@ -188,7 +189,7 @@ def read(layout: Layout, frame: bytes) -> tuple[dict[str, Any], int]:
 
 
 def read_leniently(layout: Layout, frame: bytes) -> tuple[dict[str, Any], int]:
-    """Like `read`, but what is missing at the end is left out, and a last text needs no closing zero."""
+    """Like `read`, but fields missing at the end are left out, and a last text needs no closing zero."""
     values = {}
     position = c.HEADER_OCTETS
     for field in layout:
