@@ -19,9 +19,8 @@ from typing import cast
 
 import uvloop
 
-from heliograph.adapters.webhook.local import LocalSender
+from heliograph.adapters.webhook.local import LocalSender, WebhookSettings
 from heliograph.adapters.webhook.process import ProcessSender
-from heliograph.adapters.webhook.settings import WebhookSettings
 from heliograph.app.webhook_job import TryResult, WebhookJob
 
 BODY = (

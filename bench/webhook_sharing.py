@@ -13,8 +13,8 @@ import time
 
 import uvloop
 
+from heliograph.adapters.webhook.local import WebhookSettings
 from heliograph.adapters.webhook.process import ProcessSender
-from heliograph.adapters.webhook.settings import WebhookSettings
 from heliograph.app.webhook_job import TryResult, WebhookJob
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

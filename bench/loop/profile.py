@@ -35,6 +35,7 @@ STAGES = (
     ("app/notices/receipt_form", "callbacks: owe, make, settle"),
     ("app/notices/webhook", "callbacks: owe, make, settle"),
     ("adapters/webhook/", "callbacks: post"),
+    ("http_client/", "callbacks: post"),
     ("adapters/store/", "store"),
     ("runtime/", "commit: gather, hooks"),
     ("adapters/system/", "journal, ids, clock"),

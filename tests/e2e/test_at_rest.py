@@ -46,8 +46,8 @@ OF_THE_ENGINE = {
 """What the process that posts callbacks has no use for."""
 
 OF_CALLBACKS = {
-    "heliograph.app.webhook_job", "heliograph.domain.limits.defaults", "heliograph.net.address_guard",
-    "heliograph.domain.security.signature",
+    "heliograph.app.webhook_job", "heliograph.domain.limits", "heliograph.domain.limits.defaults",
+    "heliograph.domain.security", "heliograph.domain.security.signature",
 }  # fmt: skip
 """What it knows of the rings, beside its adapter."""
 

@@ -388,9 +388,8 @@ class Gateway:
         return (*allowed, "127.0.0.0/8", "::1/128") if self._dev else allowed
 
     async def _make_sender(self) -> WebhookSender:
-        from heliograph.adapters.webhook.local import LocalSender
+        from heliograph.adapters.webhook.local import LocalSender, WebhookLimits, WebhookSettings
         from heliograph.adapters.webhook.process import ProcessSender
-        from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 
         callbacks = self._settings.callbacks
         settings = WebhookSettings(

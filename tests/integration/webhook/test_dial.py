@@ -7,11 +7,10 @@ from ipaddress import ip_address
 
 import pytest
 
-from heliograph.adapters.webhook.dial import AddressRefused, Dialer
-from heliograph.adapters.webhook.local import LocalSender
-from heliograph.adapters.webhook.request import OriginAddress
-from heliograph.adapters.webhook.resolver import Resolver
-from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
+from heliograph.adapters.webhook.local import LocalSender, WebhookLimits, WebhookSettings
+from heliograph.http_client.dial import AddressRefused, Dialer
+from heliograph.http_client.request import OriginAddress
+from heliograph.http_client.resolver import Resolver
 from heliograph.net.address_guard import AddressGuard, IPAddress
 from tests.integration.webhook.conftest import CERTIFICATES
 from tests.support.sink import Answer, Sink
@@ -129,7 +128,7 @@ async def test_the_peer_is_checked_again_once_connected() -> None:
 
 
 class Anywhere:
-    """A place that every address has room for."""
+    """A slot that every address has room for."""
 
     account = 1
 

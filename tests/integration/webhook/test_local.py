@@ -11,11 +11,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from heliograph.adapters.webhook.dial import ConnectionPlace, Dialer
-from heliograph.adapters.webhook.local import LocalSender
-from heliograph.adapters.webhook.origin import FEED
-from heliograph.adapters.webhook.request import OriginAddress
-from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
+from heliograph.adapters.webhook.local import LocalSender, WebhookLimits, WebhookSettings
+from heliograph.http_client.dial import ConnectionSlot, Dialer
+from heliograph.http_client.origin import FEED
+from heliograph.http_client.request import OriginAddress
 from heliograph.net.address_guard import IPAddress
 from tests.support.ports import free_port
 from tests.support.sink import Answer, Sink
@@ -54,7 +53,7 @@ async def open_sender() -> AsyncIterator[Open]:
     yield make
     for sender in senders:
         await sender.close()
-        shared = sender._shared
+        shared = sender._client._shared
         assert (shared.connections, shared.waiting, sender._outstanding) == (0, 0, 0)
         assert not shared.tasks
 
@@ -212,7 +211,7 @@ async def test_who_finds_a_full_line_is_told_when_there_will_be_room(open_sender
         sender.post([make_job(key, sink.url()) for key in range(600)])
         first = await results.of(*range(550, 600))
         assert {(sent.busy, sent.room) for sent in first} == {(True, 0.0)}, "nobody knows yet how fast it is"
-        (origin,) = sender._origins()
+        (origin,) = sender._client._origins()
         await until(lambda: origin._rate > 5)  # so that nobody is sent away for as long as may be
         rate = origin._rate
         sender.post([make_job(key, sink.url()) for key in range(1_000, 2_000)])
@@ -235,7 +234,7 @@ async def test_slow_receivers_hold_up_nobody(sink: Sink, open_sender: Open) -> N
     sender.post([make_job(1_000 * n + k, one.url()) for n, one in enumerate(slow, 1) for k in range(200)])
     for one in slow:
         await one.wait_for(1)
-    await until(lambda: not sender._shared.tasks)
+    await until(lambda: not sender._client._shared.tasks)
     for key in range(100):
         sender.post([make_job(key, sink.url())])
         assert await results.code(key) == 200
@@ -381,20 +380,18 @@ class Sparing:
         self._error = error
         self.asked = 0
 
-    async def dial(
-        self, address: OriginAddress, factory: Callable[[], asyncio.Protocol], place: ConnectionPlace
-    ) -> None:
+    async def dial(self, address: OriginAddress, factory: Callable[[], asyncio.Protocol], slot: ConnectionSlot) -> None:
         self.asked += 1
         if self._left == 0:
             raise self._error
         self._left -= 1
-        await self._dialer.dial(address, factory, place)
+        await self._dialer.dial(address, factory, slot)
 
 
 async def test_a_receiver_that_takes_few_connections_gets_all_through_those(sink: Sink, open_sender: Open) -> None:
     sender = open_sender()
-    sparing = Sparing(sender._shared.dialer, 2, ConnectionRefusedError())
-    sender._shared.dialer = cast("Dialer", sparing)
+    sparing = Sparing(sender._client._shared.dialer, 2, ConnectionRefusedError())
+    sender._client._shared.dialer = cast("Dialer", sparing)
     results = Results(sender)
     sink.default = Answer(delay=0.01)
     sender.post([make_job(key, sink.url()) for key in range(20)])
@@ -405,12 +402,12 @@ async def test_a_receiver_that_takes_few_connections_gets_all_through_those(sink
 
 async def test_a_gateway_without_a_free_file_does_not_blame_the_receiver(sink: Sink, open_sender: Open) -> None:
     sender = open_sender()
-    sparing = Sparing(sender._shared.dialer, 0, OSError(errno.EMFILE, "too many open files"))
-    dialer, sender._shared.dialer = sender._shared.dialer, cast("Dialer", sparing)
+    sparing = Sparing(sender._client._shared.dialer, 0, OSError(errno.EMFILE, "too many open files"))
+    dialer, sender._client._shared.dialer = sender._client._shared.dialer, cast("Dialer", sparing)
     results = Results(sender)
     sender.post([make_job(key, sink.url()) for key in range(100)])
     assert all(sent.busy for sent in await results.of(*range(100)))
-    sender._shared.dialer = dialer
+    sender._client._shared.dialer = dialer
     sender.post([make_job(100, sink.url())])
     assert await results.code(100) == 200
 
@@ -579,7 +576,7 @@ async def test_receivers_unused_for_longest_are_forgotten(sink: Sink, open_sende
         sender.post([make_job(key, sink.url(host=f"h{key}.example.test"))])
         assert await results.code(key) == 200
         await sink.wait_until(lambda: sink.open == 0)
-    assert len(sender._origins()) <= 3
+    assert len(sender._client._origins()) <= 3
 
 
 # --- the end

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from heliograph.adapters.webhook import process
+from heliograph.adapters.webhook.local import WebhookLimits, WebhookSettings
 from heliograph.adapters.webhook.process import ProcessSender
-from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 from tests.support.sink import Answer, Sink
 from tests.support.timeouts import PATIENCE_S
 from tests.support.webhook_jobs import SECRET, Results, make_job, until
@@ -223,7 +223,7 @@ async def test_the_child_inherits_neither_files_nor_settings(
 PARENT = """
 import asyncio
 from heliograph.adapters.webhook.process import ProcessSender
-from heliograph.adapters.webhook.settings import WebhookSettings
+from heliograph.adapters.webhook.local import WebhookSettings
 
 async def main() -> None:
     sender = ProcessSender(WebhookSettings())
@@ -251,8 +251,9 @@ def test_the_process_imports_nothing_of_the_engine() -> None:
     ours = {name for name in said.split() if name.startswith(("heliograph.app.", "heliograph.domain."))}
     assert ours == {
         "heliograph.app.webhook_job",
+        "heliograph.domain.limits",
         "heliograph.domain.limits.defaults",
-        "heliograph.net.address_guard",
+        "heliograph.domain.security",
         "heliograph.domain.security.signature",
     }
     assert not {"heliograph.runtime", "heliograph.smpp", "sqlite3", "email", "json"} & set(said.split())

@@ -9,8 +9,7 @@ from typing import Self
 import msgspec
 import pytest
 
-from heliograph.adapters.webhook.local import LocalSender
-from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
+from heliograph.adapters.webhook.local import LocalSender, WebhookLimits, WebhookSettings
 from heliograph.net.address_guard import IPAddress
 from tests.support.sink import Answer, Sink
 from tests.support.slowness import Slowness
@@ -70,7 +69,7 @@ async def open_sender() -> AsyncIterator[Open]:
     yield make
     for sender in senders:
         await sender.close()
-        shared = sender._shared
+        shared = sender._client._shared
         assert (shared.connections, shared.unproven, shared.waiting, sender._outstanding) == (0, 0, 0, 0)
         assert not shared._addresses
 
@@ -105,7 +104,7 @@ async def test_thousands_of_receivers_that_never_answer_take_nothing_from_anothe
         assert await each_is_soon(sender, results, lambda _: sink.url(), 80)
         assert sink.connections == 1, "a connection is kept however many others wait for one"
     # A quarter of half of the connections at most.
-    assert 20 < sender._shared.unproven <= 128
+    assert 20 < sender._client._shared.unproven <= 128
 
 
 async def test_so_do_several_accounts(mute: Mute, open_sender: Open) -> None:
@@ -118,10 +117,10 @@ async def test_so_do_several_accounts(mute: Mute, open_sender: Open) -> None:
         for number in range(100)
     ]
     sender.post(jobs)
-    await until(lambda: sender._shared.unproven > 400)
+    await until(lambda: sender._client._shared.unproven > 400)
     async with Sink() as sink:
         assert await each_is_soon(sender, results, lambda _: sink.url(), 80)
-    assert sender._shared.unproven <= 512
+    assert sender._client._shared.unproven <= 512
 
 
 async def test_a_receiver_of_another_account_at_the_same_origin_has_its_own_connections_and_health(
@@ -156,7 +155,7 @@ async def test_many_names_that_lead_to_one_address_have_its_connections_between_
     ]
     sender.post(jobs)
     await until(lambda: mute.open >= 10)
-    await until(lambda: not sender._shared.tasks)
+    await until(lambda: not sender._client._shared.tasks)
     assert mute.open <= 12
     async with Sink() as sink:
         assert await each_is_soon(sender, results, lambda _: sink.url(), 20)
@@ -173,7 +172,7 @@ async def test_a_name_server_that_hangs_for_thousands_of_names_is_not_in_the_way
     results = Results(sender)
     names = [f"http://n{number}.silent.example.test/" for number in range(2_000)]
     sender.post([make_job(1_000 + number, name, account=HOSTILE) for number, name in enumerate(names)])
-    await until(lambda: sender._resolver._turns._free < 128)
+    await until(lambda: sender._client._resolver._turns._free < 128)
     async with Sink() as sink:
 
         def url(key: int) -> str:
@@ -191,8 +190,8 @@ async def test_one_accounts_receivers_do_not_push_anothers_out_of_memory(mute: M
         refused = [one for one in results.by_key.values() if one.busy]
         await results.until(lambda: sum(one.busy for one in results.by_key.values()) >= 80)
         assert not refused
-        assert len(sender._accounts[OTHER].origins) == 1
-        assert len(sender._origins()) <= 11
+        assert len(sender._client._accounts[OTHER].origins) == 1
+        assert len(sender._client._origins()) <= 11
         assert await each_is_soon(sender, Results(sender), lambda _: sink.url(), 10)
 
 
@@ -203,7 +202,7 @@ async def test_a_receiver_gets_all_its_connections_once_it_has_answered(open_sen
         results = Results(sender)
         sender.post([make_job(key, sink.url(), account=OTHER) for key in range(400)])
         await sink.wait_for(4)
-        await until(lambda: not sender._shared.tasks)
+        await until(lambda: not sender._client._shared.tasks)
         assert sink.open == 4
         sink.default = Answer(delay=0.01)
         gate.set()

@@ -19,8 +19,7 @@ import msgspec
 import uvloop
 
 from heliograph.adapters.webhook.frame import JOBS_PER_FRAME, FrameReader, framed
-from heliograph.adapters.webhook.local import LocalSender
-from heliograph.adapters.webhook.settings import WebhookSettings
+from heliograph.adapters.webhook.local import LocalSender, WebhookSettings
 from heliograph.app.webhook_job import TryResult, WebhookJob
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 
-from heliograph.adapters.webhook.settings import WebhookLimits
+from heliograph.http_client.settings import ClientLimits
 from heliograph.net.address_guard import IPAddress, literal_address
 
 NameLookup = Callable[[str], Awaitable[list[IPAddress]]]
@@ -48,26 +48,26 @@ async def system_lookup(name: str) -> list[IPAddress]:
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, addresses, problem)
 
-    threading.Thread(target=ask, name="webhook-lookup", daemon=True).start()
+    threading.Thread(target=ask, name="name-lookup", daemon=True).start()
     return await answer
 
 
 PART = 4
-"""The part of the free places that one account may have: a quarter."""
+"""The part of the free slots that one account may have: a quarter."""
 
 
 class LookupTurns:
     """Places for look-ups, shared out by account: one gets at most a quarter of what is free, and those that wait get
-    theirs in turn. A name server that does not answer then takes places from who asked for its names alone."""
+    theirs in turn. A name server that does not answer then takes slots from who asked for its names alone."""
 
-    def __init__(self, places: int) -> None:
-        self._free = places
+    def __init__(self, slots: int) -> None:
+        self._free = slots
         self._held: dict[int, int] = {}
         self._waiting: dict[int, deque[asyncio.Future[None]]] = {}
         """Turns to come, by account; the account that is next comes first."""
 
     async def enter(self, account: int) -> None:
-        """Waits for a place."""
+        """Waits for a slot."""
         if account not in self._waiting and self._has_room(account):
             self._take(account)
             return
@@ -81,7 +81,7 @@ class LookupTurns:
             raise
 
     def leave(self, account: int) -> None:
-        """Gives a place back, to whoever is next."""
+        """Gives a slot back, to whoever is next."""
         self._free += 1
         left = self._held[account] - 1
         if left:
@@ -109,9 +109,9 @@ class LookupTurns:
 
 
 class Resolver:
-    """Resolves names: one look-up a name at a time for each account, shared by all of its receivers."""
+    """Resolves names: one look-up a name at a time for each account, shared by all that it asks for."""
 
-    def __init__(self, limits: WebhookLimits, lookup: NameLookup = system_lookup) -> None:
+    def __init__(self, limits: ClientLimits, lookup: NameLookup = system_lookup) -> None:
         self._limits = limits
         self._lookup = lookup
         self._turns = LookupTurns(limits.lookups)

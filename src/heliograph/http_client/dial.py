@@ -9,23 +9,23 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any, Protocol
 
-from heliograph.adapters.webhook.request import OriginAddress
-from heliograph.adapters.webhook.resolver import Resolver
-from heliograph.adapters.webhook.settings import WebhookSettings
+from heliograph.http_client.request import OriginAddress
+from heliograph.http_client.resolver import Resolver
+from heliograph.http_client.settings import ClientSettings
 from heliograph.net.address_guard import AddressGuard, IPAddress
 
 TRIED_ADDRESSES = 4
 """The most addresses of one name that are tried, in the system's order."""
 
 OWN_FAULT = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
-"""Errors of this machine, which say nothing about the receiver."""
+"""Errors of this machine, which say nothing about the other side."""
 
 
 class AddressRefused(Exception):
     """The guard refuses the address; the text is the reason."""
 
 
-class AddressCrowded(OSError):
+class AddressFull(OSError):
     """The address has as many connections as it may have."""
 
     def __init__(self, address: IPAddress) -> None:
@@ -41,8 +41,8 @@ class NoHandshake(TimeoutError):
     """The connection was made in time, TLS on it was not."""
 
 
-class ConnectionPlace(Protocol):
-    """The place of one connection among all that there may be."""
+class ConnectionSlot(Protocol):
+    """The slot of one connection among all that there may be."""
 
     @property
     def account(self) -> int:
@@ -55,20 +55,18 @@ class ConnectionPlace(Protocol):
 class Dialer:
     """Opens connections to addresses that the guard allows."""
 
-    def __init__(self, settings: WebhookSettings, guard: AddressGuard, names: Resolver) -> None:
+    def __init__(self, settings: ClientSettings, guard: AddressGuard, names: Resolver) -> None:
         self._settings = settings
         self._guard = guard
         self._resolver = names
         self._seconds = min(settings.limits.connect_seconds, settings.limits.try_seconds)
         self._tls: asyncio.Task[ssl.SSLContext] | None = None
 
-    async def dial(
-        self, address: OriginAddress, factory: Callable[[], asyncio.Protocol], place: ConnectionPlace
-    ) -> None:
-        """Connects; `factory` makes the protocol, which hears of the connection once TLS is verified. `place` goes to
+    async def dial(self, address: OriginAddress, factory: Callable[[], asyncio.Protocol], slot: ConnectionSlot) -> None:
+        """Connects; `factory` makes the protocol, which hears of the connection once TLS is verified. `slot` goes to
         the address that is connected to.
 
-        Raises AddressRefused, NameUnknown, AddressCrowded, TimeoutError (NoHandshake is one) or OSError (ssl.SSLError
+        Raises AddressRefused, NameUnknown, AddressFull, TimeoutError (NoHandshake is one) or OSError (ssl.SSLError
         is one).
         """
         reason = self._guard.forbidden_port(address.port)
@@ -78,13 +76,13 @@ class Dialer:
         try:
             async with asyncio.timeout(self._seconds):
                 context = await self._context() if address.secure else None
-                targets = await self._targets(address.host, place.account)
+                targets = await self._targets(address.host, slot.account)
                 for left in range(len(targets), 1, -1):
                     # Each but the last address gets its part of the time; the next is tried whatever is wrong with it.
                     with contextlib.suppress(OSError):
                         async with asyncio.timeout(self._seconds / left / 2):
-                            return await self._connect(targets[-left], address, context, factory, reached, place)
-                return await self._connect(targets[-1], address, context, factory, reached, place)
+                            return await self._connect(targets[-left], address, context, factory, reached, slot)
+                return await self._connect(targets[-1], address, context, factory, reached, slot)
         except TimeoutError:
             if address.secure and reached:
                 raise NoHandshake from None
@@ -96,7 +94,7 @@ class Dialer:
         except OSError:
             raise NameUnknown from None
         for target in found:
-            # One address inside is enough to refuse all: nobody's public receiver has one.
+            # One address inside is enough to refuse all: no public host has one.
             reason = self._guard.refusal(target)
             if reason is not None:
                 raise AddressRefused(reason)
@@ -109,11 +107,11 @@ class Dialer:
         context: ssl.SSLContext | None,
         factory: Callable[[], asyncio.Protocol],
         reached: list[IPAddress],
-        place: ConnectionPlace,
+        slot: ConnectionSlot,
     ) -> None:
         """Appends the address to `reached` once TCP is connected, before TLS."""
-        if not place.go_to(target):
-            raise AddressCrowded(target)
+        if not slot.go_to(target):
+            raise AddressFull(target)
         loop = asyncio.get_running_loop()
         family = socket.AF_INET if target.version == 4 else socket.AF_INET6
         sock = socket.socket(family, socket.SOCK_STREAM)
@@ -154,7 +152,7 @@ def make_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 def is_own_fault(error: Exception) -> bool:
-    """Tells whether the gateway itself could not connect, whatever the receiver."""
+    """Tells whether the gateway itself could not connect, whatever the other side does."""
     return isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.errno in OWN_FAULT
 
 

@@ -5,45 +5,43 @@ connection at once, or stands in line until a connection is free. Only opening a
 """
 
 import asyncio
-import time
 from collections import deque
 
-from heliograph.adapters.webhook.capacity import AccountLoad, Place, SharedCapacity
-from heliograph.adapters.webhook.connection import WebhookConnection
-from heliograph.adapters.webhook.dial import AddressCrowded, AddressRefused, NameUnknown, explain, is_own_fault
-from heliograph.adapters.webhook.request import OriginAddress, request, standing_lines
-from heliograph.app.webhook_job import TryResult, WebhookJob
+from heliograph.http_client.capacity import AccountLoad, SharedCapacity, Slot
+from heliograph.http_client.connection import ClientConnection
+from heliograph.http_client.dial import AddressFull, AddressRefused, NameUnknown, explain, is_own_fault
+from heliograph.http_client.request import OriginAddress, standing_lines
+from heliograph.http_client.requester import AnswerBody, Job
 from heliograph.net.address_guard import IPAddress
 
 UNWELL = frozenset((429, 502, 503, 504))
 """Statuses that are about the whole origin, not about one URL on it."""
 
 RETRY_CONNECT_SECONDS = 1.0
-"""The pause after a connection failed while others stand: the receiver has as many as it wants."""
+"""The pause after a connection failed while others stand: the origin has as many as it wants."""
 
 FEED = 1.05
-"""The factor by which a receiver with a full line is offered jobs faster than it answered of late: the line must not
-run empty, and a receiver may have become faster."""
+"""The factor by which an origin with a full line is offered jobs faster than it answered of late: the line must not
+run empty, and an origin may have become faster."""
 
 LONGEST_ROOM_SECONDS = 300.0
 """The longest time for which a job is sent away, however many are before it."""
 
 
 class Origin:
-    """One origin that receives callbacks of one account. Another account's to the same have connections, a line and a
-    health of their own: none can fill or spoil another's."""
+    """One origin that one account asks. Another account has connections, a line and a health of its own for the same
+    origin: neither can fill or spoil the other's."""
 
     __slots__ = (
         "_again",
         "_connecting",
-        "_crowded",
         "_failures",
+        "_full_address",
         "_held_until",
         "_idle",
         "_load",
         "_open",
         "_pause",
-        "_places",
         "_probe",
         "_proven",
         "_rate",
@@ -51,6 +49,7 @@ class Origin:
         "_served",
         "_shared",
         "_shut_until",
+        "_slots",
         "_standing",
         "_swept_at",
         "_waiting",
@@ -59,26 +58,26 @@ class Origin:
     )
 
     def __init__(self, address: OriginAddress, shared: SharedCapacity, load: AccountLoad) -> None:
-        """`load` is that of the account whose callbacks these are."""
+        """`load` is that of the account."""
         self.address = address
         self._shared = shared
         self._load = load
         self._standing = standing_lines(address)
-        self._idle: list[WebhookConnection] = []
-        self._open: set[WebhookConnection] = set()
+        self._idle: list[ClientConnection] = []
+        self._open: set[ClientConnection] = set()
         self._connecting = 0
-        self._places = 0
+        self._slots = 0
         """Connections that are counted: open, or being opened."""
-        self._crowded: IPAddress | None = None
+        self._full_address: IPAddress | None = None
         """The address that had no room for one more connection."""
         self._proven = False
         """Whether it has answered, and not failed since."""
-        self._waiting: deque[tuple[WebhookJob, str, float]] = deque()
-        self._again: deque[tuple[WebhookJob, str, float]] = deque()
+        self._waiting: deque[tuple[Job, str, float]] = deque()
+        self._again: deque[tuple[Job, str, float]] = deque()
         self._failures = 0
         self._shut_until = 0.0
         self._pause = shared.limits.breaker_seconds
-        self._probe: int | None = None
+        self._probe: Job | None = None
         self._held_until = 0.0
         self._served: int | None = None
         """The number of answers since the last sweep, if jobs stood in line then."""
@@ -95,20 +94,20 @@ class Origin:
         return not (self._open or self._connecting or self._waiting or self._again)
 
     @property
-    def hungry(self) -> bool:
-        """See `capacity.StarvedOrigin`."""
+    def wants_connection(self) -> bool:
+        """See `capacity.WaitingOrigin`."""
         return len(self._waiting) + len(self._again) > self._connecting
 
     # --- jobs in
 
-    def offer(self, job: WebhookJob, path: str, now: float) -> None:
+    def offer(self, job: Job, path: str, now: float) -> None:
         """Sends the job, puts it in line, or gives it back as busy."""
         self.used = now
         if self._shut_until and not self._may_probe(job, now):
-            self._shared.deliver(TryResult(job.key, 0, "it failed too often and is left alone for a while", busy=True))
+            self._shared.requester.put_off(job, "it failed too often and is left alone for a while", 0.0)
         elif self._idle:
             connection = self._idle.pop()
-            connection.send(job, path, request(job, path, self._standing, int(time.time())), now)
+            connection.send(job, path, self._shared.requester.octets(job, path, self._standing), now)
         elif len(self._waiting) >= self._shared.line_share(self._load):
             self._give_back(job, "too many wait for it already", self._room(now))
         else:
@@ -118,7 +117,7 @@ class Origin:
             self.pump()
 
     def _room(self, now: float) -> float:
-        """Returns in how many seconds the line has a place for one more, behind the jobs that were sent away before; 0
+        """Returns in how many seconds the line has a slot for one more, behind the jobs that were sent away before; 0
         if unknown. The first of them come when half of the line is gone."""
         if not self._rate:
             return 0.0
@@ -129,22 +128,22 @@ class Origin:
     def pump(self) -> None:
         """Opens as many connections as there are jobs in line, if there is room for them.
 
-        The first one alone: a dead receiver then holds up no more than that.
+        The first one alone: a dead origin then holds up no more than that.
         """
         shared = self._shared
-        while self.hungry and self._places < shared.limits.connections_per_origin:
+        while self.wants_connection and self._slots < shared.limits.connections_per_origin:
             if self._connecting and not self._open:
                 return
             if self._open and self._held_until and self._held_until > asyncio.get_running_loop().time():
                 return
-            if self._crowded is not None and shared.address_room(self._load, self._crowded):
-                self._crowded = None
-            if self._crowded is not None or self._places >= shared.origin_share(self._load, proven=self._proven):
-                if shared.connections >= shared.limits.connections or not self._places:
-                    shared.starve(self._load, self)
+            if self._full_address is not None and shared.address_room(self._load, self._full_address):
+                self._full_address = None
+            if self._full_address is not None or self._slots >= shared.origin_share(self._load, proven=self._proven):
+                if shared.connections >= shared.limits.connections or not self._slots:
+                    shared.note_waiting(self._load, self)
                 return
             self._connecting += 1
-            self._places += 1
+            self._slots += 1
             shared.hold(self._load, 1, proven=self._proven)
             task = asyncio.get_running_loop().create_task(self._connect())
             shared.tasks.add(task)
@@ -153,32 +152,30 @@ class Origin:
     async def _connect(self) -> None:
         started = asyncio.get_running_loop().time()
         shared = self._shared
-        place = Place(shared, self._load)
+        slot = Slot(shared, self._load)
         problem: Exception | None = None
         try:
-            await shared.dialer.dial(
-                self.address, lambda: WebhookConnection(self, shared.limits, started, place), place
-            )
+            await shared.dialer.dial(self.address, lambda: ClientConnection(self, shared.limits, started, slot), slot)
         except (OSError, AddressRefused, NameUnknown) as error:
             problem = error
         finally:
             self._connecting -= 1
-            if not place.is_open:
-                self._leave(place)
+            if not slot.is_open:
+                self._leave(slot)
         if problem is not None:
             self._not_connected(problem, started)
         self.pump()
-        shared.feed_starved()
+        shared.open_for_waiting()
 
-    def _leave(self, place: Place) -> None:
-        """Gives the place of a connection back."""
-        place.leave_address()
-        self._places -= 1
+    def _leave(self, slot: Slot) -> None:
+        """Gives the slot of a connection back."""
+        slot.leave_address()
+        self._slots -= 1
         self._shared.hold(self._load, -1, proven=self._proven)
 
     def _not_connected(self, error: Exception, started: float) -> None:
-        if isinstance(error, AddressCrowded):
-            self._crowded = error.address
+        if isinstance(error, AddressFull):
+            self._full_address = error.address
         elif is_own_fault(error):
             self._give_back_line("the gateway has no connection left")
         elif self._open:
@@ -186,88 +183,86 @@ class Origin:
             self._held_until = asyncio.get_running_loop().time() + RETRY_CONNECT_SECONDS
         else:
             # None of those in line since before would have fared better.
-            line: list[WebhookJob] = []
+            line: list[Job] = []
             while self._again or (self._waiting and self._waiting[0][2] <= started):
                 line.append(self._next_in_line()[0])
             problem = explain(error)
             for job in line:
                 self.failed(job, problem)
 
-    def _next_in_line(self) -> tuple[WebhookJob, str, float]:
+    def _next_in_line(self) -> tuple[Job, str, float]:
         if self._again:
             return self._again.popleft()
         return self._next_waiting()
 
-    def _next_waiting(self) -> tuple[WebhookJob, str, float]:
+    def _next_waiting(self) -> tuple[Job, str, float]:
         self._shared.waiting -= 1
         self._load.waiting -= 1
         return self._waiting.popleft()
 
     # --- from the connections
 
-    def opened(self, connection: WebhookConnection) -> None:
+    def opened(self, connection: ClientConnection) -> None:
         """Gives a fresh connection the first job in line; opening it has used some of that job's time."""
         self._open.add(connection)
-        connection.place.is_open = True
+        connection.slot.is_open = True
         if self._again or self._waiting:
             second = bool(self._again)
             job, path, since = self._next_in_line()
             started = since if second else max(since, connection.started)
-            connection.send(job, path, request(job, path, self._standing, int(time.time())), started)
+            connection.send(job, path, self._shared.requester.octets(job, path, self._standing), started)
         else:
             connection.rest(asyncio.get_running_loop().time() + self._shared.limits.idle_seconds)
             self._idle.append(connection)
 
-    def answered(self, job: WebhookJob, code: int, reply: str = "", problem: str = "") -> None:
+    def wants_body(self, job: Job, code: int, answer: AnswerBody) -> bool:
+        return self._shared.requester.wants_body(job, code, answer)
+
+    def answered(self, job: Job, code: int, answer: AnswerBody | None) -> None:
         if self._served is not None:
             self._served += 1
-        if 200 <= code < 300:
-            if not self._proven:
-                self._well()
-            self._shared.deliver(TryResult(job.key, code, problem, reply=reply))
-            return
         if code in UNWELL:
             self._unwell(job)
         elif not self._proven:
             self._well()
-        self._shared.deliver(TryResult(job.key, code, f"HTTP {code}"))
+        self._shared.requester.answered(job, code, answer)
 
-    def failed(self, job: WebhookJob, problem: str) -> None:
+    def failed(self, job: Job, problem: str) -> None:
         self._unwell(job)
-        self._shared.deliver(TryResult(job.key, 0, problem))
+        self._shared.requester.failed(job, problem)
 
-    def again(self, job: WebhookJob, path: str, started: float) -> None:
+    def again(self, job: Job, path: str, started: float) -> None:
         self._again.append((job, path, started))
 
-    def released(self, connection: WebhookConnection) -> None:
+    def released(self, connection: ClientConnection) -> None:
         if not self._waiting:
-            if self._shared.wants_place(self._load):
-                # Somebody needs its place, now or in a moment.
+            if self._shared.wants_slot(self._load):
+                # Somebody needs its slot, now or in a moment.
                 connection.close("")
             else:
                 self._idle.append(connection)
-        elif self._shared.crowded and self._has_more_than_its_share():
+        elif self._shared.nearly_full and self._has_more_than_its_share():
             # Others have fewer: this one makes room.
             connection.close("")
         else:
             job, path, _ = self._next_waiting()
             now = asyncio.get_running_loop().time()
-            connection.send(job, path, request(job, path, self._standing, int(time.time())), now)
+            connection.send(job, path, self._shared.requester.octets(job, path, self._standing), now)
 
-    def lost(self, connection: WebhookConnection) -> None:
+    def lost(self, connection: ClientConnection) -> None:
         self._open.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
-        self._leave(connection.place)
+        self._leave(connection.slot)
         self.pump()
-        self._shared.feed_starved()
+        self._shared.open_for_waiting()
 
     # --- health
 
-    def _may_probe(self, job: WebhookJob, now: float) -> bool:
+    def _may_probe(self, job: Job, now: float) -> bool:
         if now < self._shut_until or self._probe is not None:
             return False
-        self._probe = job.key
+        self._probe = job
         return True
 
     def _has_more_than_its_share(self) -> bool:
@@ -276,7 +271,7 @@ class Origin:
 
     def _well(self) -> None:
         self._proven = True
-        self._shared.judge(self._load, -self._places)
+        self._shared.judge(self._load, -self._slots)
         self._failures = 0
         self._shut_until = 0.0
         self._probe = None
@@ -284,15 +279,15 @@ class Origin:
         if self._waiting:
             self.pump()
 
-    def _unwell(self, job: WebhookJob) -> None:
+    def _unwell(self, job: Job) -> None:
         if self._proven:
             self._proven = False
-            self._shared.judge(self._load, self._places)
+            self._shared.judge(self._load, self._slots)
         self._failures += 1
         self._room_at = self._rate = 0.0
         limits = self._shared.limits
         if self._shut_until:
-            if self._probe != job.key:
+            if self._probe is not job:
                 return
         elif self._failures < limits.breaker_failures:
             return
@@ -306,10 +301,10 @@ class Origin:
         while self._again or self._waiting:
             self._give_back(self._next_in_line()[0], problem)
 
-    def _give_back(self, job: WebhookJob, problem: str, room: float = 0.0) -> None:
-        if self._probe == job.key:
+    def _give_back(self, job: Job, problem: str, room: float = 0.0) -> None:
+        if self._probe is job:
             self._probe = None
-        self._shared.deliver(TryResult(job.key, 0, problem, busy=True, room=room))
+        self._shared.requester.put_off(job, problem, room)
 
     # --- time
 
@@ -318,10 +313,10 @@ class Origin:
         self._measure(now)
         limits = self._shared.limits
         early = 0.0
-        if self._shared.wants_place(self._load):
+        if self._shared.wants_slot(self._load):
             early = limits.idle_seconds
-        elif self._shared.crowded:
-            early = limits.idle_seconds - limits.crowded_idle_seconds
+        elif self._shared.nearly_full:
+            early = limits.idle_seconds - limits.full_idle_seconds
         for connection in [one for one in self._open if one.deadline <= now]:
             connection.expire()
         if early:

@@ -1,12 +1,10 @@
-"""Requests: from a job to the octets of its request (RFC 9112), and from its URL to the origin that is asked."""
+"""From a URL to the origin that is asked and the path, and the lines of a request that an origin's requests share."""
 
 import re
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from heliograph import __version__
-from heliograph.app.webhook_job import WebhookJob
-from heliograph.domain.security.signature import sign
 from heliograph.net.address_guard import literal_address, plain_host
 
 PLAIN_PATH = re.compile(r"/[!-\"$-~]*")
@@ -66,22 +64,4 @@ def standing_lines(address: OriginAddress) -> str:
     host = f"[{address.host}]" if ":" in address.host else address.host
     if address.port != DEFAULT_PORTS["https" if address.secure else "http"]:
         host = f"{host}:{address.port}"
-    return f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: Heliograph/{__version__}\r\nAccept: */*\r\nContent-Type: "
-
-
-def request(job: WebhookJob, path: str, standing: str, timestamp: int) -> bytes:
-    """Returns head and body in one piece. `timestamp` is in Unix seconds. Each secret makes one signature."""
-    body = job.body
-    secrets = job.secrets
-    if len(secrets) == 1:
-        signature = sign(secrets[0], job.webhook_id, timestamp, body)
-    else:
-        signature = " ".join([sign(secret, job.webhook_id, timestamp, body) for secret in secrets])
-    trace = f"traceparent: {job.traceparent}\r\n" if job.traceparent else ""
-    code = f"heliograph-operator-code: {job.operator_code}\r\n" if job.operator_code else ""
-    head = (
-        f"POST {path}{standing}{job.content_type}\r\nContent-Length: {len(body)}\r\n"
-        f"webhook-id: {job.webhook_id}\r\nwebhook-timestamp: {timestamp}\r\nwebhook-signature: {signature}\r\n"
-        f"{code}{trace}\r\n"
-    )
-    return head.encode("ascii") + body
+    return f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: Heliograph/{__version__}\r\nAccept: */*\r\n"

@@ -6,17 +6,18 @@ from typing import cast
 
 import pytest
 
-from heliograph.adapters.webhook.capacity import AccountLoad, Place, SharedCapacity
-from heliograph.adapters.webhook.dial import Dialer
-from heliograph.adapters.webhook.resolver import LookupTurns
-from heliograph.adapters.webhook.settings import WebhookLimits
+from heliograph.adapters.webhook.local import WebhookLimits
+from heliograph.http_client.capacity import AccountLoad, SharedCapacity, Slot
+from heliograph.http_client.dial import Dialer
+from heliograph.http_client.requester import Requester
+from heliograph.http_client.resolver import LookupTurns
 from tests.support.timeouts import PATIENCE_S
 
 ADDRESS = ip_address("192.0.2.1")
 
 
 def capacity(**limits: int) -> SharedCapacity:
-    return SharedCapacity(WebhookLimits(**limits), cast("Dialer", None), lambda _: None)
+    return SharedCapacity(WebhookLimits(**limits), cast("Dialer", None), cast("Requester", None))
 
 
 class Origin:
@@ -27,15 +28,15 @@ class Origin:
         self._load = load
         self._name = name
         self._fed = fed
-        self.hungry = True
+        self.wants_connection = True
 
     def pump(self) -> None:
         if self._shared.connection_room(self._load) > 0:
             self._shared.hold(self._load, 1, proven=True)
             self._fed.append(self._name)
-            self.hungry = False
+            self.wants_connection = False
         else:
-            self._shared.starve(self._load, self)
+            self._shared.note_waiting(self._load, self)
 
 
 def fill(shared: SharedCapacity, load: AccountLoad, *, proven: bool) -> int:
@@ -86,23 +87,23 @@ def test_what_an_origin_did_of_late_moves_its_connections() -> None:
     assert (shared.unproven, load.unproven, shared.connections, load.connections) == (0, 0, 0, 0)
 
 
-def test_starved_origins_are_fed_an_account_in_turn() -> None:
+def test_waiting_origins_get_connections_an_account_in_turn() -> None:
     shared = capacity(connections=8)
     others = AccountLoad(9)
     shared.hold(others, 8, proven=True)
     first, second = AccountLoad(1), AccountLoad(2)
     fed: list[str] = []
     for name in ("a", "b", "c"):
-        shared.starve(first, Origin(shared, first, name, fed))
-    shared.starve(second, Origin(shared, second, "z", fed))
-    shared.feed_starved()
+        shared.note_waiting(first, Origin(shared, first, name, fed))
+    shared.note_waiting(second, Origin(shared, second, "z", fed))
+    shared.open_for_waiting()
     assert fed == []
-    assert shared.wants_place(others)
+    assert shared.wants_slot(others)
     shared.hold(others, -8, proven=True)
-    shared.feed_starved()
+    shared.open_for_waiting()
     assert fed[:2] == ["a", "z"]
     assert sorted(fed) == ["a", "b", "z"], "two are a quarter of eight"
-    assert not shared.wants_place(others), "the account that starves has what it may have"
+    assert not shared.wants_slot(others), "the account that waits has what it may have"
 
 
 def test_what_needs_none_any_more_takes_no_turn() -> None:
@@ -110,34 +111,34 @@ def test_what_needs_none_any_more_takes_no_turn() -> None:
     load = AccountLoad(1)
     fed: list[str] = []
     idle = Origin(shared, load, "idle", fed)
-    idle.hungry = False
-    shared.starve(load, idle)
-    shared.starve(load, Origin(shared, load, "hungry", fed))
-    shared.feed_starved()
-    assert fed == ["hungry"]
-    assert shared.starved == 0
+    idle.wants_connection = False
+    shared.note_waiting(load, idle)
+    shared.note_waiting(load, Origin(shared, load, "wants_connection", fed))
+    shared.open_for_waiting()
+    assert fed == ["wants_connection"]
+    assert shared.waiting_accounts == 0
 
 
 def test_an_address_is_shared_out_by_account_too() -> None:
     shared = capacity(connections_per_address=9)
-    places = [Place(shared, AccountLoad(1)) for _ in range(9)]
-    assert sum(place.go_to(ADDRESS) for place in places) == 3
+    slots = [Slot(shared, AccountLoad(1)) for _ in range(9)]
+    assert sum(slot.go_to(ADDRESS) for slot in slots) == 3
     other = AccountLoad(2)
-    assert [Place(shared, other).go_to(ADDRESS) for _ in range(3)] == [True, True, False]
-    assert Place(shared, AccountLoad(1)).go_to(ip_address("192.0.2.2"))
-    for place in places:
-        place.leave_address()
-    assert [Place(shared, other).go_to(ADDRESS) for _ in range(3)] == [True, False, False]
+    assert [Slot(shared, other).go_to(ADDRESS) for _ in range(3)] == [True, True, False]
+    assert Slot(shared, AccountLoad(1)).go_to(ip_address("192.0.2.2"))
+    for slot in slots:
+        slot.leave_address()
+    assert [Slot(shared, other).go_to(ADDRESS) for _ in range(3)] == [True, False, False]
 
 
-def test_a_place_counts_at_one_address() -> None:
+def test_a_slot_counts_at_one_address() -> None:
     shared = capacity()
-    place = Place(shared, AccountLoad(1))
-    assert place.go_to(ADDRESS)
-    assert place.go_to(ip_address("192.0.2.2"))
+    slot = Slot(shared, AccountLoad(1))
+    assert slot.go_to(ADDRESS)
+    assert slot.go_to(ip_address("192.0.2.2"))
     assert list(shared._addresses) == [ip_address("192.0.2.2")]
-    place.leave_address()
-    place.leave_address()
+    slot.leave_address()
+    slot.leave_address()
     assert not shared._addresses
 
 

@@ -8,37 +8,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.adapters.webhook.capacity import AccountLoad, Place, SharedCapacity
-from heliograph.adapters.webhook.connection import WebhookConnection
-from heliograph.adapters.webhook.settings import WebhookLimits
+from heliograph.adapters.webhook.callback import has_reply, read_reply
+from heliograph.adapters.webhook.local import WebhookLimits
 from heliograph.app.webhook_job import WebhookJob
+from heliograph.http_client.capacity import AccountLoad, SharedCapacity, Slot
+from heliograph.http_client.connection import ClientConnection
+from heliograph.http_client.requester import AnswerBody, Job
 
-PLACE = Place(cast("SharedCapacity", None), AccountLoad(1))
+SLOT = Slot(cast("SharedCapacity", None), AccountLoad(1))
 LIMITS = WebhookLimits(head_octets=1_000, body_octets=2_000, reply_octets=40)
 
 
 @dataclass
-class WebhookConnectionOwner:
+class ConnectionOwner:
     """Keeps what the connection said."""
 
     said: list[tuple[str, object]] = field(default_factory=list)
 
-    def opened(self, connection: WebhookConnection) -> None: ...
+    def opened(self, connection: ClientConnection) -> None: ...
 
-    def answered(self, job: WebhookJob, code: int, reply: str = "", problem: str = "") -> None:
+    def wants_body(self, job: Job, code: int, answer: AnswerBody) -> bool:
+        return has_reply(code, answer)
+
+    def answered(self, job: Job, code: int, answer: AnswerBody | None) -> None:
+        reply, problem = ("", "") if answer is None else read_reply(answer, LIMITS.reply_octets)
         said = f"{code} {reply}{'!' * bool(problem)}{problem}" if job.wants_reply else code
         self.said.append(("answered", said))
 
-    def failed(self, job: WebhookJob, problem: str) -> None:
+    def failed(self, job: Job, problem: str) -> None:
         self.said.append(("failed", problem))
 
-    def again(self, job: WebhookJob, path: str, started: float) -> None:
+    def again(self, job: Job, path: str, started: float) -> None:
         self.said.append(("again", started))
 
-    def released(self, connection: WebhookConnection) -> None:
+    def released(self, connection: ClientConnection) -> None:
         self.said.append(("released", connection.busy))
 
-    def lost(self, connection: WebhookConnection) -> None:
+    def lost(self, connection: ClientConnection) -> None:
         self.said.append(("lost", connection.busy))
 
 
@@ -60,9 +66,9 @@ class Talk:
     """One connection with a job on it."""
 
     def __init__(self, *, wants_reply: bool = False) -> None:
-        self.owner = WebhookConnectionOwner()
+        self.owner = ConnectionOwner()
         self.wire = Wire()
-        self.connection = WebhookConnection(self.owner, LIMITS, 100.0, PLACE)
+        self.connection = ClientConnection(self.owner, LIMITS, 100.0, SLOT)
         self.connection.connection_made(cast("asyncio.Transport", self.wire))
         self.send(wants_reply=wants_reply)
 

@@ -1,31 +1,30 @@
-"""The capacity that all accounts share, and how it is shared out: connections, places in line, receivers and addresses.
+"""The capacity that all accounts share, and how it is shared out: connections, jobs in line, origins and addresses.
 
 Nobody takes all of anything. An account gets at most a fixed part of what is still free, so that some is always left
-for the next. Connections to receivers that have not answered of late are half of all at most, so that receivers that
+for the next. Connections to origins that have not answered of late are half of all at most, so that origins that
 answer find some whatever others do. Where there is none left, accounts get the next ones in turn.
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import Final, Protocol
 
-from heliograph.adapters.webhook.dial import Dialer
-from heliograph.adapters.webhook.settings import WebhookLimits
-from heliograph.app.webhook_job import TryResult
+from heliograph.http_client.dial import Dialer
+from heliograph.http_client.requester import Requester
+from heliograph.http_client.settings import ClientLimits
 from heliograph.net.address_guard import IPAddress
 
 PART: Final = 4
-"""The part of the free connections and receivers that one account may have: a quarter."""
+"""The part of the free connections and origins that one account may have: a quarter."""
 
 PROBATION: Final = 4
 """The most connections to an origin that has not answered of late."""
 
 
-class StarvedOrigin(Protocol):
+class WaitingOrigin(Protocol):
     """An origin that would open a connection if there were room."""
 
     @property
-    def hungry(self) -> bool:
+    def wants_connection(self) -> bool:
         """Whether a connection would still be of use."""
 
     def pump(self) -> None:
@@ -35,7 +34,7 @@ class StarvedOrigin(Protocol):
 class AccountLoad:
     """The part of the capacity that one account uses."""
 
-    __slots__ = ("account", "connections", "starved", "unproven", "waiting")
+    __slots__ = ("account", "connections", "unproven", "waiting", "waiting_origins")
 
     def __init__(self, account: int) -> None:
         self.account = account
@@ -45,7 +44,7 @@ class AccountLoad:
         """Connections to origins that have not answered of late."""
         self.waiting = 0
         """Jobs in line."""
-        self.starved: dict[StarvedOrigin, None] = {}
+        self.waiting_origins: dict[WaitingOrigin, None] = {}
         """Origins that would open a connection if there were room, in the order they asked."""
 
 
@@ -60,12 +59,12 @@ class AddressLoad:
 
 
 class SharedCapacity:
-    """The limits, how much of them is used, and where results go."""
+    """The limits, how much of them is used, and the requester that hears of results."""
 
-    def __init__(self, limits: WebhookLimits, dialer: Dialer, deliver: Callable[[TryResult], None]) -> None:
+    def __init__(self, limits: ClientLimits, dialer: Dialer, requester: Requester) -> None:
         self.limits = limits
         self.dialer = dialer
-        self.deliver = deliver
+        self.requester = requester
         self.connections = 0
         """Connections that are open or being opened."""
         self.unproven = 0
@@ -75,8 +74,8 @@ class SharedCapacity:
         self.tasks: set[asyncio.Task[None]] = set()
         """Connections being opened."""
         self._most_unproven = (limits.connections + 1) // 2
-        self._starved: dict[int, AccountLoad] = {}
-        """Accounts with starved origins, the one whose turn is next first."""
+        self._waiting_accounts: dict[int, AccountLoad] = {}
+        """Accounts whose origins wait for a connection, in the order of their turns."""
         self._addresses: dict[IPAddress, AddressLoad] = {}
 
     # --- connections
@@ -118,7 +117,7 @@ class SharedCapacity:
         load.unproven += count
 
     @property
-    def crowded(self) -> bool:
+    def nearly_full(self) -> bool:
         """Whether more than three quarters of the connections are in use."""
         return self.connections * 4 > self.limits.connections * 3
 
@@ -152,46 +151,46 @@ class SharedCapacity:
         if not held.connections:
             del self._addresses[address]
 
-    # --- those that found none
+    # --- origins that found no room
 
-    def starve(self, load: AccountLoad, origin: StarvedOrigin) -> None:
+    def note_waiting(self, load: AccountLoad, origin: WaitingOrigin) -> None:
         """Notes that the origin needs a connection and found no room."""
-        load.starved[origin] = None
-        if self._starved.get(load.account) is not load:
-            self._starved[load.account] = load
+        load.waiting_origins[origin] = None
+        if self._waiting_accounts.get(load.account) is not load:
+            self._waiting_accounts[load.account] = load
 
-    def wants_place(self, load: AccountLoad) -> bool:
-        """Tells whether a starved origin could have the place of an idle connection of this account."""
+    def wants_slot(self, load: AccountLoad) -> bool:
+        """Tells whether a waiting origin could use the slot of an idle connection of this account."""
         if self.connections >= self.limits.connections:
-            return bool(self._starved)
-        return bool(load.starved) and self.connection_room(load) <= 0
+            return bool(self._waiting_accounts)
+        return bool(load.waiting_origins) and self.connection_room(load) <= 0
 
-    def feed_starved(self) -> None:
-        """Lets starved origins open connections, one an account in turn, as far as there is room."""
-        turns = len(self._starved)
+    def open_for_waiting(self) -> None:
+        """Lets waiting origins open connections, one an account in turn, as far as there is room."""
+        turns = len(self._waiting_accounts)
         while turns > 0 and self.connections < self.limits.connections:
-            account = next(iter(self._starved))
-            load = self._starved.pop(account)
+            account = next(iter(self._waiting_accounts))
+            load = self._waiting_accounts.pop(account)
             before = self.connections
             if self.connection_room(load) > 0:
-                while load.starved:
-                    origin = next(iter(load.starved))
-                    del load.starved[origin]
-                    if origin.hungry:
+                while load.waiting_origins:
+                    origin = next(iter(load.waiting_origins))
+                    del load.waiting_origins[origin]
+                    if origin.wants_connection:
                         origin.pump()
                         break
-            if load.starved:
-                self._starved[account] = load
-            turns = len(self._starved) if self.connections > before else turns - 1
+            if load.waiting_origins:
+                self._waiting_accounts[account] = load
+            turns = len(self._waiting_accounts) if self.connections > before else turns - 1
 
     @property
-    def starved(self) -> int:
-        """The number of accounts with starved origins."""
-        return len(self._starved)
+    def waiting_accounts(self) -> int:
+        """The number of accounts whose origins wait for a connection."""
+        return len(self._waiting_accounts)
 
 
-class Place:
-    """The place of one connection in the shared capacity, from before it is opened until it is gone."""
+class Slot:
+    """The slot of one connection in the shared capacity, from before it is opened until it is gone."""
 
     __slots__ = ("_address", "_load", "_shared", "is_open")
 
@@ -200,7 +199,7 @@ class Place:
         self._load = load
         self._address: IPAddress | None = None
         self.is_open = False
-        """Whether the connection was opened: then its end gives the place back."""
+        """Whether the connection was opened: then its end gives the slot back."""
 
     @property
     def account(self) -> int:

@@ -1,8 +1,7 @@
-"""One keep-alive connection to a receiver: one request at a time, its answer parsed as far as is needed.
+"""One keep-alive connection to an origin: one request at a time, its answer parsed as far as is needed.
 
-An answer's verdict is its status. It stands as soon as the head is complete; the body is read to its end only to
-use the connection again, and no further than the limits allow. Where the job wants the text of its answer, a 2xx with
-text stands when that has come.
+An answer counts as soon as its head is complete; its body is read to the end only to use the connection again, and no
+further than the limits allow. Where the requester wants the body, the answer counts when that has come.
 """
 
 import asyncio
@@ -10,39 +9,82 @@ from typing import Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from heliograph.adapters.webhook.answer import AnswerReader, AnswerText
-from heliograph.adapters.webhook.capacity import Place
-from heliograph.adapters.webhook.settings import WebhookLimits
-from heliograph.app.webhook_job import WebhookJob
+from heliograph.http_client.capacity import Slot
+from heliograph.http_client.requester import AnswerBody, Job
+from heliograph.http_client.settings import ClientLimits
 
 SWITCHING_PROTOCOLS = 101
 
 
-class WebhookConnectionOwner(Protocol):
+class ConnectionOwner(Protocol):
     """The owner of connections."""
 
-    def opened(self, connection: "WebhookConnection") -> None: ...
+    def opened(self, connection: "ClientConnection") -> None: ...
 
-    def answered(self, job: WebhookJob, code: int, reply: str = "", problem: str = "") -> None:
-        """Takes the answer to the job; the connection is not free yet. `problem` says why a reply cannot be read."""
+    def wants_body(self, job: Job, code: int, answer: AnswerBody) -> bool:
+        """Tells whether the body of the answer is to be read, whose head is complete."""
 
-    def failed(self, job: WebhookJob, problem: str) -> None:
+    def answered(self, job: Job, code: int, answer: AnswerBody | None) -> None:
+        """Takes the answer to the job, with its body where that was wanted; the connection is not free yet."""
+
+    def failed(self, job: Job, problem: str) -> None:
         """Notes that the job got no answer."""
 
-    def again(self, job: WebhookJob, path: str, started: float) -> None:
-        """Sends the job on a fresh connection: the receiver had closed this one before it read the job."""
+    def again(self, job: Job, path: str, started: float) -> None:
+        """Sends the job on a fresh connection: the origin had closed this one before it read the job."""
 
-    def released(self, connection: "WebhookConnection") -> None:
+    def released(self, connection: "ClientConnection") -> None:
         """Takes back a connection whose answer has been read to its end."""
 
-    def lost(self, connection: "WebhookConnection") -> None:
+    def lost(self, connection: "ClientConnection") -> None:
         """Notes that the connection is gone; its job, if any, was answered or failed before."""
 
 
-class WebhookConnection(asyncio.Protocol):
+class AnswerReceiver(Protocol):
+    """Hears of the progress of an answer, as a parser reads it."""
+
+    def on_message_begin(self) -> None: ...
+
+    def on_headers_complete(self) -> None: ...
+
+    def on_piece(self, data: bytes) -> None:
+        """Takes a piece of the body."""
+
+    def on_message_complete(self) -> None: ...
+
+
+class AnswerReader:
+    """The callbacks of a parser whose answer's body is wanted. Others have none for headers and bodies, as each header
+    of each answer would be a call."""
+
+    __slots__ = ("_answer", "_receiver")
+
+    def __init__(self, receiver: AnswerReceiver, answer: AnswerBody) -> None:
+        self._receiver = receiver
+        self._answer = answer
+
+    def on_message_begin(self) -> None:
+        self._answer.begin()
+        self._receiver.on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._answer.headers[name.lower()] = value
+
+    def on_headers_complete(self) -> None:
+        self._receiver.on_headers_complete()
+
+    def on_body(self, data: bytes) -> None:
+        self._receiver.on_piece(data)
+
+    def on_message_complete(self) -> None:
+        self._receiver.on_message_complete()
+
+
+class ClientConnection(asyncio.Protocol):
     """One connection. It is cut at `deadline` (of the loop's clock): no answer in time, or idle for too long."""
 
     __slots__ = (
+        "_answer",
         "_code",
         "_complete",
         "_fresh",
@@ -55,35 +97,34 @@ class WebhookConnection(asyncio.Protocol):
         "_path",
         "_problem",
         "_surplus",
-        "_text",
         "_transport",
         "deadline",
         "limits",
-        "place",
+        "slot",
         "started",
     )
 
-    def __init__(self, owner: WebhookConnectionOwner, limits: WebhookLimits, started: float, place: Place) -> None:
-        """`started` is when the opening of the connection began, `place` its own in the shared capacity."""
+    def __init__(self, owner: ConnectionOwner, limits: ClientLimits, started: float, slot: Slot) -> None:
+        """`started` is when the opening of the connection began, `slot` its own in the shared capacity."""
         self._owner = owner
         self.limits = limits
         self.started = started
-        self.place = place
+        self.slot = slot
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
-        self._job: WebhookJob | None = None
+        self._job: Job | None = None
         self._path = ""
         self._octets = 0
         self._fresh = True
         self._interim = False
         self._complete = False
         self._surplus = False
-        """Whether the receiver sent more than an answer, so that the connection must not be used again."""
+        """Whether the origin sent more than an answer, so that the connection must not be used again."""
         self._keep = False
         self._problem = ""
-        self._text: AnswerText | None = None
-        """Text of the answer, where the job wants it."""
+        self._answer: AnswerBody | None = None
+        """Headers and body of the answer, where the job wants them."""
         self._code = 0
-        """Status of the answer whose text is being read; else 0."""
+        """Status of the answer whose body is being read; else 0."""
         self.deadline = 0.0
 
     @property
@@ -91,23 +132,23 @@ class WebhookConnection(asyncio.Protocol):
         """Whether a job was sent and has no answer yet."""
         return self._job is not None
 
-    def send(self, job: WebhookJob, path: str, octets: bytes, started: float) -> None:
+    def send(self, job: Job, path: str, octets: bytes, started: float) -> None:
         """Sends the request of the job, whose time runs from `started`."""
         self._job = job
         self._path = path
         self.started = started
         self._octets = 0
         if job.wants_reply:
-            text = self._text = AnswerText(self.limits.reply_octets)
-            self._parser = HttpResponseParser(AnswerReader(self, text))
-        elif self._text is not None:
-            self._text = None
+            answer = self._answer = AnswerBody(self.limits.reply_octets)
+            self._parser = HttpResponseParser(AnswerReader(self, answer))
+        elif self._answer is not None:
+            self._answer = None
             self._parser = HttpResponseParser(self)
         self.deadline = started + self.limits.try_seconds
         self._transport.write(octets)
 
     def rest(self, deadline: float) -> None:
-        """Leaves the connection idle until `deadline`. The receiver may close it whenever it likes."""
+        """Leaves the connection idle until `deadline`. The origin may close it at any time."""
         self._fresh = False
         self.deadline = deadline
 
@@ -157,9 +198,9 @@ class WebhookConnection(asyncio.Protocol):
         self._parser = None
         job = self._job
         if job is not None:
-            text = self._text
-            if self._code and text is not None and not text.is_sized and not self._problem and exc is None:
-                self._tell_text()
+            answer = self._answer
+            if self._code and answer is not None and not answer.is_sized and not self._problem and exc is None:
+                self._end_body(job, answer)
                 self._owner.lost(self)
                 return
             self._job = None
@@ -187,13 +228,13 @@ class WebhookConnection(asyncio.Protocol):
         if 100 <= code < 200 and code != SWITCHING_PROTOCOLS:
             self._interim = True
             return
-        text = self._text
-        if text is not None and 200 <= code < 300 and text.is_text:
+        answer = self._answer
+        if answer is not None and 200 <= code < 1000 and self._owner.wants_body(job, code, answer):
             self._code = code
             return
         self._job = None
         if 200 <= code < 1000:
-            self._owner.answered(job, code)
+            self._owner.answered(job, code, None)
         else:
             self._surplus = True
             self._owner.failed(job, f"HTTP {code} is no answer to a POST")
@@ -202,29 +243,25 @@ class WebhookConnection(asyncio.Protocol):
         if self._interim:
             self._interim = False
             return
-        if self._code:
-            self._tell_text()
+        job, answer = self._job, self._answer
+        if self._code and job is not None and answer is not None:
+            self._end_body(job, answer)
         parser = self._parser
         self._keep = parser is not None and parser.should_keep_alive()
         self._complete = True
 
     def on_piece(self, data: bytes) -> None:
-        """Takes a piece of the body of an answer whose text is wanted."""
-        text, job = self._text, self._job
-        if self._code and text is not None and job is not None and not text.add(data):
-            code, self._code, self._job = self._code, 0, None
-            self._owner.answered(job, code, "", text.too_long)
+        """Takes a piece of the body of an answer whose body is wanted."""
+        answer, job = self._answer, self._job
+        if self._code and answer is not None and job is not None and not answer.add(data):
+            self._end_body(job, answer)
 
     # --- inside
 
-    def _tell_text(self) -> None:
-        """Gives the answer whose text has come."""
-        text, job = self._text, self._job
-        assert text is not None
-        assert job is not None
+    def _end_body(self, job: Job, answer: AnswerBody) -> None:
+        """Gives the answer to the owner: its body has come, or is too long."""
         code, self._code, self._job = self._code, 0, None
-        reply, problem = text.read()
-        self._owner.answered(job, code, reply, problem)
+        self._owner.answered(job, code, answer)
 
     def _feed_long(self, parser: HttpResponseParser, data: bytes) -> None:
         """Feeds octets beyond the limit of a head: as a body they are good up to its own limit."""

@@ -1,13 +1,12 @@
-"""Settings of the webhook sender: its limits and the networks it may call. They travel to its process as they are."""
+"""Settings of a client: its limits, and the networks and ports that it may call."""
 
 import msgspec
 
-from heliograph.domain.limits.defaults import CALLBACK_TIMEOUT_S
 from heliograph.net.address_guard import USUAL_PORTS
 
 
-class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The bounds of the webhook sender. Times are seconds, sizes octets.
+class ClientLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The limits of a client. Times are seconds, sizes octets.
 
     Connections, lines and origins (scheme, host, port) are shared so that no account can take all: one gets at most a
     fixed part of what is still free, so that some is always left for the next (`capacity`).
@@ -21,11 +20,9 @@ class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     waiting: int = 32_768
     origins: int = 4_096
     """The most origins remembered, each once an account; the ones unused for longest are forgotten first."""
-    outstanding: int = 20_000
-    """The most jobs without a result in the sender's own process."""
 
-    try_seconds: float = float(CALLBACK_TIMEOUT_S)
-    """The time for one try, from its connection or its place in line to the end of the answer's head."""
+    try_seconds: float = 10.0
+    """The time for one try, from its connection or its turn in line to the end of the answer's head."""
     wait_seconds: float = 10.0
     """The wait for a connection after which a job comes back as busy."""
     connect_seconds: float = 5.0
@@ -33,15 +30,13 @@ class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rest_seconds: float = 1.0
     """The time to read the rest of an answer, so that the connection can be used again."""
     idle_seconds: float = 30.0
-    crowded_idle_seconds: float = 1.0
+    full_idle_seconds: float = 1.0
     """Seconds that a connection stays idle while more than three quarters of them are in use."""
-    drain_seconds: float = 5.0
-    """The time for which `close` lets the jobs go on."""
 
     head_octets: int = 16_384
     body_octets: int = 65_536
     reply_octets: int = 16_384
-    """The longest text of an answer that is a reply to a message from a phone."""
+    """The longest body of an answer that its requester wants."""
 
     breaker_failures: int = 20
     """The failures in a row after which the circuit breaker of an origin opens."""
@@ -56,8 +51,8 @@ class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The most names being looked up at once; an account gets at most a quarter of what is free."""
 
 
-class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings of the webhook sender.
+class ClientSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All settings of a client.
 
     `allowed` are networks (CIDR) that may be called although the guard refuses them otherwise. `ca_file` (PEM) is
     trusted in addition to the system's authorities. `ports` are those that may be called at all.
@@ -65,5 +60,5 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     allowed: tuple[str, ...] = ()
     ca_file: str | None = None
-    limits: WebhookLimits = WebhookLimits()
+    limits: ClientLimits = ClientLimits()
     ports: tuple[str, ...] = USUAL_PORTS

@@ -1,0 +1,69 @@
+"""Jobs that the client is given, their answers, and the requester that takes results."""
+
+from typing import Any, Protocol
+
+
+class Job(Protocol):
+    """One request to make, as its requester knows it."""
+
+    url: str
+    account: int
+    """Whose share of the connections the request takes."""
+    wants_reply: bool
+    """Whether the body of the answer is wanted, where `Requester.wants_body` says so."""
+
+
+class AnswerBody:
+    """Gathers the headers of an answer, and its body up to a limit."""
+
+    __slots__ = ("_most", "body", "headers", "is_too_long")
+
+    def __init__(self, most: int) -> None:
+        """`most` is how many octets the body may have."""
+        self._most = most
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets what came before: another answer begins, as after `100 Continue`."""
+        self.headers: dict[bytes, bytes] = {}
+        """Headers by their names in lower case; of repeated ones the last."""
+        self.body = bytearray()
+        self.is_too_long = False
+        """Whether the body has more octets than it may have; then it is cut."""
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the answer says where its body ends; else its connection does."""
+        return b"content-length" in self.headers or b"transfer-encoding" in self.headers
+
+    def add(self, data: bytes) -> bool:
+        """Takes a piece of the body. Returns False once it is too long."""
+        if len(self.body) + len(data) > self._most:
+            self.is_too_long = True
+            return False
+        self.body += data
+        return True
+
+
+class Requester(Protocol):
+    """Writes requests and takes their results: one result a job, by `answered`, `failed` or `put_off`.
+
+    Called on the event loop; must not block or raise.
+    """
+
+    def octets(self, job: Any, path: str, standing: str) -> bytes:
+        """Returns head and body of the request, right before they are written. `path` is that of the job's URL with
+        its query; `standing` is what `request.standing_lines` made of the URL's origin."""
+
+    def wants_body(self, job: Any, code: int, answer: AnswerBody) -> bool:
+        """Tells, when the head of the answer is complete, whether its body is to be read. Asked only for a job with
+        `wants_reply`."""
+
+    def answered(self, job: Any, code: int, answer: AnswerBody | None) -> None:
+        """Takes the status of the answer; its headers and body are given only if its body was wanted."""
+
+    def failed(self, job: Any, problem: str) -> None:
+        """Notes that the job got no answer. `problem` may be shown to the owner of the origin."""
+
+    def put_off(self, job: Any, problem: str, room: float) -> None:
+        """Notes that the job was not tried. `room` is in how many seconds its origin has room for it, 0 if unknown."""
