@@ -112,19 +112,7 @@ class Connection(Seat):
         elif self._held:
             self._held += data  # it was on its way when reading was paused
         elif self._refusal is None:
-            short_cut = self.state.short_cut
-            if short_cut is None or self.phase != IDLE:
-                self._parse(data)
-                return
-            found = short_cut.recall(self, data)
-            if found is not None:
-                self._run(found[0], found[1])
-                return
-            before = self.latest
             self._parse(data)
-            latest = self.latest
-            if latest is not before and isinstance(latest, DirectRequest):
-                short_cut.learn(latest, data)
 
     def eof_received(self) -> bool:
         """Ends the connection after the answers to the open requests: a client that shut down its side may still wait

@@ -28,10 +28,9 @@ TICK_S = 1.0
 class Server:
     """A running server."""
 
-    def __init__(self, listener: Listener, state: ServerState, short_cut: ShortCut | None) -> None:
+    def __init__(self, listener: Listener, state: ServerState) -> None:
         self._listener = listener
         self._state = state
-        self._short_cut = short_cut
         self._loop = asyncio.get_running_loop()
         self._tick()
 
@@ -65,8 +64,6 @@ class Server:
         state, now = self._state, self._loop.time()
         self._ticking = self._loop.call_later(TICK_S, self._tick)
         state.tick(now + TICK_S)
-        if self._short_cut is not None:
-            self._short_cut.tick(now)
         for connection in list(state.connections):
             if connection.overdue(now):
                 connection.cut()
@@ -110,4 +107,4 @@ async def serve(
         state.is_unwelcome,
         state.load_of_host,
     )
-    return Server(listener, state, short_cut)
+    return Server(listener, state)

@@ -4,10 +4,7 @@ A server may be given a `ShortCut`. Each POST of HTTP/1.1 that finds no other re
 its head has been read. If it returns a `DirectRequest`, the connection gathers the body, calls `run` once, and waits
 for `Channel.answer`. If `run` returns False, the ASGI application gets the request as if nothing had been tried.
 
-Octets that come while no request is under way are shown to `recall` before they are parsed: the short cut may know
-them. Octets in which the parser has read a direct request are shown to `learn`.
-
-A server without a short cut parses all heads and answers all requests by ASGI.
+A server without a short cut answers all requests by ASGI.
 """
 
 from typing import Protocol
@@ -71,15 +68,3 @@ class ShortCut:
         The head has not been inspected yet. The method must return None for each head that `head.inspect` rejects.
         """
         return None
-
-    def recall(self, channel: Channel, octets: bytes) -> tuple[DirectRequest, bytes] | None:  # noqa: ARG002
-        """Returns a request, with its `keep_alive`, and its body, if exactly these `octets` are already known.
-        Otherwise returns None, and the octets are parsed.
-        """
-        return None
-
-    def learn(self, request: DirectRequest, octets: bytes) -> None:
-        """Notes the octets in which the parser has read `request`; they may be more than it."""
-
-    def tick(self, now: float) -> None:
-        """Called about once a second, with the loop's time."""

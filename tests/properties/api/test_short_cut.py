@@ -376,3 +376,24 @@ async def test_heads_that_come_with_much_else_are_not_too_large() -> None:
     await line.settle()
     assert len(line.answers()) == len(octets) // len(GOOD) + 1
     assert not line.wire.over
+
+
+async def test_credentials_that_were_right_elsewhere_are_not_admitted_from_everywhere() -> None:
+    line = await opened(fast)
+    await line.gateway.change_account(networks=("192.0.2.7/32",))
+    other = line.another("198.51.100.1")
+    for each in (line, other):
+        await each.hear(GOOD)
+        await each.settle()
+    statuses = [each.answers()[0][0] for each in (line, other)]
+    assert statuses == [b"HTTP/1.1 200 OK", b"HTTP/1.1 403 Forbidden"]
+
+
+async def test_what_changes_about_the_account_counts_at_once() -> None:
+    line = await opened(fast)
+    await line.hear(GOOD)
+    await line.settle()
+    await line.gateway.change_account(suspended=True)
+    await line.hear(GOOD)
+    await line.settle()
+    assert [status for status, _, _ in line.answers()] == [b"HTTP/1.1 200 OK", b"HTTP/1.1 403 Forbidden"]

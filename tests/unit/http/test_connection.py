@@ -245,7 +245,6 @@ class Upper(DirectRequest):
 class UpperShortCut(ShortCut):
     def __init__(self) -> None:
         self.taken: list[Upper] = []
-        self.known: dict[bytes, bytes] = {}
 
     def take(self, channel: Channel, target: bytes, headers: Headers) -> DirectRequest | None:
         if target != b"/x":
@@ -253,18 +252,8 @@ class UpperShortCut(ShortCut):
         self.taken.append(Upper(channel, headers))
         return self.taken[-1]
 
-    def recall(self, channel: Channel, octets: bytes) -> tuple[DirectRequest, bytes] | None:
-        if octets not in self.known:
-            return None
-        self.taken.append(Upper(channel, []))
-        return self.taken[-1], self.known[octets]
 
-    def learn(self, request: DirectRequest, octets: bytes) -> None:
-        assert isinstance(request, Upper)
-        self.known[octets] = request.body
-
-
-def test_a_short_cut_answers_without_a_task_and_learns_its_octets() -> None:
+def test_a_short_cut_answers_without_a_task() -> None:
     short_cut = UpperShortCut()
     line = Line(short_cut=short_cut)
     for number in range(2):
@@ -272,19 +261,17 @@ def test_a_short_cut_answers_without_a_task_and_learns_its_octets() -> None:
         assert line.state.tasks == set()
         short_cut.taken[number].finish()
     assert line.answers() == [(200, b"ABC"), (200, b"ABC")]
-    assert short_cut.known == {POST: b"abc"}
-    assert short_cut.taken[1].headers == [], "the second one was recalled, not parsed"
     assert line.connection.phase == IDLE
 
 
-def test_what_a_short_cut_gives_back_goes_to_the_application_and_is_not_learned() -> None:
+def test_what_a_short_cut_gives_back_goes_to_the_application() -> None:
     short_cut = UpperShortCut()
     line = Line(short_cut=short_cut)
     line.hear(POST.replace(b"abc", b"no!"))
     line.hear(POST.replace(b"/x", b"/y"))
     line.hear(GET)
     assert line.answers() == [(200, b"POST /x no!"), (200, b"POST /y abc"), (200, b"GET /x ")]
-    assert (len(short_cut.taken), short_cut.known) == (1, {})
+    assert len(short_cut.taken) == 1
 
 
 def test_requests_behind_a_direct_one_wait_for_its_answer() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from heliograph.api import answer, decode
 from heliograph.api.app import Api, internal_fault
-from heliograph.api.fast_send.head import SHORT_BODY, Head, Heads, read_head
+from heliograph.api.fast_send.head import SHORT_BODY, Head, read_head
 from heliograph.api.send_fields import send_fields
 from heliograph.app.facts import Accept
 from heliograph.app.observing.refusals import Asked
@@ -31,28 +31,14 @@ class FastSends(ShortCut):
         self.clock = api.services.clock
         self.bounds = api.services.bounds
         self.choose = choose
-        self.heads = Heads(min(SHORT_BODY, api.max_body))
+        self.longest = min(SHORT_BODY, api.max_body)
+        """The longest body of a plain send. Octets."""
 
     def take(self, channel: Channel, target: bytes, headers: Headers) -> DirectRequest | None:
-        head = read_head(target, headers, self.heads.longest)
+        head = read_head(target, headers, self.longest)
         if head is None or (self.choose is not None and self.choose(headers)):
             return None
         return PlainSend(self, channel, head)
-
-    def recall(self, channel: Channel, octets: bytes) -> tuple[DirectRequest, bytes] | None:
-        if self.choose is not None:
-            return None
-        found = self.heads.find(octets)
-        return None if found is None else (PlainSend(self, channel, found[0]), found[1])
-
-    def learn(self, request: DirectRequest, octets: bytes) -> None:
-        if isinstance(request, PlainSend):
-            request.head.keep_alive = request.keep_alive
-            self.heads.learn(request.head, octets)
-
-    def tick(self, now: float) -> None:
-        """Forgets heads that nobody has sent for long."""
-        self.heads.tick(now)
 
 
 class PlainSend(DirectRequest):
@@ -62,7 +48,6 @@ class PlainSend(DirectRequest):
 
     def __init__(self, sends: FastSends, channel: Channel, head: Head) -> None:
         super().__init__(head.target, head.headers)
-        self.keep_alive = head.keep_alive
         self.head = head
         self._sends = sends
         self._channel = channel
@@ -94,11 +79,9 @@ class PlainSend(DirectRequest):
         fields: Fields | None = None
         now = sends.clock.monotonic()
         try:
-            proven = head.proven
-            if proven is None or not sends.authenticator.holds(proven, now):
-                proven = head.proven = sends.authenticator.proven(head.door, head.authorization, now)
-                if proven is None:
-                    return None
+            proven = head.proven = sends.authenticator.proven(head.door, head.authorization, now)
+            if proven is None:
+                return None
             who = proven.principal
             if who.view.policy is not None:
                 sends.authenticator.admission.admit(who.view, self._channel.client(head.forwarded)[0], now)
