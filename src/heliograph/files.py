@@ -1,7 +1,7 @@
 """The reader of files that settings name: certificates, keys, secrets, the settings themselves.
 
-A slip in a name leads to a FIFO, which nobody ever writes to, to a device without an end, or to somebody's disk image;
-none of them may hold up a start, a reload or a bind.
+A typing error in a name may lead to a FIFO without a writer, to an endless device, or to a disk image. None of them may
+block a start, a reload or a bind.
 """
 
 import errno
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 MOST_OCTETS: Final = 4 << 20
-"""Size from which on a file is none that a setting means. A bundle of all authorities has a quarter of a mebibyte."""
+"""Octets. A larger file is certainly a mistake: a bundle of all public authorities has 256 KiB."""
 
 _KINDS: Final = (
     (stat.S_ISDIR, "a directory"),
@@ -23,7 +23,7 @@ _KINDS: Final = (
 
 
 class UnusableFile(OSError):
-    """A file cannot be read, or is none to read: `strerror` says why, `filename` which."""
+    """A file is unreadable, or no regular file. `strerror` says why, `filename` which."""
 
 
 def read(path: Path) -> bytes:
@@ -39,7 +39,7 @@ def read(path: Path) -> bytes:
             getattr(problem, "errno", errno.EINVAL), getattr(problem, "strerror", None) or str(problem), str(path)
         ) from None
     with os.fdopen(number, "rb") as file:
-        _check_kind(path, os.fstat(number).st_mode)  # what was looked at may have been replaced
+        _check_kind(path, os.fstat(number).st_mode)  # the file may have been replaced since the check
         octets = file.read(MOST_OCTETS + 1)
     if len(octets) > MOST_OCTETS:
         raise UnusableFile(errno.EFBIG, f"it has more than {MOST_OCTETS >> 20} MiB", str(path))

@@ -20,33 +20,36 @@ _EVERYWHERE = re.compile(r"\nOptions of every command:\n(?:  .*\n?)+")
 _SETTINGS_HEAD = """\
 # Settings
 
-Every setting has a default; a fresh gateway needs none of them. They are read at start, from
+Every setting has a default, and a fresh gateway runs without any. Settings are read at start, from two sources:
 
-1. `HELIOGRAPH_*` variables, which win,
-2. `heliograph.toml` in the data directory, or the file that `--config` or `HELIOGRAPH_CONFIG` names.
+1. `HELIOGRAPH_*` variables, which take precedence,
+2. `heliograph.toml` in the data directory, or the file given by `--config` or `HELIOGRAPH_CONFIG`.
 
-The data directory is `--data`, else `HELIOGRAPH_DATA`, else `./heliograph-data`. In a variable a list is comma
-separated, and true is `true`, `yes`, `on` or `1`. An unknown or bad setting ends the start with a message that
-names it. `heliograph settings` shows what is in force, and `heliograph settings --example` prints a file to begin
-with ([heliograph.example.toml](heliograph.example.toml)).
+The data directory is `--data`, or `HELIOGRAPH_DATA`, or `./heliograph-data`, in this order. In a variable, lists are
+comma separated (`a,b`), and true is `true`, `yes`, `on` or `1`. With an unknown or bad setting the gateway does not
+start; the message names the setting. `heliograph settings` shows the settings in force.
+`heliograph settings --example` prints a file to start from ([heliograph.example.toml](heliograph.example.toml)).
 
-Accounts, connectors, routes and prices are no settings: they live in the store and are changed with
+Accounts, connectors, routes and prices are not settings: they are kept in the store and changed with
 [commands](cli.md), without a restart.
 
-`HELIOGRAPH_USER`, `HELIOGRAPH_API_KEY` and `HELIOGRAPH_URL` are what `heliograph send` signs in with, and where.
-`HELIOGRAPH_CONTEXT` names the [gateway elsewhere](operating.md#away-from-the-machine) that commands mean, and
-`HELIOGRAPH_TOKEN` is the token that `heliograph context add` keeps for one.
+`heliograph send` signs in with `HELIOGRAPH_USER` and `HELIOGRAPH_API_KEY` at `HELIOGRAPH_URL`. `HELIOGRAPH_CONTEXT`
+names the [remote gateway](operating.md#away-from-the-machine) for commands. `HELIOGRAPH_TOKEN` is the token that
+`heliograph context add` stores.
 """
 
 _CLI_HEAD = """\
 # Command line
 
-`--data`, `--config`, `--database-url`, `--context`, `--json` and `--help` are options of every command, before it and
-after it.
-With `--json`, standard output is one JSON object and nothing else (`top` and `tail` go on, and print one a line);
-amounts are exact decimal text. A command that fails exits with a code other than 0 and says on standard error what was
-wrong and what to do. Administration works on the store directly, while the gateway runs and while it does not; a
-running one heeds it within five seconds.
+Every command has the options `--data`, `--config`, `--database-url`, `--context`, `--json` and `--help`, before or
+after its name.
+
+With `--json`, standard output is a single JSON object (`top` and `tail` print an object a line). Amounts are exact
+decimal text, for example `"0.0275"`. A failed command exits with a code other than 0. It writes to standard error what
+was wrong and what to do.
+
+Administration works on the store, with or without a running gateway. A running gateway applies changes within five
+seconds.
 """
 
 

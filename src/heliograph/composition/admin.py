@@ -148,8 +148,9 @@ class AdminApps:
         api.home = f"{console.PATH}/"
 
     def _by_name(self, application: Asgi) -> Asgi:
-        """Puts the door before an application that refuses foreign names, where names are set; and in a development run
-        on loopback, whose users' passwords everybody knows."""
+        """Puts the host check in front of an application if host names are set. A development run on loopback has it
+        too, because its passwords are public.
+        """
         settings = self._parts.settings
         host = parse_address(settings.http.listen)[0]
         private = self._parts.simulated is not None and (host == "localhost" or is_loopback(host))

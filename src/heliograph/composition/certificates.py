@@ -1,4 +1,4 @@
-"""The certificate of the gateway: loaded at the start, and read anew when its files change or somebody says so."""
+"""The certificate of the gateway: loaded at the start, and reloaded when its files change or on request."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ DAY_S: Final = 86_400
 
 
 class RenewableCertificate:
-    """The certificate in use, and the task that looks for a newer one."""
+    """The certificate in use, and the task that checks for a newer certificate."""
 
     def __init__(self, files: CertificateFiles, hsts_days: int, journal: Journal) -> None:
         """Loads the files. Raises Unusable."""
@@ -48,8 +48,9 @@ class RenewableCertificate:
         return until(self.tls.loaded)
 
     async def renew(self) -> str:
-        """Reads the files and uses what is there, for handshakes from now on. Returns the problem for which those in
-        use stay instead; else nothing. Both are logged."""
+        """Reloads the files for new handshakes. Returns "" on success, or the problem; then the old certificate stays
+        in use. Both are logged.
+        """
         async with self._changing:
             self._stamp = await asyncio.to_thread(self._files.stamp)
             try:
@@ -85,8 +86,9 @@ class RenewableCertificate:
 
 
 def files_of(settings: Settings) -> CertificateFiles | None:
-    """Returns the files that the settings name; None where HTTPS is not served. Raises Unusable where they contradict
-    each other."""
+    """Returns the files that the settings name, or None without HTTPS. Raises Unusable if the settings contradict each
+    other.
+    """
     http, authority = settings.http, settings.admin.client_ca_file
     if not http.tls_listen:
         if authority:

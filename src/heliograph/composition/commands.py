@@ -1,6 +1,6 @@
 """The composition root of single commands.
 
-Imports stand inside the functions, so that each command imports only its own needs and answers at once.
+Imports are inside the functions, so that each command imports only the modules that it needs and answers at once.
 """
 
 import asyncio
@@ -43,8 +43,8 @@ STORE_FILE = "heliograph.db"
 
 
 async def open_store(settings: Settings) -> SealableStore:
-    """Opens the database that the settings name, else the store in the data directory, with the master key that they
-    give. Creates what is missing.
+    """Opens the database that the settings name, or the store in the data directory, with the master key in the
+    settings. Creates missing tables and files.
 
     Raises Unavailable.
     """
@@ -90,8 +90,9 @@ def back_up(settings: Settings, target: Path) -> None:
 
 
 def compact(settings: Settings) -> tuple[int, int]:
-    """Writes the store in the data directory anew; returns the octets of its file before and after. Raises Unavailable,
-    and OSError."""
+    """Rewrites the store in the data directory. Returns the octets of its file before and after. Raises Unavailable,
+    and OSError.
+    """
     from heliograph.adapters.store.sqlite.compacting import compact as write_anew
     from heliograph.composition.engine_lock import AlreadyRunning, only_engine
 
@@ -116,8 +117,9 @@ def make_secrets(settings: Settings) -> "Secrets":
 
 
 class Tools:
-    """The use cases of administration on an open store, in the name of the user at the terminal. They work while a
-    gateway runs on the store and while none does."""
+    """The use cases of administration on an open store, in the name of the user at the terminal. They work whether or
+    not a gateway runs on the store.
+    """
 
     def __init__(self, settings: Settings, store: SealableStore) -> None:
         from heliograph.adapters.system.clock import SystemClock
@@ -238,7 +240,7 @@ class Tools:
 
 @asynccontextmanager
 async def tools(settings: Settings) -> AsyncIterator[Tools]:
-    """Opens the store for one command. Raises Unavailable."""
+    """Opens the store for a command. Raises Unavailable."""
     store = await open_store(settings)
     try:
         yield Tools(settings, store)
@@ -255,7 +257,7 @@ def _terminal_user() -> str:
 
 
 def audit_secret(settings: Settings) -> bytes | None:
-    """Returns what heads of the audit log are signed with, None for no signatures. Raises Invalid."""
+    """Returns the secret that signs heads of the audit log, or None for no signatures. Raises Invalid."""
     from heliograph.app.resources.desk import Invalid
     from heliograph.domain.security.audit_chain import LEAST_KEY_OCTETS
 
@@ -271,7 +273,7 @@ def audit_secret(settings: Settings) -> bytes | None:
 
 
 def callback_urls(settings: Settings) -> "CallbackUrls":
-    """Returns what knows to which URLs nothing is posted."""
+    """Returns the check for URLs to which the gateway must not post."""
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.net.address_guard import AddressGuard
 
@@ -280,7 +282,7 @@ def callback_urls(settings: Settings) -> "CallbackUrls":
 
 
 def refused_address(settings: Settings, host: str) -> str | None:
-    """Returns why receipts may not be posted to this address or literal host; None if they may."""
+    """Returns why receipts may not be posted to this address or literal host, or None if they may."""
     from heliograph.net.address_guard import AddressGuard
 
     return AddressGuard(settings.callbacks.allowed_networks).forbidden_host(host)

@@ -13,7 +13,7 @@ from heliograph.domain.security.host import AllowedHosts
 
 
 class Probed(Protocol):
-    """Result of trying a connector out: each step with its name, whether it worked, and what happened."""
+    """Result of probing a connector: each step with its name, its success, and details."""
 
     steps: list[tuple[str, bool, str]]
 
@@ -23,7 +23,7 @@ class Probed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorAdapter:
-    """The adapter that carries the connectors of one kind. Its modules are imported when they are used."""
+    """The adapter for the connectors of a kind. Its modules are imported on first use."""
 
     kind: ConnectorKind
     carrier: Callable[[Connector, CarrierEvents, Clock, Journal, Settings], Carrier]

@@ -55,11 +55,11 @@ BOARD_RECEIPTS = 100
 """Receipts that the board shows; older ones fall off."""
 
 BOARD_OCTETS = 65_536
-"""Octets of a callback's body that the board reads; a longer one is refused."""
+"""Octets of a callback's body that the board accepts; a longer body is refused."""
 
 
 async def open_demo_account(manage: Manage) -> None:
-    """Makes the demo account, or makes it usable again. Raises AlreadyThere if somebody else's has its name."""
+    """Creates the demo account, or makes it usable again. Raises AlreadyThere if a real account has its name."""
     if await _demo_exists(manage):
         await manage.suspend(DEMO_NAME, suspended=False)
         return
@@ -68,7 +68,7 @@ async def open_demo_account(manage: Manage) -> None:
 
 
 async def close_demo_account(manage: Manage) -> bool:
-    """Before a real run: suspends the demo account if there is one that can be used; says whether it did."""
+    """Suspends the demo account before a real run. Returns True if it was active."""
     if not await _demo_exists(manage):
         return False
     view = await manage.account(DEMO_NAME)
@@ -101,7 +101,7 @@ async def _demo_exists(manage: Manage) -> bool:
 
 
 async def was_last(manage: Manage) -> bool:
-    """Whether the last run was one for development: any other suspends the demo account."""
+    """True if the last run was a development run: any other run suspends the demo account."""
     return await _demo_exists(manage) and not (await manage.account(DEMO_NAME)).account.suspended
 
 
@@ -115,7 +115,7 @@ async def open_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
 
 
 async def remove_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
-    """Before a real run: removes the user with the public password; returns whether there was one."""
+    """Removes the user with the public password before a real run. Returns True if it existed."""
     user = next((user for user in await users.everyone() if user.name == USER_NAME), None)
     if user is None or not secrets.verify_password(user.password_hash, USER_PASSWORD):
         return False
@@ -124,7 +124,7 @@ async def remove_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
 
 
 async def prepare(store: Store, secrets: Secrets, clock: Clock, journal: Journal, *, dev: bool) -> None:
-    """Opens the demo account and user before a development run, closes them before a real one."""
+    """Opens the demo account and user before a development run, and closes them before a real run."""
     manage, users = Manage(store, secrets, clock), ManageUsers(store, secrets, clock)
     inbound = ManageInbound(store, clock)
     if not dev:

@@ -25,7 +25,7 @@ class SealableStore(Store, Protocol):
 
 
 def vault_of(settings: Settings) -> KeyVault | None:
-    """Returns the vault of the master key that the settings give, None if they give none. Raises KeyRefused."""
+    """Returns the vault of the master key in the settings, or None without a master key. Raises KeyRefused."""
     given = settings.encryption
     named = [name for name in ("key", "key_file", "key_command") if getattr(given, name)]
     if not named:
@@ -40,7 +40,7 @@ def vault_of(settings: Settings) -> KeyVault | None:
 
 
 def vault_of_file(path: Path, name: str) -> KeyVault:
-    """Returns the vault of the master key in a file; `name` is what gave the file. Raises KeyRefused."""
+    """Returns the vault of the master key in a file. `name` is the setting that names the file. Raises KeyRefused."""
     try:
         return make_vault(files.read(path).decode(), name)
     except (OSError, UnicodeDecodeError) as problem:
@@ -49,7 +49,7 @@ def vault_of_file(path: Path, name: str) -> KeyVault:
 
 
 def make_vault(text: str, name: str) -> KeyVault:
-    """Returns the vault of a master key; `name` is what gave it. Raises KeyRefused."""
+    """Returns the vault of a master key. `name` is its source. Raises KeyRefused."""
     try:
         from heliograph.adapters.encryption.aes_gcm import AesGcmVault
     except ModuleNotFoundError as problem:
@@ -65,7 +65,7 @@ def make_vault(text: str, name: str) -> KeyVault:
 
 
 def _answer_of(command: str) -> str:
-    """Returns what the command writes to its standard output. No shell is between."""
+    """Returns the standard output of the command. It runs without a shell."""
     try:
         done = subprocess.run(  # noqa: S603 - whoever writes the settings may run commands anyway
             shlex.split(command), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=COMMAND_S, check=True

@@ -1,4 +1,4 @@
-"""The lock of a data directory: there is one writer of facts at a time."""
+"""The lock of a data directory: only one process at a time writes facts."""
 
 import fcntl
 from collections.abc import Iterator

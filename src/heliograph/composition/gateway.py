@@ -48,14 +48,14 @@ OVERDUE_S = 10.0
 """Seconds beyond `shutdown.drain_s` after which a process that should have ended ends at once."""
 
 HTTP_GRACE_SHARE = 0.5
-"""Of the time for a graceful stop, what requests under way may take."""
+"""Share of the time for a graceful stop that open HTTP requests may take."""
 
 GC_THRESHOLDS = (50_000, 20, 100)
 """Collections are rarer than usual: queues are long here, and next to nothing in them is in a cycle."""
 
 
 def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> int:
-    """Runs the gateway until it is told to stop; returns the exit code. Raises AlreadyRunning and OSError."""
+    """Runs the gateway until SIGINT or SIGTERM; returns the exit code. Raises AlreadyRunning and OSError."""
     import uvloop
 
     from heliograph.adapters.system.journal import configure_logging
@@ -126,11 +126,11 @@ class Gateway:
 
     @property
     def tls_url(self) -> str:
-        """The address of the API by HTTPS; empty where there is none."""
+        """The address of the API by HTTPS, for example `https://127.0.0.1:8443`; empty without HTTPS."""
         return "" if self._listening is None else self._listening.tls_url
 
     def reload(self) -> None:
-        """Begins to read anew what may change while the gateway runs. What comes of it is logged."""
+        """Starts to reload the parts of the configuration that may change at run time. The result is logged."""
         if self._listening is not None:
             task = asyncio.get_running_loop().create_task(self._listening.reload())
             self._reloading.add(task)
@@ -194,7 +194,7 @@ class Gateway:
         self._journal.say("info", "ready", url=self.url)
 
     async def stop(self) -> None:
-        """Stops taking requests, lets work under way end, then ends. The next start takes up what is left."""
+        """Stops accepting requests, finishes open work, then ends. The next start resumes unfinished work."""
         drain = self._settings.shutdown.drain_s
         self._journal.say("info", "stopping", drain_s=drain)
         overdue = asyncio.get_running_loop().call_later(drain + OVERDUE_S, self._give_up)
@@ -243,7 +243,7 @@ class Gateway:
         os._exit(1)
 
     def _keep_from_others(self) -> None:
-        """Closes the data directory and the store to those who are neither its owner nor of its group, and says so."""
+        """Closes the data directory and the store to users other than the owner and the group, and logs it."""
         data = self._settings.data
         for path in (data, *(data / f"{STORE_FILE}{end}" for end in ("", "-wal", "-shm"))):
             found = keep_from_others(path)
@@ -259,7 +259,7 @@ class Gateway:
                 )
 
     async def _remember_failures(self) -> None:
-        """Makes what remembers failures to sign in, and reads what earlier runs and other nodes know of them."""
+        """Creates the register of failed sign-ins, and reads the failures of earlier runs and other nodes."""
         from heliograph.app.admin.sign_in import WINDOW_S
         from heliograph.app.admin.signed_state import SignedState
 

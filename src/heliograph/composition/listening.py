@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Listening:
-    """The servers of a gateway. What one client may have holds over HTTP and HTTPS together."""
+    """The servers of a gateway. Limits for each client hold over HTTP and HTTPS together."""
 
     def __init__(self, settings: Settings, journal: Journal) -> None:
         """Loads the certificate. Raises Unusable."""
@@ -74,7 +74,7 @@ class Listening:
         return None if self.certificate is None else self.certificate.tls
 
     def local_answers(self) -> LocalAnswers:
-        """Returns what commands on the same machine may ask about the addresses and the certificate."""
+        """Returns the answers to commands on the same machine about the addresses and the certificate."""
 
         async def address() -> dict[str, Any]:
             return {"url": self.url}
@@ -86,7 +86,9 @@ class Listening:
         return {"address": address, "reload": reload}
 
     async def reload(self) -> str:
-        """Reads anew what may change while the gateway runs. Returns the problem, or nothing."""
+        """Reloads the certificate and other parts that may change at run time. Returns "" on success, or the
+        problem.
+        """
         return "" if self.certificate is None else await self.certificate.renew()
 
     async def stop(self, grace: float) -> None:

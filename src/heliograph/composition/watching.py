@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 
 
 LocalAnswers = Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
-"""Answers to commands on the same machine, each of one line, by what is asked."""
+"""Answers to commands on the same machine, by request name. Each answer is a line of JSON."""
 
 
 class Unusable(OSError):
-    """The gateway cannot do what the settings ask of it. The message says why, for people."""
+    """The settings ask for something that the gateway cannot do. The message says why, for people."""
 
 
 class Watching:
-    """Made before the engine, which is told of its `watchers`; started when the engine runs."""
+    """Metrics, traces and the control socket. Made before the engine, which gets its `watchers`; started when the
+    engine runs.
+    """
 
     def __init__(self, settings: Settings, clock: Clock, journal: Any) -> None:
         """`journal` is a LogJournal."""
@@ -86,8 +88,9 @@ class Watching:
         tls: Tls | None,
         sign_ins: Iterable[FailureRegister],
     ) -> None:
-        """Mounts /metrics, which tells of `tls` and of `sign_ins`; opens the control socket, which gives the `local`
-        answers, too."""
+        """Mounts /metrics, which includes `tls` and `sign_ins`. Opens the control socket, which also gives the `local`
+        answers.
+        """
         from heliograph.adapters.control import ControlServer, EventStreams, LogLevelControl
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
@@ -152,7 +155,7 @@ class Watching:
 
 
 def _open_traces(settings: Settings, clock: Clock) -> "TraceWatcher | None":
-    """None where the settings name no endpoint. Raises Unusable where OpenTelemetry is not installed."""
+    """Returns None if the settings name no endpoint. Raises Unusable if OpenTelemetry is not installed."""
     traces = settings.traces
     if not traces.endpoint:
         return None
@@ -167,8 +170,9 @@ def _open_traces(settings: Settings, clock: Clock) -> "TraceWatcher | None":
 
 
 async def _refused_lately(store: Store, clock: Clock) -> dict[str, Any]:
-    """Tells how many requests were refused since the beginning of the last full hour, by account and reason, of all
-    nodes; `totals` is null where the store cannot be used."""
+    """Returns how many requests were refused since the beginning of the last full hour, by account and reason, over all
+    nodes. `totals` is null if the store is unavailable.
+    """
     from heliograph.app.admin.refusals import HOUR_MS, ViewRefusals
 
     try:

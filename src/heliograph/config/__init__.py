@@ -1,4 +1,4 @@
-"""The settings: one typed file, `heliograph.toml`, and `HELIOGRAPH_*` variables, which win over it."""
+"""The settings: a typed file, `heliograph.toml`, and `HELIOGRAPH_*` variables, which take precedence."""
 
 from heliograph.config.check import ROLES, parse_address
 from heliograph.config.entry import PREFIX, SettingEntry, SettingsError, entries, sections

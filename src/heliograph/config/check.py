@@ -1,4 +1,4 @@
-"""Checks of single settings: each returns the problem, in words that follow "is wrong: ", or None."""
+"""Checks of single settings. Each returns the problem, in words that follow "is wrong: ", or None."""
 
 import ipaddress
 import re
@@ -79,7 +79,7 @@ def endpoint_problem(text: str) -> str | None:
 
 def database_problem(url: str) -> str | None:
     if url and not url.startswith(("postgresql://", "postgres://")):
-        # what it is is not told: a password may be in it
+        # The message leaves the value out: it may contain a password.
         return "it does not begin with postgresql://"
     return None
 

@@ -8,57 +8,59 @@ from heliograph.domain.message.retention import MOST_DAYS
 
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
-    """The audit log of what users, tokens and commands changed."""
+    """The audit log of changes by users, tokens and commands."""
 
     key_file: str = setting(
         "",
-        "A file with a secret of 32 characters or more, by which heads of the audit log that are exported are signed, "
-        "and checked when the log is compared with them. Empty signs none.",
+        "File with a secret of 32 characters or more. Exported heads of the audit log are signed with it, and the "
+        "signature is checked when the log is compared with them. Empty: no signatures.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptionSettings:
-    """The master key of an encrypted store; one of these, or none."""
+    """The master key of an encrypted store. Set at most one of these."""
 
     key_file: str = setting(
         "",
-        "A file with the master key: 32 random characters or more, such as `openssl rand -base64 32` writes.",
+        "File with the master key: 32 random characters or more, such as the output of `openssl rand -base64 32`.",
     )
     key_command: str = setting(
         "",
-        "A command that writes the master key to its standard output, such as one that asks a key store. It is run at "
+        "Command that writes the master key to its standard output, such as a client of a key store. It runs at "
         "each start, without a shell.",
     )
     key: str = setting(
         "",
-        "The master key itself. It belongs into the environment, as HELIOGRAPH_ENCRYPTION_KEY, and not into a file "
-        "that lies beside the store.",
+        "The master key itself. Set it in the environment, as HELIOGRAPH_ENCRYPTION_KEY. Do not put it into a "
+        "file beside the store.",
         secret=True,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacySettings:
-    """For how long customers' data are kept. An account may have its own; docs/privacy.md tells what goes when."""
+    """How long customers' data are kept. An account may have its own limits; see docs/privacy.md."""
 
     retain_text_days: float = setting(
         0.0,
-        "Texts of messages are redacted so many days after they were to be sent, or came. 0 keeps them.",
+        "Days after which the text of a message is redacted, counted from its sending time or its arrival. 0 "
+        "keeps texts.",
         unit="days",
         least=0,
         most=MOST_DAYS,
     )
     retain_number_days: float = setting(
         0.0,
-        "The same for the numbers of phones. What a number opted out of stays suppressed. 0 keeps them.",
+        "Days after which the phone number of a message is redacted. Opted-out numbers stay suppressed. 0 keeps "
+        "numbers.",
         unit="days",
         least=0,
         most=MOST_DAYS,
     )
     retain_days: float = setting(
         0.0,
-        "After so many days messages are dropped with all that became of them. The ledger stays. 0 keeps them.",
+        "Days after which a message is deleted with its receipts and callbacks. The ledger stays. 0 keeps messages.",
         unit="days",
         least=0,
         most=MOST_DAYS,

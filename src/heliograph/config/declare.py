@@ -1,4 +1,4 @@
-"""The declaration of one setting, with all that parsing, messages and the reference page need of it."""
+"""The declaration of a setting, with all that parsing, error messages and the reference page need."""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -16,10 +16,13 @@ def setting(
     variable: str = "",
     secret: bool = False,
 ) -> Any:
-    """A field of a section. `check` gives what is wrong with a value of the right type, or None.
+    """Declares a field of a section.
 
-    `variable` is its variable's name after HELIOGRAPH_, where that is not made of the section and the name. A
-    `secret` is shown nowhere.
+    `check`: returns the problem of a value of the right type, or None.
+
+    `variable`: its variable's name after HELIOGRAPH_, if it differs from section and name. For example DATABASE_URL.
+
+    `secret`: never shown.
     """
     metadata = {
         "doc": doc,

@@ -15,12 +15,12 @@ LIST = "(`heliograph settings` lists them all)"
 
 
 class SettingsError(Exception):
-    """A setting that cannot be used. The message names it, where it was found, and what would be right."""
+    """A setting that cannot be used. The message has its name, its source, and the values that would be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingEntry:
-    """One setting as the reference shows it."""
+    """A setting as the reference shows it."""
 
     section: str
     name: str
@@ -128,15 +128,15 @@ def checked(entry: SettingEntry, value: Any, where: str) -> Any:
 
 
 def nearest(word: str, among: Iterable[str]) -> list[str]:
-    """Returns the word that was probably meant, in a list; an empty one where none is near."""
-    from difflib import get_close_matches  # for those who mistype
+    """Returns the word that was probably meant, in a list; empty if no word is similar."""
+    from difflib import get_close_matches  # for typing errors
 
     return get_close_matches(word, list(among), n=1, cutoff=0.5)
 
 
 def no_setting(key: str, where: str) -> SettingsError:
     matches = nearest(key, [entry.key for entry in entries()])
-    # the right name in the wrong section, or in none
+    # the right name in the wrong section, or outside all sections
     matches += [entry.key for entry in entries() if entry.name == key.rpartition(".")[2]]
     hint = f"; did you mean {matches[0]}?" if matches else ""
     return SettingsError(f"there is no setting {key} ({where}){hint} {LIST}")

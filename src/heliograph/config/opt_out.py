@@ -1,4 +1,6 @@
-"""The words of opt-out, from the files of `config/opt_out_words`: one TOML file a language, one list a wish."""
+"""The words of opt-out, from the files of `config/opt_out_words`: a TOML file for each language, with a list for each
+wish, such as `stop`.
+"""
 
 import tomllib
 from collections.abc import Iterator

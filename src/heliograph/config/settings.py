@@ -1,5 +1,6 @@
-"""The settings. A section of the file is a class here, and each of its fields carries its meaning, its unit and its
-range: parsing, error messages, `docs/settings.md` and the example file are all drawn from them.
+"""The settings. Each section of the file is a class, and each field has its meaning, unit and range.
+
+Parsing, error messages, `docs/settings.md` and the example file are generated from them.
 """
 
 from dataclasses import dataclass, field
@@ -32,154 +33,157 @@ class Http:
 
     listen: str = _setting(
         "127.0.0.1:8080",
-        "Where the API listens, as HOST:PORT or [IPV6]:PORT. Port 0 takes a free one, and the host [::] stands for all "
-        "addresses, those of IPv4 too.",
+        "Address of the API, as HOST:PORT or [IPV6]:PORT. Port 0 chooses a free port. The host [::] means all "
+        "addresses, IPv4 included.",
         check=address_problem,
     )
     max_body: int = _setting(
         defaults.MAX_BODY_OCTETS,
-        "The largest request body; a larger one gets 413.",
+        "Largest request body. A larger body gets 413.",
         unit="bytes",
         least=1024,
         most=2**26,
     )
     tls_listen: str = _setting(
         "",
-        "A second address of the API, by HTTPS, as HOST:PORT; it needs cert_file. Empty is none. Connections to both "
-        "count together.",
+        "Second address of the API, by HTTPS, as HOST:PORT, for example [::]:8443. It needs cert_file. "
+        "Connections to both addresses count together. Empty: no HTTPS.",
         check=optional_address_problem,
     )
     cert_file: str = _setting(
         "",
-        "The certificate of tls_listen and its chain, in PEM. It is read anew when it changes, on SIGHUP, and by "
-        "`heliograph reload`; a bad one leaves the one in use.",
+        "Certificate of tls_listen with its chain, in PEM. It is reloaded when the file changes, on SIGHUP, and "
+        "by `heliograph reload`. If the new certificate is bad, the old one stays in use.",
     )
-    key_file: str = _setting("", "The certificate's key, in PEM and not encrypted. Empty is in cert_file, too.")
+    key_file: str = _setting("", "The certificate's key, in PEM and not encrypted. Empty: cert_file contains the key.")
     hsts_days: int = _setting(
         365,
-        "For how long browsers that came by HTTPS are told to come by it alone (Strict-Transport-Security). 0 does not "
-        "tell them.",
+        "Days for which browsers are told to use HTTPS only (Strict-Transport-Security). 0 does not tell them.",
         unit="days",
         least=0,
         most=3660,
     )
     health_listen: str = _setting(
         "",
-        "A second address for /health and /metrics, as HOST:PORT, with connections of its own: whoever takes all of "
-        "the others does not keep health checks out. /health stays where it is, too; /metrics is there alone then. "
-        "Empty is none.",
+        "Second address for /health and /metrics, as HOST:PORT, with a connection limit of its own: a flood of "
+        "API connections cannot keep health checks out. /health stays at the first address as well; /metrics "
+        "moves here. Empty: none.",
         check=optional_address_problem,
     )
     connections: int = _setting(
         4_096,
-        "The most connections that may be open; fewer where the system lets the process open fewer files. Beyond, the "
-        "slowest unfinished requests make room, then connections without a request, then those of the address that has "
-        "the most.",
+        "Most open connections; fewer if the system limits open files. At the limit, the slowest unfinished "
+        "requests are closed first, then idle connections, then connections of the address with the most.",
         unit="connections",
         least=16,
         most=1_000_000,
     )
     connections_per_address: int = _setting(
         1_024,
-        "The most of them that one address may have (of IPv6, 64 bits of it); beyond, its own make room, else a new "
-        "one gets 429. 0 is no limit. trusted_proxies have none.",
+        "Most connections of an IP address (for IPv6, of its /64 network). At the limit, its own idle connections "
+        "are closed; if it has none, a new connection gets 429. 0: no limit. trusted_proxies have no limit.",
         unit="connections",
         least=0,
         most=1_000_000,
     )
     unfinished_per_address: int = _setting(
         128,
-        "The most requests of one address that may be begun and not whole for longer than a second; beyond, the "
-        "slowest are closed. 0 is no limit. Behind trusted_proxies they count for the client.",
+        "Most unfinished requests of an address: requests that started more than a second ago and are still "
+        "incomplete. At the limit, the slowest are closed. 0: no limit. Behind trusted_proxies they count for the "
+        "client.",
         unit="requests",
         least=0,
         most=1_000_000,
     )
     refused_work_per_address: float = _setting(
         50.0,
-        "How much work on requests of one address that are refused (4xx) the gateway does; beyond, all of its "
-        "requests get 429 for a while. What is refused within half a millisecond, as nearly all is, does not "
-        "count. 0 is no limit. Behind trusted_proxies it counts for the client.",
+        "Work that the gateway does on refused requests (4xx) of an address. Beyond it, all requests of the "
+        "address get 429 for a while. Refusals that take less than half a millisecond, as nearly all do, are "
+        "free. 0: no limit. Behind trusted_proxies the work counts for the client.",
         unit="milliseconds a second",
         least=0,
         most=1_000,
     )
     requests_per_address: float = _setting(
         0.0,
-        "The most requests a second of one address, a second's worth at once; beyond, they get 429. 0 is no "
-        "limit. An account has a rate of its own.",
+        "Most requests a second of an address, in bursts of up to a second's worth. Beyond it, requests get 429. "
+        "0: no limit. Accounts have their own rate limit.",
         unit="requests a second",
         least=0,
         most=1_000_000,
     )
     octets_per_address: float = _setting(
         0.0,
-        "The most octets a second of one address's request bodies, likewise.",
+        "Most octets a second of an address's request bodies, in bursts of up to a second's worth. 0: no limit.",
         unit="bytes a second",
         least=0,
         most=2.0**40,
     )
     trusted_proxies: tuple[str, ...] = _setting(
         (),
-        "Addresses or networks of proxies before the gateway. Of requests that come from them, X-Forwarded-For tells "
-        "the client's address and X-Forwarded-Proto whether it came by HTTPS.",
+        "Addresses or networks of proxies in front of the gateway, for example 10.0.0.0/8. For their requests, "
+        "X-Forwarded-For gives the client's address, and X-Forwarded-Proto whether the client used HTTPS.",
         check=networks_problem,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class MessageSettings:
-    """Limits and defaults of what customers ask for."""
+    """Limits and defaults of customers' requests."""
 
     max_destinations: int = _setting(
         defaults.MAX_DESTINATIONS,
-        "The most destinations that one request may name.",
+        "Most destinations in a request.",
         unit="destinations",
         least=1,
         most=100_000,
     )
     max_segments: int = _setting(
         defaults.MAX_SEGMENTS,
-        "The most segments that one message may have.",
+        "Most segments of a message.",
         unit="segments",
         least=1,
         most=defaults.MAX_SEGMENTS_CEILING,
     )
     horizon_days: int = _setting(
-        defaults.HORIZON_DAYS, "How far ahead a message may be scheduled.", unit="days", least=1, most=3660
+        defaults.HORIZON_DAYS,
+        "Furthest time ahead for which a message may be scheduled.",
+        unit="days",
+        least=1,
+        most=3660,
     )
     list_interval_s: float = _setting(
         float(defaults.LIST_INTERVAL_S),
-        "The least time between two list queries of one account; 0 is none. An account may have its own.",
+        "Shortest time between two list queries of an account; 0: no limit. An account may have its own limit.",
         unit="seconds",
         least=0,
         most=86_400,
     )
     validity_hours: float = _setting(
         float(defaults.VALIDITY_HOURS),
-        "How long a message may wait to be sent and delivered, from when it was accepted or scheduled for.",
+        "Time that a message may take to be sent and delivered, counted from its acceptance or its scheduled time.",
         unit="hours",
         least=0.01,
         most=24 * 30,
     )
     receipt_grace_hours: float = _setting(
         float(defaults.RECEIPT_GRACE_HOURS),
-        "How long after the end of its validity a message still waits for the operator's receipt; then its "
-        "state is UNKNOWN.",
+        "Time after the end of its validity for which a message still waits for the operator's receipt. After "
+        "that its state is UNKNOWN.",
         unit="hours",
         least=0,
         most=24 * 30,
     )
     inbound_parts_minutes: float = _setting(
         10.0,
-        "How long the parts of a message from a phone wait for the others, from when the first came; then what is "
-        "there is passed on as incomplete.",
+        "Time for which the parts of an inbound message wait for the others, counted from the first part. After "
+        "that the message is passed on as incomplete.",
         unit="minutes",
         least=0.05,
         most=24 * 60,
     )
     guard_young_days: float = _setting(
-        30.0, "How long the pumping guard watches new accounts.", unit="days", least=0, most=3650
+        30.0, "Time for which the pumping guard watches new accounts.", unit="days", least=0, most=3650
     )
 
 
@@ -189,34 +193,35 @@ class CallbackSettings:
 
     timeout_s: float = _setting(
         float(defaults.CALLBACK_TIMEOUT_S),
-        "How long one try waits for the receiver's answer.",
+        "Time that an attempt waits for the receiver's answer.",
         unit="seconds",
         least=0.1,
         most=120,
     )
     retry_hours: float = _setting(
         float(defaults.CALLBACK_RETRY_HOURS),
-        "How long a receipt is tried again, from its first try on; then it is kept and can be replayed.",
+        "Time for which a receipt is retried, counted from the first attempt. After that it is kept and can be "
+        "replayed.",
         unit="hours",
         least=0,
         most=24 * 30,
     )
     allowed_networks: tuple[str, ...] = _setting(
         (),
-        "Loopback, private and link-local networks that receipts may be posted to all the same. All others "
-        "of that kind are refused, so that customers cannot reach into your network.",
+        "Loopback, private and link-local networks to which receipts may be posted. All other such networks are "
+        "refused, so that customers cannot reach into your network.",
         check=networks_problem,
     )
     allowed_ports: tuple[str, ...] = _setting(
         USUAL_PORTS,
-        "Ports that receipts may be posted to, each a number or a range: else customers could have the gateway speak "
-        "to whatever listens on others.",
+        "Ports to which receipts may be posted, as numbers and ranges. Other ports are refused, so that customers "
+        "cannot make the gateway talk to other services, such as SMTP on 25.",
         check=ports_problem,
     )
     process: Literal["auto", "inside", "beside"] = _setting(
         "auto",
-        "Where receipts are posted from: inside the gateway's process, or from one beside it. auto is beside "
-        "where there are two processors or more.",
+        "Process that posts receipts: inside the gateway's process, or beside it in a process of its own. auto "
+        "means beside on two or more processors.",
     )
 
 
@@ -225,37 +230,43 @@ class Smpp:
     """Links to operators. A connector's own option of the same name wins."""
 
     connect_timeout_s: float = _setting(
-        10.0, "How long connecting may take, TLS and bind included.", unit="seconds", least=0.1, most=300
+        10.0,
+        "Time that a connection may take to be set up, TLS and bind included.",
+        unit="seconds",
+        least=0.1,
+        most=300,
     )
     response_timeout_s: float = _setting(
         30.0,
-        "How long a submit_sm waits for its answer; then its outcome is unknown.",
+        "Time that a submit_sm waits for its response. After that its outcome is unknown.",
         unit="seconds",
         least=0.1,
         most=600,
     )
     enquire_interval_s: float = _setting(
-        30.0, "How long a link may be silent before it is asked for life.", unit="seconds", least=0.5, most=3600
+        30.0, "Time that a link may be idle before an enquire_link tests it.", unit="seconds", least=0.5, most=3600
     )
     enquire_timeout_s: float = _setting(
         10.0,
-        "How long that question waits for its answer; then the link is taken down and bound anew.",
+        "Time that an enquire_link waits for its response. After that the link is closed and bound again.",
         unit="seconds",
         least=0.1,
         most=600,
     )
     reconnect_first_s: float = _setting(
         1.0,
-        "The first pause before a lost link is bound anew; it doubles each time.",
+        "First pause before a lost link is bound again. The pause doubles with each failure.",
         unit="seconds",
         least=0,
         most=60,
     )
-    reconnect_most_s: float = _setting(30.0, "The longest such pause.", unit="seconds", least=0.1, most=3600)
+    reconnect_most_s: float = _setting(
+        30.0, "Longest pause before a lost link is bound again.", unit="seconds", least=0.1, most=3600
+    )
     allowed_hosts: tuple[str, ...] = _setting(
         (),
-        "Names, addresses and networks that connectors may connect to; empty is all. What a name is resolved to must "
-        "lie in one of the networks, unless the name itself is listed.",
+        "Names, addresses and networks that connectors may connect to; empty allows all. A name that is not "
+        "listed must resolve to an address in a listed network.",
         check=hosts_problem,
     )
 
@@ -266,9 +277,9 @@ class StoreSettings:
 
     url: str = _setting(
         "",
-        "The PostgreSQL database, as postgresql://USER:PASSWORD@HOST:PORT/DATABASE; several hosts with commas between "
-        "them, one of which takes writes. Empty is a file in the data directory (SQLite). `--database-url` wins over "
-        "it.",
+        "PostgreSQL database, as postgresql://USER:PASSWORD@HOST:PORT/DATABASE. Separate several hosts by commas; "
+        "the gateway uses the host that accepts writes. Empty: a file in the data directory (SQLite). "
+        "`--database-url` overrides it.",
         check=database_problem,
         variable="DATABASE_URL",
         secret=True,
@@ -279,13 +290,14 @@ class StoreSettings:
 class Log:
     """The log, written to standard error."""
 
-    level: Literal["debug", "info", "warning", "error"] = _setting("info", "The least level that is logged.")
+    level: Literal["debug", "info", "warning", "error"] = _setting("info", "Lowest level that is logged.")
     format: Literal["auto", "text", "json"] = _setting(
         "auto",
         "text is for people, json is one object a line. auto is text on a terminal and json elsewhere.",
     )
     sensitive: bool = _setting(
-        False, "Whether full numbers and texts may be logged, for tests on your own numbers. Secrets never are."
+        False,
+        "Whether full numbers and texts may be logged, for tests with your own numbers. Secrets are never logged.",
     )
 
 
@@ -295,8 +307,8 @@ class MetricsSettings:
 
     allowed_networks: tuple[str, ...] = _setting(
         ("127.0.0.0/8", "::1/128"),
-        "Networks that may read /metrics. What comes through a proxy may not, whatever its address. A proxy that "
-        "says nothing of itself cannot always be told: http.health_listen keeps /metrics away from it.",
+        "Networks that may read /metrics. A request through a proxy is refused, whatever its address. Some "
+        "proxies cannot be recognised: set http.health_listen to keep /metrics away from them.",
         check=networks_problem,
     )
 
@@ -307,12 +319,12 @@ class Traces:
 
     endpoint: str = _setting(
         "",
-        "Where spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Empty is off.",
+        "URL to which spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Empty: no traces.",
         check=endpoint_problem,
     )
     sample_ratio: float = _setting(
         0.01,
-        "The share of requests that are traced, where their own traceparent header does not decide it.",
+        "Share of requests that are traced, unless their own traceparent header decides.",
         unit="share of requests",
         least=0,
         most=1,
@@ -321,19 +333,19 @@ class Traces:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """The work of this process where several nodes share one PostgreSQL database."""
+    """Roles of this process if several nodes share a PostgreSQL database."""
 
     roles: tuple[str, ...] = _setting(
         ROLES,
-        "What this node does: api takes requests, dispatch sends to operators, notify posts receipts, upkeep keeps "
-        "house and takes over the work of nodes that died. All of it by default; a part needs PostgreSQL. `--roles` "
-        "wins over it.",
+        "Work of this node: api takes requests, dispatch sends to operators, notify posts receipts, upkeep does "
+        "maintenance and takes over the work of dead nodes. Default: all. Fewer roles need PostgreSQL. `--roles` "
+        "overrides it.",
         check=roles_problem,
         variable="ROLES",
     )
     most_binds: int = _setting(
         0,
-        "The most binds of one connector that this node takes, so that others get theirs; 0 takes all that are free.",
+        "Most binds of a connector on this node, so that other nodes get theirs; 0 takes all free binds.",
         unit="binds",
         least=0,
         most=1000,
@@ -346,7 +358,7 @@ class Shutdown:
 
     drain_s: float = _setting(
         float(defaults.DRAIN_S),
-        "How long a stop waits for operators' answers and for receipts that are being posted.",
+        "Time that a stop waits for operators' responses and for receipts that are being posted.",
         unit="seconds",
         least=0,
         most=600,
@@ -355,23 +367,23 @@ class Shutdown:
 
 @dataclass(frozen=True, slots=True)
 class PasswordSettings:
-    """Hashes of passwords (argon2id). One with other parameters is made anew when its password is next given."""
+    """Hashes of passwords (argon2id). A hash with other parameters is renewed at the next successful sign-in."""
 
     memory_mib: int = _setting(
         defaults.ARGON2_MEMORY_MIB,
-        "The memory that a check takes. One password is checked at a time.",
+        "Memory that a check takes. Passwords are checked one at a time.",
         unit="MiB",
         least=defaults.ARGON2_MEMORY_MIB,
         most=2_048,
     )
     passes: int = _setting(
         defaults.ARGON2_PASSES,
-        "How often a check goes over that memory.",
+        "Passes of a check over that memory.",
         unit="passes",
         least=defaults.ARGON2_PASSES,
         most=100,
     )
-    lanes: int = _setting(defaults.ARGON2_LANES, "The threads that a check may use.", unit="lanes", least=1, most=16)
+    lanes: int = _setting(defaults.ARGON2_LANES, "Threads that a check may use.", unit="lanes", least=1, most=16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,25 +392,25 @@ class ConsoleSettings:
 
     names: tuple[str, ...] = _setting(
         (),
-        "Names by which browsers and programs ask for the console and the admin API, such as sms.example.com: requests "
-        "for another name get 403. Addresses and localhost are always taken. Empty takes any name; then a development "
-        "run on loopback takes none.",
+        "Host names of the console and the admin API, such as sms.example.com. Requests for another name get 403. "
+        "Addresses and localhost are always accepted. Empty accepts any name; a development run on loopback then "
+        "accepts no name.",
         check=names_problem,
     )
     idle_minutes: float = _setting(
         60.0,
-        "How long somebody who is signed in may do nothing before the session ends. What a page fetches anew by itself "
-        "is not counted. A session ends twelve hours after it began in any case.",
+        "Time without a request after which a session ends. Automatic refreshes of a page do not count as "
+        "requests. Every session ends twelve hours after it began.",
         unit="minutes",
         least=1,
         most=12 * 60,
     )
     second_factor: Literal["optional", "required"] = _setting(
-        "optional", "required: who signs in without a second factor can do nothing but set one up."
+        "optional", "required: a user without a second factor can only set one up."
     )
     exports: int = _setting(
         4,
-        "How many files of CSV (messages, messages from phones, statements) are written at once; one more gets 503.",
+        "Most CSV files (messages, inbound messages, statements) that are written at once. Further requests get 503.",
         unit="files",
         least=1,
         most=100,
@@ -411,8 +423,8 @@ class AdminSettings:
 
     client_ca_file: str = _setting(
         "",
-        "Certificates of authorities, in PEM. Then the admin API answers only who shows a certificate that one of them "
-        "signed, on http.tls_listen; a token is needed all the same. Empty asks for none.",
+        "Certificates of authorities, in PEM. The admin API then answers only clients with a certificate signed "
+        "by one of them, on http.tls_listen. A token is still needed. Empty: no client certificates.",
     )
 
 
@@ -420,15 +432,15 @@ class AdminSettings:
 class ReportSettings:
     """The series that reports and charts are made of: counts by account, connector and country."""
 
-    enabled: bool = _setting(True, "Whether they are counted. What was counted before is kept, and shown.")
-    minutes_days: float = _setting(7.0, "How long counts of each minute are kept.", unit="days", least=1, most=366)
-    hours_days: float = _setting(90.0, "How long counts of each hour are kept.", unit="days", least=1, most=3660)
-    days_years: float = _setting(3.0, "How long counts of each day are kept.", unit="years", least=1, most=30)
+    enabled: bool = _setting(True, "Whether the series are counted. Earlier counts are kept and shown in any case.")
+    minutes_days: float = _setting(7.0, "Time for which counts by minute are kept.", unit="days", least=1, most=366)
+    hours_days: float = _setting(90.0, "Time for which counts by hour are kept.", unit="days", least=1, most=3660)
+    days_years: float = _setting(3.0, "Time for which counts by day are kept.", unit="years", least=1, most=30)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings. `data` is the data directory, `file` what was read, or None."""
+    """All settings. `data` is the data directory; `file` is the file that was read, or None."""
 
     data: Path = DEFAULT_DATA
     file: Path | None = None

@@ -29,8 +29,9 @@ from heliograph.config.settings import DEFAULT_DATA, Settings
 FILE_NAME = "heliograph.toml"
 
 OTHER_VARIABLES = ("DATA", "CONFIG", "USER", "API_KEY", "URL", "CONTEXT", "TOKEN")
-"""Variables that are no settings: where the settings are, what the `send` command signs in with, and which gateway
-elsewhere commands mean, with the token that `context add` keeps for it."""
+"""Variables that are not settings: the paths of the settings, the credentials of the `send` command, the context (a
+remote gateway), and the token that `context add` stores.
+"""
 
 _SERVICE_LINK = re.compile(r"HELIOGRAPH_(SERVICE_(HOST|PORT)(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_.*)?)").fullmatch
 """Names of variables that Kubernetes puts into every container beside a service that is called "heliograph"."""
@@ -41,10 +42,10 @@ def load(
     config: Path | None = None,
     environ: Mapping[str, str] = MappingProxyType(os.environ),
 ) -> Settings:
-    """The settings in force. What is given here wins over the variables, and those over the file.
+    """Returns the settings in force. Arguments take precedence over variables, and variables over the file.
 
-    The file is `config`, which must then be there, or else `heliograph.toml` in the data directory, if there
-    is one. Raises SettingsError.
+    The file is `config`, which must exist. Without `config` it is `heliograph.toml` in the data directory, if it
+    exists. Raises SettingsError.
     """
     data = data or Path(environ.get(f"{PREFIX}DATA") or DEFAULT_DATA)
     if config is None and environ.get(f"{PREFIX}CONFIG"):
@@ -58,9 +59,9 @@ def load(
 
 
 def changed(settings: Settings, key: str, value: object, where: str) -> Settings:
-    """A copy in which `section.name` has another value, checked as one of the file is.
+    """Returns a copy with another value of `section.name`, checked like a value of the file.
 
-    `where` says in an error message where the value came from. Raises SettingsError.
+    `where` names the source of the value in error messages. Raises SettingsError.
     """
     found = entry_of(key)
     if found is None:

@@ -1,7 +1,7 @@
-"""The guard of callback addresses: callbacks never go into the gateway's own networks, unless the settings allow it.
+"""The guard of callback addresses: callbacks never reach the gateway's own networks, unless the settings allow it.
 
-The tables follow the IANA special-purpose registries (RFC 6890 and its updates). They are written out here since
-those of the standard library differ between versions of Python.
+The tables follow the IANA special-purpose registries (RFC 6890 and its updates). They are repeated here because the
+tables of the standard library differ between versions of Python.
 """
 
 import unicodedata
@@ -76,13 +76,15 @@ LOCAL_NAMES = frozenset(
 LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))
 
 USUAL_PORTS: Final = ("80", "443", "1024-65535")
-"""Ports of the web, and those that any program may listen on: none of the services that a machine has for itself."""
+"""Ports of the web and unprivileged ports. System services, such as SMTP on 25, listen on the others."""
 
 _HIGHEST_PORT: Final = 65_535
 
 
 class PortSet:
-    """Ports, given as numbers and ranges. Raises ValueError, with a sentence for people, where one is neither."""
+    """Ports, given as numbers and ranges, for example `443` and `8000-8999`. Raises ValueError with a sentence for
+    people if an entry is neither.
+    """
 
     __slots__ = ("_ranges", "texts")
 
@@ -98,19 +100,20 @@ class PortSet:
 
 
 class AddressGuard:
-    """Says no to addresses that are not on the public internet, and to ports that are not among `ports`; `allowed`
-    networks are let through all the same."""
+    """Refuses addresses outside the public internet, and ports outside `ports`. Networks in `allowed` are
+    exceptions.
+    """
 
     def __init__(self, allowed: Sequence[Network | str] = (), ports: Sequence[str] = USUAL_PORTS) -> None:
         self._allowed = tuple(ip_network(network) for network in allowed)
         self._ports = PortSet(ports)
 
     def forbidden_port(self, port: int) -> str | None:
-        """Returns why a port may not be called, in a few words for people; None if it may."""
+        """Returns why a port may not be called, in a few words for people, or None if it may."""
         return None if port in self._ports else f"port {port} is none of {self._ports}"
 
     def refusal(self, address: IPAddress) -> str | None:
-        """Returns why the address may not be called, in a word or two for people; None if it may."""
+        """Returns why the address may not be called, in a word or two for people, or None if it may."""
         if any(address in network for network in self._allowed):
             return None
         if address in METADATA:
@@ -139,10 +142,10 @@ class AddressGuard:
         return "reserved"
 
     def forbidden_host(self, host: str) -> str | None:
-        """Returns why a URL's host is forbidden, as far as that is known without the DNS; else None.
+        """Returns why a URL's host is forbidden, or None, as far as it is known without DNS.
 
-        Takes every spelling that a resolver would read as an address: `2130706433`, `0x7f.1`, `0177.0.0.1`, `[::1]`,
-        full-width digits. Names get their real check at each connection.
+        Accepts every spelling that a resolver would read as an address: `2130706433`, `0x7f.1`, `0177.0.0.1`, `[::1]`,
+        full-width digits. Names are checked at each connection.
         """
         name = plain_host(host)
         if name is None:
@@ -170,8 +173,8 @@ def _carried(address: IPv6Address) -> tuple[IPv4Address, ...]:
 
 
 def plain_host(host: str) -> str | None:
-    """The host of a URL in the form that is looked up: compatibility characters folded, lower case, no brackets or
-    trailing dot, A-labels; None if it is not one.
+    """Returns the host of a URL in the form for lookups: compatibility characters folded, lower case, no brackets or
+    trailing dot, A-labels. None if it is malformed.
     """
     name = unicodedata.normalize("NFKC", host).lower()
     if name.startswith("[") and name.endswith("]"):
@@ -187,9 +190,9 @@ def plain_host(host: str) -> str | None:
 
 
 def literal_address(name: str) -> IPAddress | None:
-    """The address that this host spells, None if it is a name. A host that ends in a number is never a name.
+    """Returns the address that this host spells, or None if it is a name. A host that ends in a number is never a name.
 
-    Raises ValueError where it looks like an address and is none.
+    Raises ValueError if the host looks like an address and is malformed.
     """
     if ":" in name:
         return IPv6Address(name)
@@ -212,7 +215,7 @@ def _is_number(part: str) -> bool:
 
 
 def _number(part: str) -> int:
-    """One part of an IPv4 address as `inet_aton` reads it: hexadecimal after 0x, octal after 0, else decimal."""
+    """Reads a part of an IPv4 address as `inet_aton` does: hexadecimal after 0x, octal after 0, otherwise decimal."""
     if part.startswith("0x"):
         return int(part[2:] or "0", 16)
     if len(part) > 1 and part.startswith("0"):

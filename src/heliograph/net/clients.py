@@ -1,15 +1,16 @@
-"""The clients of one server, and who makes room for whom.
+"""The clients of a server, and the choice of the connection that is closed when the server is full.
 
-A client is an address; of IPv6 the 64 bits that a subscriber is given, at least. Each may have so many connections, and
-so many *unfinished* requests: begun, not whole, and waited for by nobody but us. What lies beyond makes room among the
-client's own: its slowest unfinished requests, then its connections without a request.
+A client is an IP address; for IPv6, the /64 network of a subscriber. Each client may have a number of connections and
+of *unfinished* requests. An unfinished request has started and is still incomplete, and only the client can complete
+it.
 
-Where the server as a whole is full, the slowest unfinished requests make room, then what has been without a request for
-the longest, then what the client with the most connections has. So a newcomer is refused only while no other client has
-more than it has.
+1. A client over its limit loses its own slowest unfinished requests first, then its connections without a request.
+2. If the whole server is full, the slowest unfinished requests are closed. Then the connections that have been idle
+   longest are closed, then those of the client with the most connections.
+3. So a newcomer is refused only while no other client has more connections than it has.
 
-A trusted proxy stands for many clients: none of its connections counts as one client's. Its unfinished requests count
-as those of the client that it names.
+A trusted proxy serves many clients. Its connections count for no client. Its unfinished requests count for the client
+that it names, for example in X-Forwarded-For.
 """
 
 from collections.abc import Callable
@@ -21,13 +22,13 @@ from heliograph.net import limits
 from heliograph.net.flow import Transport
 
 ROOM: Final = 64
-"""Connections of one client, at most, that are closed or read on at once: a thousand would hold up all others."""
+"""Most connections of a client that are closed or resumed at once. A thousand at once would delay all others."""
 
 TOO_MANY: Final = "connections"
-"""A new connection was refused: its address has as many as one may have."""
+"""A new connection was refused: its address has reached its limit."""
 
 FULL: Final = "full"
-"""A new connection was refused: nobody could make room."""
+"""A new connection was refused: the server is full, and no connection could be closed for it."""
 
 UNFINISHED: Final = "unfinished"
 """A connection was closed for its slow request, to make room."""
@@ -44,19 +45,19 @@ REASONS: Final = (TOO_MANY, FULL, UNFINISHED, IDLE, OVER)
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Limits of a server, and of one client's share of it; 0 is no limit."""
+    """Limits of a server, and of each client's share of it; 0 means no limit."""
 
     connections: int = 4_096
     """Connections of all."""
     connections_of_one: int = 0
     unfinished_of_one: int = 0
-    """Unfinished requests, save those that began within the last second."""
+    """Unfinished requests older than a second."""
     refused_work: float = 0.0
-    """Seconds a second that work on one client's refused requests may take."""
+    """Seconds of work a second on a client's refused requests."""
     requests: float = 0.0
-    """Requests of one client a second."""
+    """Requests of a client a second."""
     octets: float = 0.0
-    """Octets of bodies of one client a second."""
+    """Octets of bodies of a client a second."""
 
 
 class Held(Protocol):
@@ -64,7 +65,7 @@ class Held(Protocol):
 
     transport: Transport
     since: float
-    """The loop's time when it began to wait for what it waits for."""
+    """The loop's time at the start of the present wait."""
 
     load: "ClientLoad"
     """The load of the address that it came from."""
@@ -73,32 +74,33 @@ class Held(Protocol):
     """The loop's time when its unfinished request was first seen."""
 
     unfinished_of: "ClientLoad | None"
-    """The client whose unfinished request it has."""
+    """The client to which its unfinished request counts."""
 
     def spare(self, now: float) -> bool:
-        """Tells whether it has been without a request for so long that another may have its place."""
+        """True if it has been idle for so long that a new connection may replace it."""
 
     def may_go(self) -> bool:
-        """Tells whether the server owes it no answer."""
+        """True if the server owes it no answer."""
 
     def overdue(self, now: float) -> bool:
-        """Tells whether the client has taken too long for what it is to do next."""
+        """True if the client has taken too long for its next step."""
 
     def cut(self) -> None:
         """Hangs up on the client, which has taken too long or has to make room."""
 
     def go_on(self) -> None:
-        """Reads on what was held back."""
+        """Continues with the octets that were held."""
 
     def shutdown(self) -> None:
-        """Closes as soon as what is under way has been answered."""
+        """Closes as soon as the open requests have been answered."""
 
 
 class ClientLoad:
-    """The connections and unfinished requests of one client, and what it has used up of its share.
+    """The connections and unfinished requests of a client, and the used part of its share.
 
-    `is_proxy`: it is trusted to stand for many, and has no share of its own. `stands_for_others`: its requests may say
-    whose they are.
+    `is_proxy`: trusted to serve many clients, so it has no share of its own.
+
+    `stands_for_others`: its requests may name their client.
     """
 
     __slots__ = (
@@ -118,10 +120,10 @@ class ClientLoad:
         self.unfinished: dict[Held, None] = {}
         """Slowest first."""
         self.full_until = 0.0
-        """Up to then none of its connections needs to be looked at for room."""
+        """Until this time there is no point in searching its connections for an idle connection."""
 
     def paid_at(self) -> float:
-        """Returns when nothing of what it had counts any more."""
+        """Returns the time at which its use no longer counts."""
         return max(self.work_until, self.requests_until, self.octets_until)
 
     def wait(self, now: float) -> float:
@@ -131,12 +133,14 @@ class ClientLoad:
 
 
 class Clients:
-    """Connections and unfinished requests of one server, by client. Times are the loop's."""
+    """Connections and unfinished requests of a server, by client. Times are the loop's."""
 
     __slots__ = ("_by_name", "_full_until", "connections", "counts", "note", "owing", "shares", "unfinished")
 
     def __init__(self, shares: Shares, note: Callable[[str, str], None]) -> None:
-        """`note` hears of each connection that is refused or closed why (one of the words above) and whose it was."""
+        """`note` is called with the reason (one of the words above) and the client for each connection that is refused
+        or closed.
+        """
         self.shares = shares
         self.note = note
         self._by_name: dict[str, ClientLoad] = {}
@@ -150,16 +154,16 @@ class Clients:
         """Connections with an unfinished request, slowest first."""
 
     def load(self, name: str, *, is_proxy: bool = False, is_local: bool = False) -> ClientLoad:
-        """Returns what the client of this name has: a new one, where it has nothing yet."""
+        """Returns the load of the client with this name; a new client starts at zero."""
         found = self._by_name.get(name)
         return ClientLoad(name, is_proxy=is_proxy, is_local=is_local) if found is None else found
 
     # --- connections
 
     def enter(self, held: Held, now: float, tick: float) -> str:
-        """Takes a new connection in. Returns "" if it may stay, else why not.
+        """Adds a new connection. Returns "" if it may stay, otherwise the reason for refusing it.
 
-        `tick` is the time up to which it need not be looked for room again where there was none.
+        `tick` is the time until which a vain search for an idle connection is not repeated.
         """
         load = held.load
         self._by_name[load.name] = load
@@ -174,8 +178,9 @@ class Clients:
         return ""
 
     def is_unwelcome(self, name: str, now: float, tick: float) -> bool:
-        """Whether a connection of this client need not be made: `enter` would refuse it for certain, or the client has
-        to wait, and enough of its connections do so already. Then that is noted."""
+        """True if `enter` would certainly refuse a connection of this client, or if the client must wait and enough of
+        its connections do so already. The refusal is noted.
+        """
         load = self._by_name.get(name)
         if load is None:
             return False
@@ -252,7 +257,7 @@ class Clients:
         self.owing[load] = None
 
     def _forgive(self, now: float) -> None:
-        """Reads on what was held back of those who may ask for something again, and forgets who owes nothing."""
+        """Resumes connections of clients that may send again, and drops clients without load."""
         for load in list(self.owing):
             if load.wait(now) <= 0.0:
                 for held in list(load.held_back)[:ROOM]:
@@ -263,8 +268,9 @@ class Clients:
                 self._drop(load)
 
     def tick(self, now: float) -> None:
-        """Lets those go on who have waited, and closes the slowest of those who have too many unfinished requests;
-        called about once a second."""
+        """Resumes waiting clients, and closes the slowest unfinished requests of clients over their limit. Called about
+        once a second.
+        """
         if self.owing:
             self._forgive(now)
         most = self.shares.unfinished_of_one
@@ -281,7 +287,7 @@ class Clients:
                     break
 
     def _cut_slowest(self, unfinished: dict[Held, None], now: float) -> bool:
-        """Hangs up on the slowest request unless it is a fresh one."""
+        """Closes the slowest request unless it is younger than a second."""
         slowest = next(iter(unfinished), None)
         if slowest is None or now - slowest.begun_at <= limits.UNFINISHED_SPARE_S:
             return False
@@ -308,12 +314,13 @@ class Clients:
         if self._cut_idle(self.connections, now) or self._cut_busiest(newcomer, now):
             return True
         if len(newcomer.connections) == 1:
-            self._full_until = tick  # nobody is worth more than one who has nothing
+            self._full_until = tick  # no client may displace another that has fewer connections
         return False
 
     def _cut_idle(self, connections: set[Held], now: float) -> bool:
-        """Hangs up on those that have been without a request for the longest; else whoever opens as many as there may
-        be, and says nothing, would keep all others out."""
+        """Closes the connections that have been idle for longest. Otherwise a client that opens as many connections as
+        possible, and sends nothing, would lock out all others.
+        """
         spare = [each for each in connections if each.spare(now)]
         for each in nsmallest(ROOM, spare, key=_since):
             self._cut(each, IDLE, now)

@@ -1,4 +1,4 @@
-"""Flow control of one connection, in both directions."""
+"""Flow control of a connection, in both directions."""
 
 import asyncio
 from typing import Protocol

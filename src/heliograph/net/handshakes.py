@@ -1,9 +1,10 @@
-"""TLS handshakes under way. They are no connections of the server yet, and are bounded by themselves.
+"""TLS handshakes in progress. They are not connections of the server yet, and have their own limits.
 
-One client, as `clients` has it, may have so many, and all clients so many. What is beyond makes room: the slowest one,
-of the client or of all, if it is older than a second; where all are fresh, the slowest of the client that has the most,
-if that has more than the newcomer. A client that has used up its share of work is not shaken hands with: that costs
-more than to refuse a request.
+Each client (as in `clients`) and all clients together may have a number of handshakes. At the limit, the slowest
+handshake of the client, or of all, is closed if it is older than a second. If all are younger, the slowest of the
+client with the most handshakes is closed, provided that it has more than the newcomer.
+
+A client that has used up its share of work gets no handshake: a handshake costs more than refusing a request.
 """
 
 import contextlib
@@ -18,11 +19,11 @@ LEAST_OF_ALL: Final = 64
 """Handshakes that may be under way, at least, however few connections there may be."""
 
 SHARE_OF_CONNECTIONS: Final = 8
-"""There may be one handshake for so many connections."""
+"""Connections per handshake: 4,096 connections allow 512 handshakes at once."""
 
 
 class Handshake:
-    """One handshake under way, which `load`'s client began at the loop's time `begun`."""
+    """A handshake in progress. `load`: its client. `begun`: the loop's time of its start."""
 
     __slots__ = ("_connected", "begun", "is_cut", "load")
 
@@ -40,7 +41,7 @@ class Handshake:
 
 
 class Handshakes:
-    """The handshakes of one listener."""
+    """The handshakes of a listener."""
 
     def __init__(self, tls: Tls, clients: Clients) -> None:
         self.tls = tls
@@ -56,8 +57,9 @@ class Handshakes:
         return len(self._under_way)
 
     def begin(self, connected: socket.socket, load: ClientLoad, now: float) -> Handshake | None:
-        """Returns the handshake of a client that has just connected; None where there is none to be, which is
-        counted."""
+        """Starts the handshake of a client that has just connected. Returns None and counts it if a limit forbids
+        it.
+        """
         own = self._by_client.get(load.name, {})
         reason = ""
         if load.wait(now) > 0.0 and not load.is_proxy:
@@ -76,8 +78,9 @@ class Handshakes:
         return begun
 
     def end(self, handshake: Handshake, problem: BaseException | None, now: float) -> None:
-        """Notes what came of a handshake: `problem` is None where the client is connected. The work of another one is
-        charged to its client."""
+        """Notes the result of a handshake: `problem` is None if the client is connected. The work of a failed handshake
+        is charged to its client.
+        """
         self._forget(handshake)
         if problem is None:
             self.tls.handshakes[DONE] += 1

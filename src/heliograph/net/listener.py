@@ -15,16 +15,16 @@ BACKLOG: Final = 2_048
 """Connections that wait to be accepted; the operating system may allow fewer."""
 
 EVERYWHERE: Final = "::"
-"""The host that stands for all addresses of this machine."""
+"""The host that means all addresses of this machine."""
 
 MOST_ACCEPTED: Final = 64
-"""Connections accepted in one turn of the loop, so that those who are connected have theirs."""
+"""Most connections accepted in a turn of the loop, so that open connections get their turn."""
 
 MOST_LOOKED_AT: Final = 256
-"""The same with those that are closed at once, which takes next to nothing."""
+"""The same limit for connections that are closed at once, which cost next to nothing."""
 
 PAUSE_S: Final = 0.5
-"""Seconds until connections are accepted again, when the system had no room for one."""
+"""Seconds until the next accept after the system had no file descriptor left."""
 
 REPORT_S: Final = 60.0
 """Seconds between two reports of it, at least."""
@@ -37,10 +37,10 @@ def _nobody(host: str) -> ClientLoad:
 
 
 async def listen(host: str, port: int) -> list[socket.socket]:
-    """Opens a listening socket for each address of the host: all of them, or OSError.
+    """Opens a listening socket for each address of the host: all of them, or raises OSError.
 
-    Families of addresses that the system does not know are left out. The host `::` means all addresses, those of
-    IPv4 too; port 0 takes a free one.
+    Address families that the system does not know are left out. The host `::` means all addresses, IPv4 included. Port
+    0 chooses a free port.
     """
     if host == EVERYWHERE and socket.has_dualstack_ipv6():
         return [socket.create_server((host, port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)]
@@ -74,9 +74,14 @@ class Listener:
         is_unwelcome: Callable[[str], bool] | None = None,
         load_of: Callable[[str], ClientLoad] = _nobody,
     ) -> None:
-        """`connect` makes the protocol of one accepted connection; `note_no_room` hears, once a minute at most, that
-        the system lets no more be accepted. With `handshakes` connections are those of TLS, and count as the client's
-        that `load_of` says. `is_unwelcome` says by its host whether a connection is closed at once."""
+        """`connect`: makes the protocol of an accepted connection.
+
+        `note_no_room`: called, at most once a minute, when the system refuses to accept more connections.
+
+        `handshakes`: connections then use TLS, and count for the client that `load_of` returns.
+
+        `is_unwelcome`: tells by the host whether a connection is closed at once.
+        """
         self._loop = asyncio.get_running_loop()
         self._connect = connect
         self._note_no_room = note_no_room

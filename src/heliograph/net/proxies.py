@@ -1,4 +1,4 @@
-"""Proxies before the gateway, and what they say of the clients behind them."""
+"""Proxies in front of the gateway, and the client addresses that they report."""
 
 from collections.abc import Sequence
 from ipaddress import ip_network
@@ -12,7 +12,7 @@ _MAPPED = "::ffff:"
 
 
 class Proxies:
-    """`trusted` are addresses and networks. Raises ValueError where one is neither."""
+    """`trusted` are addresses and networks, for example `10.0.0.0/8`. Raises ValueError if an entry is neither."""
 
     def __init__(self, trusted: Sequence[str]) -> None:
         self._trusted = NetworkSet(ip_network(each, strict=False) for each in trusted)
@@ -21,9 +21,9 @@ class Proxies:
         return len(host) <= LONGEST_HOST and self._trusted.has(host)
 
     def client(self, peer: Address, forwarded: bytes | None) -> Address:
-        """Returns the client whose request came from `peer` with this X-Forwarded-For (several, joined by commas).
+        """Returns the client of a request from `peer` with this X-Forwarded-For (several are joined by commas).
 
-        Each proxy adds at the end from whom it has the request, so that only what trusted ones have added counts.
+        Each proxy appends the address from which it got the request. So only entries appended by trusted proxies count.
         """
         if forwarded is None or not self.trust(peer[0]):
             return peer
@@ -43,7 +43,7 @@ def is_loopback(host: str) -> bool:
 
 
 def unmapped(host: str) -> str:
-    """Returns an address of IPv4 as such, where a socket for both families writes it as one of IPv6."""
+    """Returns the IPv4 address if a socket for both families writes it as IPv6: `192.0.2.1` for `::ffff:192.0.2.1`."""
     return host.removeprefix(_MAPPED) if "." in host else host
 
 
@@ -53,7 +53,7 @@ def last_named(forwarded: bytes) -> str:
 
 
 def _host_and_port(entry: str) -> Address:
-    """`192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`; what is none of these is a host as it stands."""
+    """Reads `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1` or `[2001:db8::1]:80`. Any other text is taken as a host."""
     if entry.startswith("["):
         host, bracket, port = entry[1:].partition("]")
         if not bracket or (port and not port.startswith(":")):

@@ -1,7 +1,7 @@
-"""TLS of a listener: the certificate in use, until when it is valid, and who must show one.
+"""TLS of a listener: the certificate in use, its validity, and the check of client certificates.
 
-Files are read anew without a restart: what `CertificateFiles.load` gives replaces what is in use, for handshakes from
-then on; connections keep what they began with.
+Files are reloaded without a restart. The result of `CertificateFiles.load` is used for new handshakes; open connections
+keep their certificate.
 """
 
 import ssl
@@ -13,7 +13,7 @@ from typing import Final
 from heliograph import files
 
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""Ciphers of TLS 1.2: authenticated, with forward secrecy. Those of TLS 1.3 are the library's."""
+"""Ciphers of TLS 1.2: authenticated, with forward secrecy. TLS 1.3 uses the library's ciphers."""
 
 
 _DAY_S: Final = 86_400
@@ -48,18 +48,19 @@ class LoadedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class CertificateFiles:
-    """The files of a certificate with its chain and of its key, in PEM; `client_ca` is that of the authority whose
-    certificates clients may show, or None."""
+    """The files of a certificate with its chain, and of its key, in PEM. `client_ca`: the certificates of the
+    authorities that sign client certificates, or None.
+    """
 
     certificate: Path
     key: Path | None = None
-    """None where the key is in the certificate's file."""
+    """None if the certificate's file contains the key."""
     client_ca: Path | None = None
     protocols: tuple[str, ...] = ("http/1.1",)
     """Names of the protocols spoken behind TLS (ALPN)."""
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Returns what differs once a file was replaced or written to; a file that is not there is zeros. Blocks."""
+        """Returns values that change when a file is replaced or written; zeros for a missing file. Blocks."""
         found = []
         for path in (self.certificate, self.key, self.client_ca):
             try:
@@ -101,11 +102,11 @@ class Tls:
     """The certificate that the handshakes of a listener take, which may be replaced, and counts of them."""
 
     def __init__(self, loaded: LoadedCertificate, hsts_days: int = 0) -> None:
-        """With `hsts_days` browsers are told to come by HTTPS alone for so long."""
+        """`hsts_days`: days for which browsers are told to use HTTPS only."""
         self.loaded = loaded
         self.hsts = f"strict-transport-security: max-age={hsts_days * _DAY_S}\r\n".encode() if hsts_days else b""
         self.handshakes = dict.fromkeys(OUTCOMES, 0)
-        """Handshakes so far, by what came of them."""
+        """Handshakes so far, by result."""
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -149,7 +150,7 @@ def _validity(path: Path) -> Validity:
 
 
 def validity_of(der: bytes) -> Validity:
-    """Returns when a certificate in DER is valid (RFC 5280, 4.1). Raises ValueError where it is none."""
+    """Returns the validity of a certificate in DER (RFC 5280, 4.1). Raises ValueError if it is malformed."""
     _, certificate, _ = _element(der)
     _, rest, _ = _element(certificate)
     tag, _, after = _element(rest)
@@ -166,7 +167,7 @@ def validity_of(der: bytes) -> Validity:
 
 
 def _element(octets: bytes) -> tuple[int, bytes, bytes]:
-    """Returns tag and content of the first element, and what follows it. Raises ValueError."""
+    """Returns tag and content of the first element, and the octets after it. Raises ValueError."""
     if len(octets) < 2:
         raise ValueError("an element is cut short")
     length, start = octets[1], 2

@@ -1,4 +1,4 @@
-"""Event streams: looks up whose the events are, hides what may not be shown, and skips events for slow listeners."""
+"""Event streams: look up the account of each event, mask private fields, and skip events for slow listeners."""
 
 import asyncio
 from collections import deque
@@ -17,7 +17,7 @@ from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.numbers.phone import mask
 
 WAITING = 10_000
-"""The most events that wait for a slow listener; events beyond are skipped, and the listener is told how many."""
+"""Most events that wait for a slow listener. Further events are skipped, and the listener is told how many."""
 
 LISTENERS = 16
 """The most listeners at once."""
@@ -29,7 +29,7 @@ ConnectorName = Callable[[int], str]
 
 @dataclass(slots=True)
 class EventFilter:
-    """The events that a listener asked for; a field that is None or empty lets all pass."""
+    """The events that a listener wants. A field that is None or empty matches all events."""
 
     account: str
     key: int | None
@@ -112,7 +112,7 @@ class _EventStream:
                 await say({"event": "skipped", "count": skipped})
 
     async def _line(self, event: MessageEvent) -> Answer | None:
-        """Returns the line for an event, or None if the listener did not ask for it."""
+        """Returns the line for an event, or None if the listener does not want it."""
         wanted = self._wanted
         connector = None if event.connector is None else self._connector_name(event.connector)
         message = await self._message(event)

@@ -33,8 +33,9 @@ class LogLevelControl:
         connector_name: Callable[[int], str],
         overhear: Callable[[Overheard | None], None],
     ) -> None:
-        """`connector_name` gives a connector's name by its id. `overhear` registers who is told of each answer of the
-        API; None for nobody."""
+        """`connector_name` returns a connector's name by its id. `overhear` registers a listener for each answer of the
+        API; None removes it.
+        """
         self._journal = journal
         self._overhear = overhear
         self._feed = feed
@@ -46,7 +47,7 @@ class LogLevelControl:
         return logging.getLevelName(logging.getLogger(LOGGER).level).lower()
 
     async def answer(self, request: Mapping[str, Any], say: Say) -> None:
-        """Answers a request: changes the level if one is given, tells what it is and was."""
+        """Changes the level if the request has a level. Answers with the level before and after."""
         wanted, was = request.get("level"), self.level
         if wanted is not None:
             self.change(str(wanted))
@@ -60,7 +61,7 @@ class LogLevelControl:
         logging.getLogger(LOGGER).setLevel(level.upper())
         self._heed()
         if level != was:
-            # as a warning, so that whoever reads a quiet log learns that it is one
+            # as a warning, so that a reader of the quiet log knows why it is quiet
             self._journal.say("warning", "log.level_changed", to_level=level, was=was)
 
     def _heed(self) -> None:
@@ -71,7 +72,7 @@ class LogLevelControl:
             self._overhear(self._answered)
 
     def _answered(self, request_id: bytes, status: int, body: bytes) -> None:
-        """Logs both ids on one line: the one that a customer quotes, and the one that other lines name."""
+        """Logs both ids on a line: the id that a customer quotes, and the id in other lines."""
         found = _ID(body)
         message = {} if found is None else {"message": found[1].decode()}
         self._journal.say("debug", "http.response", request_id=request_id.decode(), status=status, **message)

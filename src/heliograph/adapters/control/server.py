@@ -1,4 +1,6 @@
-"""The server of the control socket: one request a connection, one line of JSON; see `runtime.control_socket`."""
+"""The server of the control socket: a request for each connection, a line of JSON each; see
+`runtime.control_socket`.
+"""
 
 import asyncio
 import json
@@ -17,10 +19,10 @@ STOP_S = 1.0
 
 Answer = dict[str, Any]
 Say = Callable[[Answer], Awaitable[None]]
-"""Writes one line of the answer, and waits while the client does not read. Raises OSError when it has gone."""
+"""Writes a line of the answer, and waits for a slow client. Raises OSError if the client has gone."""
 
 Handler = Callable[[Mapping[str, Any], Say], Awaitable[None]]
-"""Answers one request. Raises ValueError, with a sentence for people, for one that makes no sense."""
+"""Answers a request. Raises ValueError, with a sentence for people, if the request makes no sense."""
 
 
 class ControlServer:

@@ -28,8 +28,8 @@ _WRAPPING: Final = b"heliograph data key "
 class AesGcmKey:
     """`app.ports.encryption.DataKey`.
 
-    Nonces ascend from a random start of 64 bits and 32 zero bits: no two of one process are the same, and two
-    processes that each seal 2**32 values meet by chance once in 2**63 pairs.
+    Nonces count up from 64 random bits followed by 32 zero bits. So no two nonces of a process are equal. Two processes
+    that each seal 2**32 values share a nonce in one of 2**63 pairs.
     """
 
     def __init__(self, number: int, secret: bytes) -> None:
@@ -43,7 +43,7 @@ class AesGcmKey:
 
     def seal(self, plain: bytes, place: bytes, nonce: bytes | None = None) -> bytes:
         if nonce is None:
-            # next() is one step to other threads; what is beyond the largest nonce begins at 0
+            # next() is atomic for threads; the count wraps at the largest nonce
             nonce = (next(self._nonces) & (1 << 96) - 1).to_bytes(NONCE_OCTETS, "big")
         head = self._head
         return head + nonce + self._gcm.encrypt(nonce, plain, head + place)

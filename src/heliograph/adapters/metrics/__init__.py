@@ -1,4 +1,4 @@
-"""The metrics of one process, at `/metrics`, in the text formats of Prometheus and OpenMetrics."""
+"""The metrics of a process, at `/metrics`, in the text formats of Prometheus and OpenMetrics."""
 
 from heliograph.adapters.metrics.collect import Collector
 from heliograph.adapters.metrics.exposition import render

@@ -29,23 +29,30 @@ from heliograph.net.tls import Tls
 from heliograph.runtime.engine import Engine
 
 REFRESH_S = 15.0
-"""Seconds between two looks into the store; scrapes show what the last one saw."""
+"""Seconds between two readings of the store. Scrapes show the latest reading."""
 
 AGAIN_S = 2.0
-"""Seconds until the next look after one that failed."""
+"""Seconds until the next reading after a failed reading."""
 
 HELD_COUNTED = 100_000
-"""Messages of one hold of the pumping guard that are counted."""
+"""Most held messages that are counted for each hold of the pumping guard."""
 
 _OUTCOMES = ("accepted", "deferred", "refused", "unknown")
 _REMOVED = "(removed)"
-"""Name that stands for connectors removed before their name was known."""
+"""Replaces the names of connectors that were removed before their name was known."""
 
 
 class Collector:
-    """`responses` counts HTTP answers by status; `data` is the data directory; `turned_away` counts
-    the connections that the HTTP server refused, or closed to make room, by reason; `tls` is None where HTTPS is not
-    served."""
+    """Collects the samples of a scrape.
+
+    `responses`: HTTP answers by status.
+
+    `data`: the data directory.
+
+    `turned_away`: connections that the HTTP server refused, or closed to make room, by reason.
+
+    `tls`: None without HTTPS.
+    """
 
     def __init__(
         self,
@@ -104,7 +111,7 @@ class Collector:
                 async with asyncio.timeout(REFRESH_S):
                     await self.refresh()
                 self._answers = True
-            except (Unavailable, TimeoutError):  # heliograph_store_up and heliograph_backlog_refreshed_seconds tell
+            except (Unavailable, TimeoutError):  # heliograph_store_up and heliograph_backlog_refreshed_seconds show it
                 self._answers = False
             await asyncio.sleep(REFRESH_S if self._answers else AGAIN_S)
 
@@ -171,7 +178,9 @@ class Collector:
         yield Sample("heliograph_store_commit_records", (), self._counters.commit_facts)
 
     def _lanes(self) -> Iterator[Sample]:
-        """Samples of the lanes, summed by connector name: a connector that was removed and created again stays one."""
+        """Samples of the lanes, summed by connector name: a connector that was removed and created again keeps its
+        series.
+        """
         lanes: defaultdict[str, LaneCounters] = defaultdict(LaneCounters)
         for connector, lane in self._counters.lanes.items():
             lanes[self._names.get(connector, _REMOVED)].add(lane)
@@ -246,8 +255,9 @@ class Collector:
         yield Sample("heliograph_callbacks_in_the_air", (), self._engine.notifier.in_the_air)
 
     def _waiting(self, names: Mapping[int, str]) -> Iterator[Sample]:
-        """Samples of the backlog that was read last; none before the first reading. `names` are the present connectors
-        by id."""
+        """Samples of the latest backlog reading; none before the first reading. `names` are the present connectors by
+        id.
+        """
         backlog = self._backlog
         if backlog is None:
             return

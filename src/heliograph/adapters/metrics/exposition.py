@@ -20,9 +20,9 @@ class Sample(NamedTuple):
 
 
 def render(samples: Iterable[Sample], *, openmetrics: bool = False) -> bytes:
-    """Every metric of the catalogue, in its order, those without samples too.
+    """Writes every metric of the catalogue, in its order, metrics without samples included.
 
-    Raises KeyError for a sample of no metric, and ValueError for one whose labels are not the metric's.
+    Raises KeyError for a sample of an unknown metric, and ValueError for a sample with other labels than the metric's.
     """
     by_name: dict[str, list[Sample]] = {name: [] for name in METRICS}
     for sample in samples:

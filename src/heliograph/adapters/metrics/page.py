@@ -14,14 +14,16 @@ PATH = "/metrics"
 _LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 
 _FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
-"""Headers by which a proxy says that it asks for somebody else; the page does not read whom."""
+"""Headers by which a proxy reports its client. The page checks only that they are present."""
 
 
 class MetricsPage:
-    """`collect` gives the samples. A request that came through a proxy is refused, whatever its address: to a proxy
-    on the same machine the whole internet looks like loopback. One that says nothing of itself is known by the name
-    that its client asked for, which is none of this machine's for itself; and with a listener for health that is the
-    only one with metrics, whatever a proxy does."""
+    """Serves the samples of `collect`.
+
+    A request through a proxy is refused, whatever its address: behind a proxy on the same machine, the whole internet
+    has the address of loopback. A proxy without such headers is recognised by the Host of the request, which is not a
+    name of this machine. With a listener for health, metrics are available there only.
+    """
 
     def __init__(
         self, collect: Callable[[], Iterable[Sample]], networks: Iterable[str], *, only_on: str | None = None

@@ -1,4 +1,4 @@
-"""Figures of this process from the operating system; those that it does not tell here are left out."""
+"""Figures of this process from the operating system. Figures that the system does not provide are left out."""
 
 import gc
 import os

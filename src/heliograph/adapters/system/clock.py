@@ -8,7 +8,7 @@ _time_ns: Final = time_ns
 
 
 class SystemClock:
-    """The wall clock, and one that never goes back."""
+    """The wall clock, and a monotonic clock."""
 
     __slots__ = ()
 

@@ -7,8 +7,9 @@ RESERVED = 512
 
 
 def most_connections(wanted: int) -> int:
-    """Raises the process's soft limit of open files as far as `wanted` connections need it and the hard limit lets it;
-    returns how many there may be, at most half of the files where these are few."""
+    """Raises the process's soft limit of open files for `wanted` connections, up to the hard limit. Returns how many
+    connections are possible: at most half of the files if files are few.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted

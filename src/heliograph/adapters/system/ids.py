@@ -6,7 +6,7 @@ from struct import Struct
 from heliograph.domain.message.ids import TAIL_BITS
 
 _DRAWN = 512
-"""The number of tails drawn at a time: one system call costs more than the randomness itself."""
+"""Tails drawn at a time. A system call costs more than the randomness itself."""
 
 _UNPACK = Struct(f"<{_DRAWN}Q").unpack
 _EXCESS_BITS = 64 - TAIL_BITS

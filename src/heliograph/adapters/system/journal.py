@@ -34,7 +34,9 @@ class LogJournal:
         self._sensitive = sensitive
 
     def say(self, level: str, event: str, **fields: Any) -> None:
-        """`event` is a few constant words; what changes goes into `fields`. `error` may be an exception."""
+        """Writes a log line. `event` is a few constant words, for example "operator refused the bind". Variable values
+        go into `fields`. `error` may be an exception.
+        """
         number = _LEVELS.get(level, logging.ERROR)
         if self._logger.isEnabledFor(number):
             shown = {name: self._shown(name, value) for name, value in fields.items() if name not in _SECRET}
@@ -62,7 +64,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats an event as one JSON object a line: `time`, `level`, `event`, then the fields."""
+    """Formats an event as a JSON object a line: `time`, `level`, `event`, then the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -98,9 +100,9 @@ def _word(value: Any) -> str:
 
 
 def configure_logging(level: str, form: str, stream: TextIO | None = None) -> None:
-    """Sends all of the process's log lines to `stream` (standard error), in place of what was set before.
+    """Sends all log lines of the process to `stream` (default: standard error), and replaces earlier configuration.
 
-    `form` is `text`, `json`, or `auto`: text on a terminal, else JSON.
+    `form` is `text`, `json` or `auto`: text on a terminal, JSON elsewhere.
     """
     stream = stream if stream is not None else sys.stderr
     as_text = form == "text" or (form == "auto" and stream.isatty())

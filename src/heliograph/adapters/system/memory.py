@@ -14,10 +14,10 @@ KEPT_OCTETS = 8 << 20
 
 
 def give_back_large_blocks() -> bool:
-    """Makes the allocator give back large blocks when they are freed, for the rest of this process.
+    """Makes the allocator return large freed blocks to the system, for the rest of this process.
 
-    By default glibc keeps memory of the size of the first large block from then on: 19 MiB for a password that was
-    hashed once. Returns False where the C library is another one, which is left as it is.
+    By default glibc keeps the memory of the first large block: for example 19 MiB after a single password hash. Returns
+    False on other C libraries and leaves them unchanged.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -27,7 +27,8 @@ def give_back_large_blocks() -> bool:
 
 
 def give_back_what_is_free() -> None:
-    """Gives back empty pages between blocks that stay, of which a start leaves many: by itself glibc gives back only
-    the end of its heap. Takes some milliseconds; does nothing where the C library is another one."""
+    """Returns free pages between used blocks to the system. A start leaves many of them, and glibc itself returns only
+    the end of its heap. Takes a few milliseconds; does nothing on other C libraries.
+    """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Passkeys by way of the library fido2, which is imported when the first one is asked for."""
+"""Passkeys with the library fido2, which is imported on first use."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -43,7 +43,7 @@ class WebauthnPasskeys:
 
 
 class _ValueErrors:
-    """Makes what the library raises for octets that are no answer a ValueError."""
+    """Turns the library's exceptions for malformed answers into ValueError."""
 
     def __enter__(self) -> None:
         return None
@@ -61,9 +61,9 @@ def _server(host: str) -> "Fido2Server":
 
 
 def _is_of(host: str, origin: str) -> bool:
-    """Says whether a page of the origin is one at `host`, which was reached safely.
+    """True if the origin is exactly `host`, over a secure connection.
 
-    The library takes pages below it for its own, too: whoever has `blog.example.com` could ask there for a passkey of
+    The library also accepts subdomains. Then the owner of `blog.example.com` could ask there for a passkey of
     `example.com`, and pass the answer on.
     """
     url = urlsplit(origin)

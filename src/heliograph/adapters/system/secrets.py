@@ -23,7 +23,7 @@ class Argon2Secrets:
         passes: int = defaults.ARGON2_PASSES,
         lanes: int = defaults.ARGON2_LANES,
     ) -> None:
-        """The parameters are those of new hashes. They stand in each hash: older ones stay good."""
+        """The parameters are used for new hashes. Each hash contains its parameters, so older hashes stay valid."""
         self._hasher = PasswordHasher(
             time_cost=passes,
             memory_cost=memory_mib * 1024,

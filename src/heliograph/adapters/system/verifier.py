@@ -17,14 +17,14 @@ Asked = tuple[str, str]
 """Hash and password."""
 
 Lines = dict[bytes, deque[Asked]]
-"""Checks that wait, by line; the line whose turn is next comes first."""
+"""Waiting checks by queue, in round-robin order: the queue with the next turn comes first."""
 
 
 class PasswordVerifier:
-    """Implements `app.sending.password_queue.Verify`. Checks one password at a time: each check takes 19 MiB, which a
-    thread keeps.
+    """Implements `app.sending.password_queue.Verify`. Checks a single password at a time: each check takes 19 MiB,
+    which a thread keeps.
 
-    A client that opens many connections at once sends the same password on each, which is then checked once.
+    A client that opens many connections at once sends the same password on each. It is then checked once.
     """
 
     def __init__(self, secrets: Secrets) -> None:
@@ -67,7 +67,7 @@ class PasswordVerifier:
         self._checking = False
         answer = self._asked.pop(asked, None)
         if answer is None:
-            return  # closed meanwhile
+            return  # closed while the check ran
         error = check.exception()
         if error is not None:
             answer.set_exception(error)

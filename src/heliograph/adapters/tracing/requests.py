@@ -1,4 +1,4 @@
-"""A span for each request of the API; one that brings a W3C traceparent goes on with that trace."""
+"""A span for each request of the API. A request with a W3C traceparent continues that trace."""
 
 import re
 from contextvars import ContextVar
@@ -22,7 +22,7 @@ _CHOSEN = b":chosen"
 
 
 class Choice:
-    """Chooses the requests to trace: those whose traceparent says so, and `ratio` of those without one."""
+    """Chooses the requests to trace: by their traceparent, and `ratio` of the requests without a traceparent."""
 
     def __init__(self, ratio: float) -> None:
         self._ratio = ratio
@@ -39,7 +39,7 @@ class Choice:
         return chosen
 
     def by_chance(self) -> bool:
-        """Chooses where nobody has decided."""
+        """Chooses requests without a decision in their headers."""
         return random() < self._ratio
 
 

@@ -1,6 +1,6 @@
-"""Traces: one for each sampled request, its spans made from the facts, with their times.
+"""Traces: one for each sampled request, with spans made from the facts and their times.
 
-A trace is kept in memory only: after a restart a message goes on, and its trace has ended.
+Traces are kept in memory only. After a restart a message continues, but its trace has ended.
 """
 
 import asyncio
@@ -27,33 +27,33 @@ from heliograph.domain.message.receipt import err_of
 from heliograph.http.asgi import Asgi
 
 KEPT = 20_000
-"""Messages whose trace goes on, the latest; the traces of older ones have ended."""
+"""Most messages with an open trace. Traces of older messages have ended."""
 
 CLOSE_MS = 5_000
 """Milliseconds that the last spans have to leave, at the end."""
 
 _MS = 1_000_000
-"""Nanoseconds in one."""
+"""Nanoseconds in a millisecond."""
 
 
 class TraceWatcher:
-    """Makes spans of the facts that it is told as a `Watcher`, and wraps the requests, the intake and the sender."""
+    """Makes spans of facts as a `Watcher`, and wraps requests, intake and sender."""
 
     def __init__(self, processor: SpanProcessor, ratio: float, clock: Clock) -> None:
         """`ratio` of the requests that bring no decision with them are traced."""
         resource = Resource.create({"service.name": "heliograph", "service.version": __version__})
-        # Its end is `close`, not that of the interpreter.
+        # The spans end with `close`, not with the interpreter.
         self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(processor)
         self._tracer = self._provider.get_tracer("heliograph", __version__)
         self._clock = clock
         self.choice = Choice(ratio)
         self._messages: OrderedDict[int, SpanContext] = OrderedDict()
-        """The span of the request, or of what the phone sent, by the message's key."""
+        """The span of the request, or of the inbound message, by the message's key."""
         self._calls: dict[int, Span] = {}
         """Spans of callbacks in flight, by the message's key."""
 
-    # --- what goes around other parts
+    # --- wrappers around other parts
 
     def around(self, application: Asgi) -> Asgi:
         """Wraps the application in `TracedRequests`."""

@@ -1,1 +1,1 @@
-"""Watchers of commits: they count, measure and tell what the facts say."""
+"""Watchers of commits: they count and measure the facts, and publish them as events."""

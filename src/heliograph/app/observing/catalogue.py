@@ -46,7 +46,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. `bounds` of a histogram are whole numbers of `scale` units: (1, 5) and 0.001 are 1 ms and 5 ms."""
+    """A metric. `bounds` of a histogram are whole numbers of `scale` units: (1, 5) and 0.001 are 1 ms and 5 ms."""
 
     name: str
     kind: MetricKind

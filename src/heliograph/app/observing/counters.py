@@ -1,6 +1,6 @@
 """Counters of messages and durations: one pass over the facts of each commit.
 
-They run on the event loop between two commits, for every message: nothing here does more than add to numbers.
+They run on the event loop between two commits, for every message. So they only add numbers.
 """
 
 from bisect import bisect_left
@@ -12,7 +12,7 @@ from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
 
 CODES = 40
-"""The most command statuses counted apart for one connector: an operator may make up any number of them."""
+"""Most command statuses counted separately per connector. An operator may invent any number of them."""
 
 """ESME_RMSGQFUL and ESME_RTHROTTLED (SMPP v3.4, 5.1.3)."""
 
@@ -28,7 +28,7 @@ class Histogram:
         self.total = 0
 
     def observe(self, value: int) -> None:
-        """Adds a value; one below zero, of a clock that was set back, counts as zero."""
+        """Adds a value. A negative value, after the clock was set back, counts as zero."""
         if value < 0:
             value = 0
         self.classes[bisect_left(self.bounds, value)] += 1
@@ -41,14 +41,14 @@ class Histogram:
 
 
 class LaneCounters:
-    """The answers of one connector's operator. Times are in milliseconds."""
+    """The answers of a connector's operator. Times are in milliseconds."""
 
     __slots__ = ("accepted", "codes", "deferred", "messages", "refused", "throttled", "took", "unknown", "waited")
 
     def __init__(self) -> None:
         self.accepted = self.deferred = self.refused = self.unknown = self.throttled = self.messages = 0
         self.codes: Counter[int] = Counter()
-        """Answers by command status; -1 stands for the statuses beyond `CODES`."""
+        """Answers by command status, for example 0x58; -1 counts the statuses beyond `CODES`."""
         self.waited = Histogram(MS_LONG)
         self.took = Histogram(MS_SHORT)
 
@@ -65,7 +65,7 @@ class LaneCounters:
 
 
 class InboundCounters:
-    """Numbers of messages, and of parts, that phones sent by way of one connector's operator."""
+    """Numbers of messages, and of parts, that phones sent through a connector."""
 
     __slots__ = ("incomplete", "parts", "routed", "unrouted")
 

@@ -1,4 +1,4 @@
-"""The feed of message events, for people who subscribe. It costs nothing while nobody does."""
+"""The feed of message events for subscribers. It costs nothing without subscribers."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class EventFeed:
             self._messages.clear()
 
     def remember(self, message: Message | InboundMessage) -> None:
-        """Remembers a message, so that its events tell whose they are."""
+        """Remembers a message, so that later events of it name its account."""
         self._messages[message.key] = message
         if len(self._messages) > REMEMBERED:
             self._messages.popitem(last=False)
@@ -161,6 +161,6 @@ class EventFeed:
 
 
 def _state(state: Delivery, code: str) -> dict[str, Any]:
-    """The details of a state: `err` as customers are told, and the operator's own code, if it gave one."""
+    """Returns the details of a state: `err` as customers see it, and the operator's own code, if it gave any."""
     details: dict[str, Any] = {"state": state.name, "err": err_of(code, state)}
     return details | {"operator_code": code} if code else details

@@ -1,8 +1,8 @@
 """Refused requests of customers: counted and sampled in memory, until a batch of them is written.
 
-A refusal makes no fact and no commit. What one account can make the gateway keep is bounded: a count for each reason
-and hour, and its last `KEPT` requests of each reason. So a client that is refused all the time pushes out nothing of
-another account's, and nothing of its own for other reasons.
+A refusal makes no fact and no commit. Memory for each account is bounded: a count for each reason and hour, and the
+last `KEPT` requests for each reason. So a client that is refused all the time displaces no sample of another account,
+and no sample of its own for another reason.
 """
 
 import re
@@ -16,10 +16,12 @@ from heliograph.domain.error import Fault, Reason
 from heliograph.domain.numbers.phone import mask, mask_search
 
 KEPT: Final = 20
-"""Refused requests of one account and reason that are kept, the latest ones."""
+"""Latest refused requests kept for each account and reason."""
 
 MOST_KINDS: Final = 20_000
-"""Accounts and reasons of which refusals are noted until they are written; the metrics count those of others."""
+"""Most pairs of account and reason that are noted until the next write. Refusals beyond are counted in the metrics
+only.
+"""
 
 HOUR_MS: Final = 3_600_000
 MINUTE_MS: Final = 60_000
@@ -32,9 +34,9 @@ _VALUE_CHARS: Final = 16
 _VALUE = re.compile(r"[\"'].*[\"']", re.DOTALL)
 _NUMBER = re.compile(r"\+?[0-9]{6,}")
 _NUMBER_IN_PATH = re.compile(r"\+?[0-9]{6,20}").fullmatch
-"""Matches a number and no id of a message, which may have digits alone."""
+"""Matches a phone number such as `+491701234567`, but no message id, even if it consists of digits."""
 _PUBLIC = frozenset({"to", "from", "number", "after"})
-"""Fields whose values are no texts; their numbers are shown in part all the same."""
+"""Fields that never contain a text. Numbers in them are still masked."""
 _MOMENT = re.compile(r"[\"'](?:[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9T:.+Z -]{0,25}|1[0-9]{9}|[0-9]{1,5})[\"']").fullmatch
 """Matches a quoted time that may be shown: a date, a few digits, or seconds since 1970. No number of a phone that has
 ten digits begins with 1."""
@@ -47,7 +49,7 @@ _TEXTS = frozenset({"content", "udh", "tlvs", "reference"})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, as far as it may be told, without its account. `path` has no query."""
+    """The parts of a request that may be shown, without its account. `path` has no query."""
 
     method: str
     path: str
@@ -65,7 +67,7 @@ class RefusalBatch:
     names: dict[int, str] = field(default_factory=dict)
 
     def add(self, request: RefusedRequest, number: int = 1) -> None:
-        """Counts `number` refusals of which this is the last one, and keeps it."""
+        """Counts `number` refusals and keeps this request, the last of them."""
         kind = (request.account, request.reason)
         samples = self.latest.get(kind)
         if samples is None:
@@ -86,7 +88,7 @@ class RefusalBatch:
         known.latest = max(known.latest, added.latest)
 
     def merge(self, newer: "RefusalBatch") -> None:
-        """Adds what was noted after all of this."""
+        """Adds a newer batch behind this batch."""
         self.names |= newer.names
         for samples in newer.latest.values():
             for each in samples:
@@ -128,7 +130,7 @@ class Refusals:
         return minutes
 
     def take(self) -> RefusalBatch:
-        """Returns what was noted since the last call, as it may be kept."""
+        """Returns the refusals noted since the last call, with private values masked."""
         batch, self._batch = self._batch, RefusalBatch()
         for samples in batch.latest.values():
             for number, each in enumerate(samples):
@@ -151,8 +153,9 @@ def _bare(request: RefusedRequest) -> RefusedRequest:
 
 
 def without_values(message: str, field: str) -> str:
-    """Returns the message of a fault without what the customer wrote, but for numbers, shown in part, and values that
-    are too short to be texts."""
+    """Returns a fault's message without the customer's values. Numbers are masked; values too short to be texts
+    stay.
+    """
 
     def shown(found: re.Match[str]) -> str:
         value = found[0]

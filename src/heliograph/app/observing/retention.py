@@ -1,4 +1,4 @@
-"""Counters of what retention and erasure took away."""
+"""Counters of the data that retention and erasure removed."""
 
 from collections import Counter
 
@@ -13,4 +13,4 @@ class RetentionCounters:
         self.left = Counter[Stage]()
         """Messages that were looked at while something was owed for them: they are looked at again."""
         self.lag_ms: dict[Stage, int] = {}
-        """Age, beyond the days that it may have, of what is being taken away now; 0 where nothing is."""
+        """Age (ms) beyond the retention limit of the data that is being removed now; 0 if nothing is."""

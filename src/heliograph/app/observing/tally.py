@@ -7,7 +7,7 @@ from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 from heliograph.domain.sketch import Sketch, bucket_of
 
 MOST_CELLS = 5_000
-"""The most cells that one tally counts apart by country; the numbers of further ones have no country."""
+"""Most cells that a tally counts by country. Numbers in further cells are counted without a country."""
 
 _MINUTE = WIDTH_MS[Grain.MINUTE]
 
@@ -16,8 +16,9 @@ Slot = tuple[int, int, int, str]
 
 
 class Delays:
-    """A sketch that is being made. Delays that come one after the other and are equal cost once: so are most
-    of a commit."""
+    """Builds a sketch of delays. Equal delays in a row are counted together and added once; most delays of a commit are
+    equal.
+    """
 
     __slots__ = ("_latest", "_times", "sketch")
 
@@ -68,7 +69,7 @@ class Tally:
     def __init__(self) -> None:
         self._cells: dict[Slot, TallyCell] = {}
         self._last = TallyCell()
-        """The cell that was asked for last, and what it is of: facts of a commit are mostly of one cell."""
+        """The cell of the latest call, and its key. Facts of a commit are mostly of the same cell."""
         self._begin = self._end = 0
         self._account = self._connector = -1
         self._area = ""
@@ -111,7 +112,7 @@ class Tally:
         cell.spend += price
 
     def sent(self, at: int, account: int, connector: int, number: str, due: int) -> None:
-        """Counts a message whose first part an operator took; `due` is when it was to be sent."""
+        """Counts a message when an operator accepts its first part. `due` is the time at which it was to be sent."""
         cell = self.cell(at, account, connector, number)
         cell.submitted += 1
         cell.operator_delays.add(at - due)

@@ -1,7 +1,7 @@
-"""Traffic of watched accounts, for the pumping guard: gathered right after each commit, counted a while later.
+"""Traffic of watched accounts for the pumping guard: collected right after each commit, counted a few seconds later.
 
-The path of messages pays one test a commit where nobody is watched, and else for two lists that grow. What is beyond
-MOST of a round is passed over: so much more is a surge, whether or not all of it is counted.
+Without watched accounts a commit pays for one test; with them, for two lists that grow. Messages beyond MOST in a round
+are ignored: that many are a surge in any case.
 """
 
 from itertools import islice
@@ -16,13 +16,17 @@ MOST: Final = 5_000
 requests that are counted."""
 
 MOST_PAIRS: Final = 5_000
-"""Accounts and ranges that are told apart at once; of more, some of those heard of longest ago are forgotten."""
+"""Pairs of account and range that are counted at once. Beyond this limit, some of the least recently used are
+forgotten.
+"""
 
 MOST_OPEN: Final = 50_000
-"""Messages whose end is waited for; of more, some of the oldest are forgotten."""
+"""Messages that wait for their end. Beyond this limit, some of the oldest are forgotten."""
 
 FORGOTTEN: Final = 8
-"""Share, one in so many, that is forgotten at once: a dictionary finds its oldest key behind all that were deleted."""
+"""Share (1 in 8) that is forgotten at once. A dictionary finds its oldest key only behind all deleted keys, so
+forgetting them singly would be slow.
+"""
 
 HOUR_MS: Final = 3_600_000
 
@@ -43,7 +47,7 @@ class TrafficWatch:
         self._ranges: dict[Pair, _Range] = {}
 
     def committed(self, facts: Facts, now: int, seconds: float) -> None:
-        """Keeps what is to be counted."""
+        """Collects the facts to be counted."""
         del now, seconds  # it is counted into the hour in which it is taken
         watched = self.watched
         if watched:
@@ -53,7 +57,7 @@ class TrafficWatch:
                 self._finals += [each for each in facts.finals if each.account in watched]
 
     def take(self, now: int) -> list[TrafficCount]:
-        """Counts what was gathered since the last time, into the hour of `now` (ms)."""
+        """Counts the facts collected since the last call, into the hour of `now` (ms)."""
         accepts, finals = self._accepts, self._finals
         self._accepts, self._finals = [], []
         round_ = _Round(self._ranges, now // HOUR_MS * HOUR_MS)
@@ -84,7 +88,7 @@ class TrafficWatch:
 
 
 class _Range:
-    """Numbers of one range that one account sent to, and the count of one round."""
+    """Numbers of a range, such as `49100...`, that an account sent to, and their count in this round."""
 
     __slots__ = ("count", "known", "pair")
 
@@ -95,7 +99,7 @@ class _Range:
 
 
 class _Round:
-    """Counts into one hour, by range."""
+    """Counts into an hour, by range."""
 
     __slots__ = ("_hour", "_ranges", "_seen", "counts")
 

@@ -1,4 +1,6 @@
-"""The ports: what the use cases ask of the world outside, as protocols. Fakes and real ones pass the same contracts."""
+"""The ports: interfaces to stores, operators and clocks that the use cases need, as protocols. Fakes and real
+implementations pass the same contracts.
+"""
 
 from heliograph.app.ports.accounts import Accounts
 from heliograph.app.ports.carrier import (

@@ -1,4 +1,4 @@
-"""Accounts: who sends, with what credit and which keys."""
+"""Accounts: customers with their credit and API keys."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -11,8 +11,9 @@ class Accounts(Protocol):
     """The customers' accounts. Each change adds one to the revision (`Network`)."""
 
     async def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
-        """Creates the account with its first key, its opening credit (a ledger entry if not 0) and own prices, if any.
-        Gives it its id, which stands in what is returned. Raises Exists."""
+        """Creates the account with its first key, its opening credit (a ledger entry unless 0) and its own prices, if
+        any. Returns the account with its new id. Raises Exists.
+        """
 
     async def update(self, account: int, changes: dict[str, Any]) -> Account:
         """Changes fields out of ACCOUNT_FIELDS. Raises Missing."""
@@ -32,14 +33,16 @@ class Accounts(Protocol):
         """Tops up (or, below zero, takes back) and writes the ledger; returns the new balance. Raises Missing."""
 
     async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
-        """Returns entries, newest first, those before the key `before`."""
+        """Returns entries before the key `before`, newest first."""
 
     async def statement(self, account: int, query: LedgerQuery) -> LedgerPage:
         """Returns a page of the ledger, with the balance after its newest entry."""
 
     async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
-        """Sums the ledger from `start` up to `end` by spans of `step` ms, those with entries, oldest first. Leaves out
-        top-ups, and may be cut to the latest millions of entries."""
+        """Sums the ledger from `start` up to `end` in spans of `step` ms. Returns the spans with entries, oldest first.
+
+        Top-ups are left out. The sums may be limited to the latest millions of entries.
+        """
 
     async def add_key(self, key: ApiKey) -> None:
         """Raises Missing for an unknown account, Exists for an id that the account has used before."""

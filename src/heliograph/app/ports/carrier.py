@@ -1,4 +1,4 @@
-"""The carrier: one operator account, what is submitted to it, and what it tells."""
+"""The carrier: an operator account to which parts are submitted, and the events that it reports."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,19 @@ from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.text.segment import HEADER_OCTETS
 
 UNSENDABLE: Final = -1
-"""The encoding of parts whose message takes more of them, in the operator's alphabets, than were charged."""
+"""Encoding of parts whose message needs more parts in the operator's alphabets than were charged."""
 
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """A part of a message, numbered from 0, to be submitted as one submit_sm. `octets` is user data without a header;
-    `encoding` that of `domain.repertoire`, or UNSENDABLE; `reference` is the concatenation reference, the same for all
-    `total` parts of a message. A long message may be a single part: then `octets` is all of it."""
+    """A part of a message, to be submitted as a submit_sm. Parts are numbered from 0.
+
+    `octets`: user data without a header. A long message may be a single part: then `octets` is the whole of it.
+
+    `encoding`: an encoding of `domain.repertoire`, or UNSENDABLE.
+
+    `reference`: the concatenation reference, the same for all `total` parts of a message.
+    """
 
     message: Message
     segment: int
@@ -26,7 +31,7 @@ class Part:
     octets: bytes
     reference: int
     owner: Any = None
-    """The dispatcher's own mark; carriers leave it alone."""
+    """A value of the dispatcher. Carriers ignore it."""
     header_octets: int = HEADER_OCTETS
     """Octets that the parts of a long message leave free for their header."""
     elements: bytes = b""
@@ -44,9 +49,13 @@ class Accepted:
 
 @dataclass(slots=True)
 class Deferred:
-    """The operator did not take the part this time; it is due again in `pause` seconds. `throttled` says that the
-    operator objects to the rate, not to this message, as far as its status says. With the status NOT_SENT the part was
-    never written, since its connection was lost, and goes again as soon as the window has room."""
+    """The operator did not accept the part this time. The part is due again in `pause` seconds.
+
+    `throttled`: the status objects to the rate rather than to this message, for example ESME_RTHROTTLED.
+
+    With the status NOT_SENT the part was never written, because its connection was lost. It is sent again as soon as
+    the window has a free slot.
+    """
 
     status: int
     pause: float
@@ -55,8 +64,12 @@ class Deferred:
 
 @dataclass(slots=True)
 class Refused:
-    """The operator refused the part for good. `state` is what the customer is told, with the `err` of the code `err`
-    (`domain.receipt.err_of`). With the status NOT_SENT no submit_sm could hold the part, which was never written."""
+    """The operator refused the part for good.
+
+    `state`: the state that the customer sees, with the `err` of the code `err` (`domain.receipt.err_of`).
+
+    With the status NOT_SENT the part was never written, because no submit_sm can hold it.
+    """
 
     status: int
     state: Delivery
@@ -75,12 +88,25 @@ Outcome = Accepted | Deferred | Refused | Unknown
 
 @dataclass(slots=True)
 class Report:
-    """A receipt as the operator sent it. `destination` is the number the message went to, as far as it says; `came`
-    when it came, in ms, where that was long before now (`app.receipts.operator_ids.STALE_MS`), else 0. `other_id` is
-    the id of its text where the parameter beside it says another; `other_number` the number in the place of the
-    message's sender, where some operators leave the recipient. `marked`: the operator says that it is a receipt.
-    `text_first`: `other_id` is likelier to be right. `asked`: it is the answer to a `Question`, no receipt, and says
-    nothing of how the operator writes those. `err` is the operator's own code (`domain.receipt.own_code`)."""
+    """A receipt as the operator sent it.
+
+    `destination`: the recipient's number, or empty if the receipt has none. For example `491701234567`.
+
+    `came`: when the receipt arrived (ms since the epoch), set only if it was kept for more than `STALE_MS`
+    (`app.receipts.operator_ids`); otherwise 0.
+
+    `other_id`: the id in the text, if it differs from the TLV's.
+
+    `other_number`: the number in the field of the message's sender. Some operators put the recipient there.
+
+    `marked`: the operator marked it as a receipt.
+
+    `text_first`: `other_id` is more likely to be right.
+
+    `asked`: it is the answer to a `Question`. It says nothing about the operator's receipts.
+
+    `err`: the operator's own code (`domain.receipt.own_code`).
+    """
 
     operator_id: str
     destination: str
@@ -97,14 +123,21 @@ class Report:
 
 @dataclass(slots=True, eq=False)
 class Incoming:
-    """A message from a phone, or one part of it, that the operator wants to be answered.
+    """A message from a phone, or a part of it. The operator waits for an answer.
 
-    `octets` is the user data, with its header if `has_header`; `coding` the SMPP data_coding. `part` is reference,
-    total and number from 1 where they came beside the octets. `digest` (63 bits, never 0) stands for all octets as
-    they came.
-    `answer(True)` once it is durable, `answer(False)` if it cannot be kept: it then comes again. Returns False where
-    the link is gone, so that the operator learns nothing. `stands` tells whether the link is still there, or came to a
-    good end: then the operator has read what was written before.
+    `octets`: user data, with its header if `has_header`.
+
+    `coding`: the SMPP data_coding.
+
+    `part`: reference, total and number (from 1), if they came in TLVs.
+
+    `digest`: 63 bits of a hash of all received octets, never 0.
+
+    `answer(True)`: call it once the message is durable. `answer(False)`: call it if the message cannot be kept; the
+    operator then sends it again. Returns False if the link is gone, so that the operator gets no answer.
+
+    `stands`: tells whether the link is up, or was closed cleanly. In both cases the operator has read the earlier
+    answers.
     """
 
     sender: str
@@ -120,8 +153,9 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A part, or several that the operator took as one, whose receipt has not come: the operator's id, and the numbers
-    of its message as the customer gave them."""
+    """A part, or several parts that the operator accepted as one, without a receipt so far. Has the operator's id and
+    the message's numbers as the customer wrote them.
+    """
 
     operator_id: str
     sender: str
@@ -129,7 +163,7 @@ class Question:
 
 
 class CarrierEvents(Protocol):
-    """Receives what a carrier tells its owner. Called on the event loop; must not block or raise."""
+    """Events of a carrier. Called on the event loop; must not block or raise."""
 
     def on_outcome(self, part: Part, outcome: Outcome) -> None:
         """Receives the outcome of a part; called exactly once for each part submitted."""
@@ -139,14 +173,17 @@ class CarrierEvents(Protocol):
         cannot be kept; the operator then sends it again."""
 
     def on_unmarked(self, report: Report, acknowledge: Callable[[bool], None], otherwise: Callable[[], None]) -> None:
-        """Receives what reads like a receipt but is not marked as one. The owner calls `acknowledge` as for a report if
-        it is for a message of ours; else, once, `otherwise`: it came from a phone."""
+        """Handles a deliver_sm that reads like a receipt but is not marked as a receipt.
+
+        If it belongs to one of our messages, call `acknowledge` as for a report. Otherwise call `otherwise` once: it
+        came from a phone.
+        """
 
     def on_inbound(self, incoming: Incoming) -> None:
         """A message came from a phone. Its `answer` is called once."""
 
     def on_late(self, part: Part, outcome: Outcome) -> None:
-        """Receives the late answer to a part whose outcome was Unknown; called at most once a part."""
+        """Handles the late answer to a part with the outcome Unknown. Called at most once for each part."""
 
     def on_congestion(self, percent: int) -> None:
         """Receives the operator's load, 0 to 99 (congestion_state, SMPP v5.0, 4.8.4.18)."""
@@ -156,11 +193,11 @@ class CarrierEvents(Protocol):
 
 
 class Carrier(Protocol):
-    """One operator account: all of its binds."""
+    """An operator account with all its binds."""
 
     @property
     def capacity(self) -> int:
-        """Parts that may be in flight at once, over all binds that are up; 0 when none is."""
+        """Parts that may be in flight at once, over all binds that are up; 0 if all are down."""
 
     @property
     def header_octets(self) -> int:
@@ -168,7 +205,7 @@ class Carrier(Protocol):
         they do, since they may not become more of them than the customer was charged for."""
 
     def submit(self, parts: Sequence[Part]) -> None:
-        """Writes the parts in one piece. At most `capacity` parts may have no committed outcome."""
+        """Writes the parts together. At most `capacity` parts may wait for a committed outcome."""
 
     @property
     def can_ask(self) -> bool:

@@ -1,8 +1,8 @@
-"""State of a connector: of its binds, as its carrier says it, and of its lane. For people and for metrics.
+"""State of a connector: its binds, as the carrier reports them, and its lane. For people and for metrics.
 
-The admin API shows these fields under their names, so they are part of the contract. Nodes exchange them as JSON
-through the store: every field has a default, for what a node of another version leaves out. Not compiled, since
-decoding needs the fields' annotations.
+The admin API shows these fields under their names, so they are part of its contract. Nodes exchange them as JSON
+through the store. Every field has a default, because a node of another version may leave it out. The module is not
+compiled, because decoding needs the annotations of the fields.
 """
 
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Final
 
 FRESH_MS: Final = 20_000
-"""Age from which on a report is stale: a running gateway would have written a newer one."""
+"""Milliseconds. An older report is stale: a running gateway would have written a newer report."""
 
 
 @dataclass(slots=True)
 class BindCounters:
-    """Counts what happened on one bind since the carrier started."""
+    """Counts the events of a bind since the carrier started."""
 
     submitted: int = 0
     accepted: int = 0
@@ -47,7 +47,7 @@ class BindCounters:
 
 @dataclass(slots=True)
 class BindState:
-    """One bind. Moments are in ms since the epoch, durations in seconds unless the name has another unit."""
+    """A bind. Moments are in ms since the epoch. Durations are in seconds unless the name has another unit."""
 
     bind: int = 0
     """Number of the bind, from 1."""
@@ -60,7 +60,7 @@ class BindState:
     last_error: str | None = None
     last_error_at: int | None = None
     reconnect_in: float | None = None
-    """Seconds until the next attempt; None unless `waiting`."""
+    """Seconds until the next attempt; None unless the state is `waiting`."""
     in_flight: int = 0
     window: int = 0
     silent: bool = False
@@ -73,7 +73,7 @@ class BindState:
 
 @dataclass(slots=True)
 class CarrierState:
-    """All binds of one connector on one node; `summary` says it in a sentence."""
+    """All binds of a connector on a node; `summary` describes them in a sentence."""
 
     connector: str = ""
     summary: str = "unknown"
@@ -86,7 +86,7 @@ class CarrierState:
     silent_s: float = 0.0
     """The longest silence of any bind."""
     down_since: int | None = None
-    """Time from which on nothing could be submitted, in ms since the epoch; None while something can."""
+    """Time since which no part could be submitted, in ms since the epoch; None if a bind is up."""
     capacity: int = 0
     in_flight: int = 0
     asked: int = 0
@@ -105,20 +105,20 @@ class ConnectorState(CarrierState):
     """A carrier's state with that of the lane that feeds it."""
 
     rate: float = 0.0
-    """The configured limit that holds now, in parts a second; 0 is none."""
+    """The configured rate limit in force, in parts a second; 0 means no limit."""
     rate_until: int | None = None
-    """Time at which another limit holds, in ms since the epoch; None where none is foreseen."""
+    """Time at which another limit of the timetable starts, in ms since the epoch; None if there is none."""
     off: bool = False
     """Whether nothing is sent at this time of day."""
     pace: float | None = None
-    """Parts a second that are sent at most at present; None where nothing limits it."""
+    """Present pace after throttling, in parts a second; None if nothing limits it."""
     pace_learnt: int | None = None
-    """Time at which the operator last throttled it to that, in ms since the epoch; None where it did not."""
+    """Time of the last throttling that set this pace, in ms since the epoch; None if there was none."""
     put_off: float = 0.0
     """Share of the parts that the operator throttles whatever the pace."""
     throttles: int = 0
     window_used: int = 0
-    """Places taken in the window, by parts that await an answer or the commit of one."""
+    """Window slots in use: by parts that wait for an answer, or for the commit of an answer."""
     waiting: int = 0
     """Messages in memory."""
     oldest: int | None = None
@@ -129,7 +129,7 @@ class ConnectorState(CarrierState):
 
 @dataclass(slots=True)
 class ConnectorReport:
-    """The last word of a node on one connector, said at `at`."""
+    """The latest report of a node on a connector, made at `at`."""
 
     connector: int
     node: int

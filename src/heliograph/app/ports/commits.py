@@ -1,4 +1,4 @@
-"""Commits: the hot path, and what is owed after a crash."""
+"""Commits: the hot path, and the work left over by a crash."""
 
 from typing import Protocol
 
@@ -7,18 +7,19 @@ from heliograph.app.marks import Recovery
 
 
 class Commits(Protocol):
-    """Makes facts true, all of a call in one transaction."""
+    """Commits facts: all facts of a call in one transaction."""
 
     async def record(self, facts: Facts) -> None:
-        """Makes all of `facts` true, or none; sets the verdict of each accept.
+        """Commits all of `facts`, or none. Sets the verdict of each accept.
 
-        A request that is refused (credit, suspension, reference) leaves no trace and does not fail the others.
-        Requests are judged in order: two for the last credit, the first one gets it. Submissions, finals and
-        callbacks that are recorded already, and queue rows that are gone, are passed over. A final whose message is
-        Cancelled is passed over.
+        A refused request (credit, suspension, reference) changes nothing and does not fail the others. Requests are
+        judged in order: if two requests compete for the last credit, the first gets it.
 
-        Raises StoreRejected if a value of one of them cannot be written. `app.commit.isolate` then records the others.
-        Whatever is raised, each accept is UNAVAILABLE.
+        Facts that are already recorded (submissions, message ends, callbacks) and queue rows that are gone are skipped.
+        An end for a Cancelled message is skipped.
+
+        Raises StoreRejected if a value of a fact cannot be written. `app.commit.isolate` then records the other facts.
+        After any exception, each accept is UNAVAILABLE.
         """
 
     async def recover(self, worker: int, node: int) -> Recovery:

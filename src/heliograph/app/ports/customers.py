@@ -1,4 +1,4 @@
-"""Customers: what they ask about their messages, and change of those that are scheduled."""
+"""Customers: their queries about their messages, and their changes of scheduled messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,36 +40,44 @@ class Customers(Protocol):
     async def balance(self, account: int) -> int: ...
 
     async def allowance(self, account: int) -> Allowance:
-        """Returns the account's limits and what is used of them, what waits counted; none for an unknown account."""
+        """Returns the account's limits and their use, waiting messages included. Zeros and no limits for an unknown
+        account.
+        """
 
     async def message(self, account: int, key: int, tail: int) -> Message | None: ...
 
     async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None: ...
 
     async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None:
-        """Returns the fingerprint and the first result of the request that used the reference (as `record` gives it on
-        REPLAYED, with that verdict); None if none did."""
+        """Returns the fingerprint and the first result of the request that used the reference, or None if there is
+        none. The result is as `record` returns it on REPLAYED, with that verdict.
+        """
 
     async def messages(self, account: int, query: ListQuery) -> list[Message]:
         """Returns Sent and Failed messages (Scheduled too if `pending`), by time and key. Cancelled ones never."""
 
     async def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> int:
-        """Returns 0 if `interval` ms have passed since the last admitted list query of the account, and remembers this
-        one; else the ms still to wait. Holds across processes, whose clocks may differ by less than that. If that
-        query was the one admitted at `unanswered`, it does not count."""
+        """Returns 0 and remembers this list query if the account's last admitted query is at least `interval` ms old.
+        Otherwise returns the ms still to wait.
+
+        The rule holds across processes if their clocks differ by less than `interval`. The query admitted at
+        `unanswered` does not count.
+        """
 
     async def trace(self, account: int, key: int, tail: int) -> MessageRecord | None:
-        """Returns everything that the rows know of one message; None if there is no such message."""
+        """Returns all rows of a message, or None if there is no such message."""
 
     async def deliveries(self, keys: Sequence[int]) -> dict[int, tuple[Delivery, str, int]]:
-        """Returns how messages ended, by key: state, the operator's error code, time (ms). Those that have not, and
-        those that were cancelled, are left out."""
+        """Returns the ends of messages by key: state, the operator's error code, time (ms). Open and cancelled messages
+        are left out.
+        """
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
-        """Cancels a scheduled message, or all still scheduled ones of a batch, and refunds each; returns them.
+        """Cancels a scheduled message, or all messages of a batch that are still scheduled, and refunds each. Returns
+        them.
 
-        Raises NotScheduled if there is none to cancel (sent, cancelled, or due by `now`), Missing if there is no
-        such message or batch. Exactly one of cancel, reschedule and claim wins.
+        Raises NotScheduled if no message can be cancelled (sent, cancelled, or due by `now`). Raises Missing if there
+        is no such message or batch. Exactly one of cancel, reschedule and claim wins.
         """
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:

@@ -17,9 +17,10 @@ class FactorKind(StrEnum):
 class SecondFactor:
     """An authenticator app or a passkey of a user.
 
-    `secret` is what an app's codes are made from, and a passkey's public key with its id; the store keeps it in one
-    column, `admin_factor.secret`. `counter` is the last step of an app that was used, and when the last challenge that
-    a passkey answered was made.
+    `secret`: the seed of an app's codes, or a passkey's public key with its id. The store keeps it in the column
+    `admin_factor.secret`.
+
+    `counter`: the last time step used of an app; for a passkey, the time of the last challenge that it answered.
     """
 
     user: str
@@ -43,11 +44,12 @@ class Factors(Protocol):
         Exists for the same id."""
 
     async def remove(self, user: str, factor: str) -> None:
-        """Removes a factor; with the last one go the recovery codes. Raises Missing."""
+        """Removes a factor. Removing the last factor also removes the recovery codes. Raises Missing."""
 
     async def advance(self, user: str, factor: str, counter: int, now: int) -> bool:
-        """Makes this the last counter that was used, and `now` the last use; returns False, and changes nothing, unless
-        it is above the last one."""
+        """Sets the last used counter and `now` as the last use. Returns False and changes nothing unless the counter is
+        higher than the last.
+        """
 
     async def replace_codes(self, user: str, codes: Sequence[bytes]) -> None:
         """Replaces the recovery codes of a user."""
@@ -59,4 +61,6 @@ class Factors(Protocol):
         """Returns how many recovery codes a user has."""
 
     async def reset(self, user: str) -> None:
-        """Removes all factors and codes of a user, and ends the user's sessions. Raises Missing if there is none."""
+        """Removes all factors and codes of a user, and ends the user's sessions. Raises Missing if there is no such
+        user.
+        """

@@ -10,10 +10,11 @@ class Intake(Protocol):
     """Takes requests for the next commit."""
 
     def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
-        """`then` is called once, on the event loop, when the commit is over and `accept.verdict` stands.
+        """Queues an accept for the next commit. `then` is called once, on the event loop, after the commit has set
+        `accept.verdict`.
 
-        False if too much waits already: nothing was done, `then` is not called, and the customer is told to come
-        back later.
+        Returns False if too much waits already. Then nothing was done, `then` is not called, and the customer must
+        retry later.
         """
 
 
@@ -27,13 +28,13 @@ class Gathering(Protocol):
         """Starts a commit soon, since facts wait to be written."""
 
     def wake_later(self) -> None:
-        """Starts a commit within an interval, since facts wait that nobody waits for."""
+        """Starts a commit within an interval, for facts that no caller waits for."""
 
     def stir(self) -> None:
         """Starts the queue's feeder, since rows may be claimed."""
 
     def seek(self) -> None:
-        """Starts the lookups in the store, since a receipt waits for one, or an inbound message."""
+        """Starts the lookups in the store that a receipt or an inbound message waits for."""
 
 
 class Watcher(Protocol):

@@ -1,4 +1,4 @@
-"""The pumping guard: what watched accounts send where, and what of it is held."""
+"""The pumping guard: traffic of watched accounts by range, and the messages held."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +18,14 @@ class HeldTraffic:
 
 
 class Guard(Protocol):
-    """Counts traffic by account, range and hour over all nodes, and keeps what is held. A hold that begins or ends adds
-    one to the revision of `Network`, whose tables have the holds."""
+    """Counts traffic by account, range and hour over all nodes, and keeps the holds. Each hold that begins or ends adds
+    one to the revision of `Network`, whose tables include the holds.
+    """
 
     async def add(self, counts: Sequence[TrafficCount], since: int) -> list[TrafficFigures]:
-        """Adds the counts, of one hour each, and returns the figures of the same hours by all nodes, beside the hours
-        from `since` (ms) on before them."""
+        """Adds the counts, each of an hour. Returns the figures of the same hours over all nodes, and of the hours
+        before them from `since` (ms) on.
+        """
 
     async def hold(self, hold: TrafficHold, quiet: int) -> bool:
         """Holds a range from now on. Returns False, having done nothing, where it is held already, or was let go of
@@ -33,14 +35,14 @@ class Guard(Protocol):
         """Returns all holds, by account and prefix; of each the messages are counted up to `limit`."""
 
     async def release(self, account: int, prefix: str, now: int) -> None:
-        """Lets go of a range; `let_go` makes what it held due. Raises Missing where it is not held."""
+        """Releases a range; `let_go` then makes its held messages due. Raises Missing if the range is not held."""
 
     async def refund(self, account: int, prefix: str, now: int, limit: int) -> int:
         """Cancels and refunds up to `limit` held messages of a range, which stays held; returns how many. Raises
         Missing where it is not held."""
 
     async def let_go(self, now: int, limit: int) -> int:
-        """Makes up to `limit` held messages due whose range is not held any more; returns how many."""
+        """Makes up to `limit` held messages due if their range is no longer held. Returns how many."""
 
     async def forget(self, before: int, limit: int) -> int:
         """Deletes up to `limit` hours before `before`; returns how many."""

@@ -1,4 +1,4 @@
-"""Inbound messages: repeats, parts that wait for others, what people ask, and what customers pull."""
+"""Inbound messages: repeats, parts that wait for the others, searches, and the customers' pull interface."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,7 +16,7 @@ be settled (`app.inbound.reception.SETTLED_MS`)."""
 
 
 PAGE_OCTETS = 2_000_000
-"""Octets of the messages of one page; it ends early, after the message that goes beyond."""
+"""Octets of the messages of a page. A page ends early, after the message that exceeds this limit."""
 
 
 class Inbound(Protocol):
@@ -25,19 +25,19 @@ class Inbound(Protocol):
     async def repeated(
         self, connector: int, digests: Sequence[int], now: int, node: int
     ) -> list[tuple[int, int, bool]]:
-        """Returns digests and keys of messages of the last `REPEAT_MS` that equal one of these and may never have been
-        answered, oldest first; and of each whether that is certain.
+        """Returns digests and keys of messages of the last `REPEAT_MS` that equal one of these and may not have been
+        answered, oldest first. The third value tells whether the missing answer is certain.
 
-        It is where the link is known to be gone, or where another node has not settled the answer for
-        `SLOW_ANSWER_MS`. Of those that this node has links of only the certain ones are returned. What
-        another node is committing is waited for.
+        It is certain if the link is known to be gone, or if another node has not confirmed the answer for
+        `SLOW_ANSWER_MS`. For links of this node, only certain cases are returned. Waits for commits of other nodes that
+        are under way.
         """
 
     async def gather(self, sets: Sequence[PartSet], node: int) -> list[list[InboundPart]]:
-        """Claims the parts of those sets that are complete, for this node to join; ordered by number."""
+        """Claims the parts of complete sets, so that this node may join them. Parts are ordered by number."""
 
     async def ready(self, before: int, limit: int, node: int) -> list[list[InboundPart]]:
-        """Claims up to `limit` sets that are complete, or whose first part came before `before`."""
+        """Claims up to `limit` sets that are complete, or that have a part older than `before`."""
 
     async def forget(self, before: int, limit: int) -> int:
         """Deletes up to `limit` joined parts, and as many notes of unanswered messages, of before `before`. Returns how
@@ -60,17 +60,18 @@ class Inbound(Protocol):
 
 
 class Pulls(Protocol):
-    """Inbound messages as their owners pull them: in the order in which they became an account's own.
+    """Inbound messages as customers pull them, in the order in which they became the account's own.
 
-    A message becomes its owner's when it is committed, or when it is routed later. In this order nothing ever turns up
-    before what somebody may have read, whichever nodes committed it: an account's messages are placed one behind the
-    other, under a lock.
+    A message becomes the account's own when it is committed, or when it is routed later. A customer who has read up to
+    a message never misses a message before it, on any node: a lock puts an account's messages in a single order.
     """
 
     async def page(self, account: int, after: int, limit: int) -> list[InboundMessage]:
-        """Returns up to `limit` messages of the account behind the one with the key `after`, fewer where they go beyond
-        `PAGE_OCTETS`. Behind a key that none of its messages has: a message is never placed before its key, so what
-        had this key is not missed."""
+        """Returns up to `limit` messages of the account after the message `after`, fewer if they exceed `PAGE_OCTETS`.
+
+        If no message has the key `after`, the page starts with the messages behind that key. No message is placed
+        before its own key, so none is missed.
+        """
 
     async def find(self, account: int, key: int, tail: int) -> InboundMessage | None:
         """Returns a message of the account."""

@@ -1,16 +1,17 @@
-"""Leases: what many nodes on one store share out."""
+"""Leases: how nodes on one store share workers and binds."""
 
 from typing import Protocol
 
 
 class Leases(Protocol):
-    """Shares out workers and binds among nodes on one store. A node is one run of one process; its number is never used
-    again.
+    """Shares out workers and binds among nodes on one store. A node is a single run of a process; its number is never
+    used again.
 
-    All that a node has hangs on its one lease: its claims, its worker numbers, its bind slots. The lease is renewed by
-    `heartbeat`; the node itself must do nothing in the world outside once that time is over, counted from before the
-    call. When another one finds the lease ended (`release_dead`), by the store's one clock, as those of nodes may be
-    wrong, the node is *fenced*: whatever it still asks of the store that would write or claim for it raises Fenced.
+    A node has a single lease. Its claims, worker numbers and bind slots depend on it. `heartbeat` renews the lease.
+    Once the lease time is over, counted from before the call, the node must stop all effects in the outside world.
+
+    `release_dead` finds leases that ended, by the store's clock, because the clocks of nodes may be wrong. Such a node
+    is *fenced*: each of its later writes and claims raises Fenced.
     """
 
     async def heartbeat(self, node: int, lasts: int) -> bool:
@@ -18,21 +19,27 @@ class Leases(Protocol):
         lease was given up: the node is fenced. A negative `lasts` lets the lease have ended so long ago."""
 
     async def release_dead(self, ago: int = 0) -> list[int]:
-        """Gives up the leases that ended so many milliseconds ago, or longer, and returns their nodes.
+        """Ends the leases that expired at least `ago` ms ago, and returns their nodes.
 
-        Their claims and bind slots are free again. What their fast lanes still owed is put into the queue and the
-        other slow tables, due at once, so that any node finds it there; their worker numbers may be given anew.
+        Their claims and bind slots become free. Pending work of their fast lanes goes to the queue and the other slow
+        tables, due at once, so that any node finds it. Their worker numbers may be assigned again.
         """
 
     async def lease_worker(self, node: int) -> int | None:
-        """Returns a free worker number (`domain.ids`), now the node's; None if all are taken. The node recovers it
-        next."""
+        """Leases a free worker number (`domain.ids`) for the node; None if all are taken. The node must recover it
+        next.
+        """
 
     async def gathered(self, start: int, end: int) -> tuple[list[int], int]:
-        """Returns the messages of several parts that have no final though the rows hold the end of each part, the last
-        one written from `start` (ms) on and before `end`: the node that wrote it died before it saw the others. Reads
-        the ends of parts in that span, and also returns their number."""
+        """Returns messages of several parts without an end although the rows have the end of each part. The node that
+        wrote the last end, between `start` (ms, inclusive) and `end`, died before it saw the others.
+
+        Also returns the number of part ends read in that span.
+        """
 
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
-        """Leases bind slots of a connector and returns the node's, in order: up to `want` of those from 0 and below
-        `binds` that no other node has. Frees the slots that it had beyond that; their links must be down already."""
+        """Leases bind slots of a connector: up to `want` free slots, numbered from 0 and below `binds`. Returns the
+        node's slots in order.
+
+        Slots of the node beyond that become free; their links must be down already.
+        """

@@ -1,4 +1,4 @@
-"""Search: messages for those who run the gateway."""
+"""Search: messages for administrators."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,11 +16,12 @@ class Messages(Protocol):
         """Returns the message of that id, or the messages of that batch in their order."""
 
     async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
-        """Returns the messages of requests that gave this reference; of one account, or of all."""
+        """Returns the messages of requests with this reference; of an account, or of all accounts."""
 
     async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
-        """Returns the messages of the account's requests for one destination that gave one of these references, by
-        key."""
+        """Returns the messages of the account's requests to a single destination with one of these references, by
+        key.
+        """
 
     async def trace(self, key: int) -> MessageRecord | None:
-        """Returns everything that the rows know of one message."""
+        """Returns all rows of a message."""

@@ -1,4 +1,4 @@
-"""The network: connectors to operators, routes, prices and numbers, and what nodes say of their links."""
+"""The network: connectors to operators, routes, prices, numbers, and the link states that nodes report."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from heliograph.app.ports.carrier_state import ConnectorReport
 
 
 class Network(Protocol):
-    """Connectors, routes, prices and numbers. Each change but of link states adds one to the revision."""
+    """Connectors, routes, prices and numbers. Each change adds one to the revision, except for link states."""
 
     async def revision(self) -> int:
         """Returns a number that grows with each change of accounts, keys, connectors, routes, prices, numbers or
@@ -20,24 +20,25 @@ class Network(Protocol):
         """Adds the connector and gives it an id, from 1 on and never reused. Raises Exists."""
 
     async def update_connector(self, connector: Connector) -> None:
-        """Changes the connector. Raises Missing, and Exists if another one has the name."""
+        """Changes the connector. Raises Missing, and Exists if another connector has the name."""
 
     async def remove_connector(self, name: str) -> None:
-        """Removes the connector and its routes; messages that wait for it are routed anew. Raises Missing."""
+        """Removes the connector and its routes. Its waiting messages are routed again. Raises Missing."""
 
     async def add_route(self, route: Route) -> Route:
         """Adds the route. Raises Missing for an unknown connector, Exists for the same prefix, connector and
         priority."""
 
     async def change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> int:
-        """Removes routes and then adds others, all or none; those that are there already stay as they are. Returns how
-        many were added. Raises Missing for an unknown route or connector."""
+        """Removes routes, then adds others, all or none. Routes that exist already stay unchanged. Returns how many
+        were added. Raises Missing for an unknown route or connector.
+        """
 
     async def set_price(self, price: Price) -> Price:
         """Sets the price that holds from its date on; returns it as it is now."""
 
     async def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> None:
-        """Sets all of these prices, or none. Plans that are `replaced` have no others afterwards."""
+        """Sets all of these prices, or none. Each plan in `replaced` then has these prices only."""
 
     async def remove_price(self, plan: str, prefix: str, since: int | None = None) -> None:
         """Removes the price that holds from that date on, or all of the prefix. Raises Missing."""

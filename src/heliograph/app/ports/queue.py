@@ -12,24 +12,25 @@ class Queue(Protocol):
     async def claim(
         self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
     ) -> list[Queued]:
-        """Takes up to `limit` messages due by `now` for this node, oldest due first; scheduled ones become Sent. With
-        `accounts` up to `limit` of each of these, and of no others; each one's are the oldest due first.
+        """Claims up to `limit` messages due by `now` for this node, oldest due first. Scheduled messages become Sent.
 
-        Nobody else gets a claimed message.
+        With `accounts`, claims up to `limit` of each of these accounts, and none of others. No other node gets a
+        claimed message.
         """
 
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
-        """Takes unclaimed messages whose validity ended by `now`, of any connector."""
+        """Claims unclaimed messages with a validity that ended by `now`, of any connector."""
 
     async def accounts(self, connector: int, now: int) -> list[int]:
         """Returns the accounts that have unclaimed messages due by `now`."""
 
     async def next_due(self) -> dict[int, int]:
-        """Returns the earliest due time of an unclaimed message, for each connector that has one."""
+        """Returns the earliest due time of an unclaimed message, for each connector with such a message."""
 
     async def resume(self, now: int, limit: int) -> int:
-        """Makes up to `limit` messages due that are held since their account was suspended, of accounts that no longer
-        are; returns how many. Reads nothing of those that still are."""
+        """Makes up to `limit` messages due that waited for an account that is no longer suspended. Returns how many.
+        Messages of accounts still suspended are not read.
+        """
 
     async def release(self, node: int) -> int:
         """Gives up every claim of `node`, of messages and of notices; attempted rows stay marked. Returns how many

@@ -1,4 +1,4 @@
-"""Receipts: those that are awaited, and those that match no message."""
+"""Receipts: pending receipts, and receipts that match no message."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,9 @@ from heliograph.app.facts import EarlyReceipt, Outstanding
 
 @dataclass(frozen=True, slots=True)
 class Unreported:
-    """A part, or several that the operator took as one, that awaits its receipt since `taken` (ms)."""
+    """A part, or several parts that the operator accepted as one, that has waited for its receipt since `taken`
+    (ms).
+    """
 
     key: int
     connector: int
@@ -23,22 +25,23 @@ class Receipts(Protocol):
     """Messages that await a receipt, and receipts that await a message."""
 
     async def find(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
-        """Returns the messages that await these receipts, of those whose parts were recorded as `Awaiting`."""
+        """Returns the messages that wait for these receipts and have parts recorded as `Awaiting`."""
 
     async def outstanding(self, key: int) -> Outstanding | None:
-        """Returns what the rows know of one message without a final state; None if it has one, or is not there."""
+        """Returns all rows of a message without a final state; None if it has a final state, or does not exist."""
 
     async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
-        """Looks at up to `limit` messages that await a receipt and are below the mark, by ascending key above `beyond`.
+        """Reads up to `limit` messages that wait for a receipt, by ascending key after `beyond`, up to the mark.
 
-        Returns those whose validity ended before `expired`, and the key to go on from: None after the last one.
+        Returns the messages with a validity that ended before `expired`, and the key to continue from: None after the
+        last message.
         """
 
     async def unreported(self, before: int, beyond: int, limit: int) -> tuple[list[Unreported], int | None]:
-        """Looks at up to `limit` messages that await a receipt, accepted before `before` (ms), by ascending key above
-        `beyond`.
+        """Reads up to `limit` messages that wait for a receipt and were accepted before `before` (ms), by ascending key
+        after `beyond`.
 
-        Returns what awaits its receipt, by key, and the key to go on from: None after the last one.
+        Returns their parts without a receipt, by key, and the key to continue from: None after the last message.
         """
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:

@@ -1,4 +1,4 @@
-"""One phone: what is kept of it, and its erasure."""
+"""A phone number: all stored data about it, and its erasure."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,18 +7,20 @@ from heliograph.app.kept_data import ErasureStep, PhoneTraces
 
 
 class Recipients(Protocol):
-    """Finds and erases what is kept of one phone. `account` is None for all accounts, and for what is nobody's."""
+    """Finds and erases the data of a phone number. `account` None means all accounts, and data without an account."""
 
     async def traces(self, number: str, account: int | None) -> PhoneTraces:
-        """Finds everything that has the number, in one view. Texts that name it are not looked into."""
+        """Finds all data with the number, in one view. Texts that mention the number are not searched."""
 
     async def judge(self, account: int, keys: Sequence[int]) -> ErasureStep:
-        """Tells what `erase` would do, and changes nothing."""
+        """Returns the effect that `erase` would have. Changes nothing."""
 
     async def erase(self, account: int, keys: Sequence[int], now: int) -> ErasureStep:
-        """Erases text and number of an account's messages, of either way. Those that wait and have not left are
-        cancelled and refunded first. Those for which something is still owed are noted, for retention to erase."""
+        """Erases text and number of an account's messages, outbound and inbound. Messages still waiting are cancelled
+        and refunded first. Messages with pending work are noted; retention erases them later.
+        """
 
     async def forget(self, number: str, account: int | None) -> None:
-        """Erases the number where it stands beside messages: suppressions, which hold, and receipts that match no
-        message, only where `account` is None."""
+        """Erases the number outside messages: suppressions, which stay in force, and, if `account` is None, receipts
+        that match no message.
+        """

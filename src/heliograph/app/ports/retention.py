@@ -1,4 +1,4 @@
-"""Retention: what is old loses its text and its number, and goes."""
+"""Retention: old messages lose text and number, and are deleted later."""
 
 from typing import Protocol
 
@@ -7,13 +7,14 @@ from heliograph.domain.message.retention import Stage
 
 
 class Retention(Protocol):
-    """Redacts and drops old messages. Those for which something is still to be sent, awaited or told are left as they
-    are, and remembered. Money stays: what dropped messages cost is added up, so that the audit of the books is exact.
+    """Redacts and deletes old messages. Messages with a pending send, receipt or notice stay as they are, and are
+    noted. Money stays: the cost of deleted messages is added up, so that the audit of the ledger stays exact.
     """
 
     async def advance(self, sweep: RetentionSweep, limit: int) -> RetentionStep:
-        """Looks at the account's next messages of the sweep, up to `limit`, from where the last call came to; does to
-        the settled ones what the stage says, and notes the others."""
+        """Continues the sweep with up to `limit` messages of the account, from the cursor of the last call. Applies the
+        stage to the settled messages, and notes the others.
+        """
 
     async def retry(self, account: int, stage: Stage, beyond: int, limit: int, quiet: int) -> RetentionStep:
         """Looks once more at messages that were noted for the stage, in the order of their keys, behind `beyond`.
@@ -30,5 +31,6 @@ class Retention(Protocol):
         """Deletes the account's refused requests that are kept and came before a time; returns how many."""
 
     async def scrub(self) -> bool:
-        """Overwrites what was deleted where it is still on the disk and the store can do so; returns False where
-        somebody was in the way, and it is to be tried again. A commit waits for it for some milliseconds at most."""
+        """Overwrites deleted data on the disk, if the store can. Returns False if another process was in the way: retry
+        later. A commit waits for it for a few milliseconds at most.
+        """

@@ -7,11 +7,14 @@ from heliograph.app.configuration import RegisteredSender
 
 
 class Senders(Protocol):
-    """Changes the registries of accounts. Each change adds one to the revision of `Network`, whose tables have them."""
+    """Changes the registered senders of accounts. Each change adds one to the revision of `Network`, whose tables
+    include them.
+    """
 
     async def put(self, senders: Sequence[RegisteredSender]) -> int:
-        """Adds these senders, or gives them another state and note, all or none; returns how many are new. Raises
-        Missing for an unknown account."""
+        """Adds these senders, or sets their state and note, all or none. Returns how many are new. Raises Missing for
+        an unknown account.
+        """
 
     async def remove(self, account: int, sender: str) -> None:
         """Raises Missing where the account's registry lacks the sender."""

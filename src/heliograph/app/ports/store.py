@@ -1,4 +1,4 @@
-"""The store, the leases of several nodes on one, and how both fail."""
+"""The store, its leases for several nodes, and the exceptions of both."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -33,12 +33,15 @@ class Unavailable(Exception):
 
 
 class Fenced(Unavailable):
-    """The node's lease was given up and its work is others': the process must end, or begin anew as another node."""
+    """The node's lease expired and other nodes took over its work. The process must end, or start again as another
+    node.
+    """
 
 
 class StoreRejected(Exception):
-    """The store refuses one of the facts, however often it is tried; nothing of the call was recorded. The text quotes
-    no value."""
+    """The store rejects one of the facts on every attempt. Nothing of the call was recorded. The text quotes no
+    value.
+    """
 
 
 class NotScheduled(Exception):
@@ -46,11 +49,11 @@ class NotScheduled(Exception):
 
 
 class Store(Protocol):
-    """Keeps everything durable, through a port for each kind of caller. Each method of a port is one transaction: after
-    it returns all of it is on disk, after it raises none is.
+    """Durable storage, through a port for each kind of caller. Each method of a port is one transaction: once it
+    returns, all of it is on disk; if it raises, none of it is.
 
-    Every method may raise `Unavailable`. Every `now` is the caller's clock; the store has none. Messages are looked up
-    by account, key and tail together: another account's message, or a wrong tail, is the same as none.
+    Every method may raise `Unavailable`. Every `now` is the caller's clock; the store has no clock. Messages are looked
+    up by account, key and tail together. A message of another account, or a wrong tail, counts as missing.
     """
 
     commits: Commits
@@ -80,13 +83,13 @@ class Store(Protocol):
 
     @property
     def leases(self) -> Leases | None:
-        """The leases of the store's nodes; None on an embedded store, which has one node."""
+        """The leases of the store's nodes; None on an embedded store, which has a single node."""
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> "Store":
-        """Returns the same store for one change, which has its line in the audit log by its own transaction.
+        """Returns the same store for a single change, which is written to the audit log in its own transaction.
 
-        `describe` is given what the change returns, and makes the line, or None for none; it may be called again
-        where the transaction has to be. A change that raises leaves no line.
+        `describe` gets the result of the change and returns the audit entry, or None for no entry. It runs again if the
+        transaction is repeated. A change that raises leaves no entry.
         """
 
     async def close(self) -> None: ...

@@ -7,7 +7,7 @@ from heliograph.app.webhook_job import TryResult, WebhookJob
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """The clocks."""
 
     def now(self) -> int:
         """Milliseconds since the Unix epoch, UTC. May jump."""
@@ -33,7 +33,7 @@ class Secrets(Protocol):
         """Returns whether the password is right, False also for a text that is no hash. As slow as hashing."""
 
     def is_outdated(self, hashed: str) -> bool:
-        """Returns whether the hash was made with other parameters than new ones are; False for a text that is none."""
+        """True if the hash was made with other parameters than new hashes; False for a malformed hash."""
 
     def token(self, octets: int) -> str:
         """URL-safe text from so many random octets."""
@@ -43,20 +43,24 @@ class Secrets(Protocol):
 
 
 class Passkeys(Protocol):
-    """Passkeys (WebAuthn) of a site. `host` is the name in the address of its pages; options are JSON for a browser,
-    and answers what the browser makes of them. A passkey is octets: its id and its public key."""
+    """Passkeys (WebAuthn) of a site.
+
+    `host`: the host name of its pages, for example `sms.example.com`.
+
+    Options are JSON for a browser; answers are the browser's JSON. A passkey is octets: its id and its public key.
+    """
 
     def creation_options(self, host: str, user: str, known: Sequence[bytes], challenge: bytes) -> dict[str, Any]:
-        """Returns the options for making a passkey other than those that are `known`."""
+        """Returns the options for making a passkey that is not among the `known`."""
 
     def created(self, host: str, challenge: bytes, answer: Mapping[str, Any]) -> bytes:
         """Returns the passkey that was made. Raises ValueError unless the answer is to these options."""
 
     def request_options(self, host: str, known: Sequence[bytes], challenge: bytes) -> dict[str, Any]:
-        """Returns the options for using one of the passkeys."""
+        """Returns the options for signing in with any of the passkeys."""
 
     def proven(self, host: str, known: Sequence[bytes], challenge: bytes, answer: Mapping[str, Any]) -> int:
-        """Returns the place of the passkey that answered. Raises ValueError unless one of them did."""
+        """Returns the index of the passkey that answered. Raises ValueError if none of them did."""
 
 
 class WebhookSender(Protocol):
@@ -65,10 +69,14 @@ class WebhookSender(Protocol):
     def post(self, jobs: Sequence[WebhookJob]) -> None: ...
 
     def on_sent(self, listener: Callable[[list[TryResult]], None]) -> None:
-        """Registers who is given the results, in groups. Each job has exactly one, unless `on_lost` tells otherwise."""
+        """Registers the listener for results, which come in groups. Each job has exactly one result, except after
+        `on_lost`.
+        """
 
     def on_lost(self, listener: Callable[[], None]) -> None:
-        """Registers who is told that all jobs without a result are lost: the sender's process died, and runs again."""
+        """Registers the listener for lost jobs: the sender's process died and runs again, so all jobs without a result
+        are lost.
+        """
 
     async def close(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Users: who runs the gateway, with which sessions and tokens, and what they did."""
+"""Users: administrators of the gateway, their sessions and tokens, and the log of their actions."""
 
 from typing import Protocol
 
@@ -23,10 +23,10 @@ class Users(Protocol):
         """Removes the user and ends its sessions. Raises Missing."""
 
     async def open_session(self, session: AdminSession) -> None:
-        """Opens a session, and deletes those that had expired when it was created."""
+        """Opens a session, and deletes the sessions that had expired when it was created."""
 
     async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
-        """Returns None if there is no such session, or it has expired by `now`."""
+        """Returns None if there is no such session, or if it has expired by `now`."""
 
     async def use_session(self, digest: bytes, now: int) -> None:
         """Notes when the user last did something. Harmless if there is no such session."""
@@ -51,10 +51,10 @@ class Tokens(Protocol):
 
 
 class AuditLog(Protocol):
-    """The record of what users did. Nothing ever changes or deletes a line of it.
+    """The log of the users' actions. No entry is ever changed or deleted.
 
-    Lines have the keys 1, 2, 3, ... in the order of their commits, over all processes, and each the hash of the one
-    before it in its own (`domain.audit_chain`).
+    Entries have the keys 1, 2, 3, ... in the order of their commits, over all processes. The hash of each entry covers
+    the hash of the entry before it (`domain.audit_chain`).
     """
 
     async def append(self, deed: AuditEntry) -> None: ...
