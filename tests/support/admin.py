@@ -23,7 +23,6 @@ from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.routes import ManageRoutes
 from heliograph.app.admin.second_factors import ManageFactors
-from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.admin.suppressions import ManageSuppressions
@@ -34,6 +33,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.app.records import AuditEntry, AuditQuery
+from heliograph.app.resources.desk import Desk
 from heliograph.app.sending.failure_register import DAY_S
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.console import PATH
@@ -292,6 +292,7 @@ async def open_house() -> AdminHouse:
             tickets,
             WebauthnPasskeys(),
         ),
+        desk=Desk(store, clock),
         manage=Manage(store, secrets, clock, kinds()),
         inbound=ManageInbound(store, clock),
         suppressions=ManageSuppressions(store, clock),
@@ -299,7 +300,6 @@ async def open_house() -> AdminHouse:
         recipients=ManageRecipients(store, clock),
         prices=ManagePrices(store, clock),
         routes=ManageRoutes(store, clock),
-        senders=ManageSenders(store, clock),
         guard=ManageGuard(store, clock),
         conversations=Conversations(store),
         refusals=ViewRefusals(store, clock),

@@ -1,27 +1,21 @@
 """The ASGI application of the admin API."""
 
-import re
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from heliograph.admin_api import PATH
 from heliograph.admin_api.answer import respond_json
+from heliograph.admin_api.dispatch import Dispatcher, NotAllowed, fault_of
 from heliograph.admin_api.openapi import document
-from heliograph.admin_api.operations import ROOT, AdminOperation, operations
-from heliograph.admin_api.request import AdminRequest, AdminServices, decode
-from heliograph.app.ports import Unavailable
-from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
+from heliograph.admin_api.operation import AdminOperation
+from heliograph.admin_api.operations import operations
+from heliograph.admin_api.request import AdminServices, decode
 from heliograph.domain import error
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import BodyTooLarge, ClientGone, Headers, Receive, Scope, Send, read_body
-
-STORE_PAUSE_S = 2
-"""Value of `Retry-After` while the store cannot be used."""
-
-Found = tuple[AdminOperation, dict[str, str]]
 
 _encode = msgspec.json.encode
 
@@ -33,31 +27,33 @@ class AdminApi:
         self._services = services
         known = operations(services.manage.kinds)
         self._document = _encode(document(known))
-        self._patterns = [(_pattern(operation.path), operation) for operation in known]
+        self._dispatcher = Dispatcher(known, services.desk, services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Headers = []
         try:
-            status, body = await self._answer(scope, receive, headers)
+            status, body = await self._answer(scope, receive)
         except ClientGone:
             return
         except Exception as problem:  # noqa: BLE001 - whatever it is, the client gets an answer
             fault = self._fault(problem, scope)
             status, body = fault.entry.http, _encode(fault.body())
-            if fault.entry is error.UNAUTHENTICATED:
+            if isinstance(problem, NotAllowed):
+                headers.append((b"allow", ", ".join(problem.allowed).encode()))
+            elif fault.entry is error.UNAUTHENTICATED:
                 headers.append((b"www-authenticate", b'Bearer realm="Heliograph admin"'))
             elif fault.retry_after is not None:
                 headers.append((b"retry-after", b"%d" % fault.retry_after))
         await respond_json(scope, send, status, body, headers)
 
-    async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> tuple[int, bytes]:
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
         path = scope["path"].rstrip("/")
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if path == f"{PATH}/openapi.json":
             if method != "GET":
-                raise _not_allowed(["GET"], headers)
+                raise NotAllowed(["GET"])
             return 200, self._document
-        operation, values = self._find(path, method, headers)
+        operation, values = self._dispatcher.find(method, path)
         given = dict(scope["headers"])
         client = scope.get("client")
         actor = await self._services.sign_in.bearer(given.get(b"authorization"), client[0] if client else "")
@@ -66,47 +62,26 @@ class AdminApi:
         if "\0" in path or any("\0" in text for text in query.values()):
             # nothing here has one, and PostgreSQL takes none even to look for
             raise Fault(error.MALFORMED, "There is a NUL character in the path or the query; leave it out.")
-        request = AdminRequest(self._services, actor, values, query)
+        body = None
         if operation.reads is None:
             await _read_nothing(receive, operation)
         else:
-            request.body = await _read(receive, operation, operation.reads, given)
-            actor.need_all(request.given(), operation.scopes)
-        return operation.status, _encode(await operation.run(request))
-
-    def _find(self, path: str, method: str, headers: Headers) -> Found:
-        found: dict[str, Found] = {}
-        for pattern, operation in self._patterns:
-            match = pattern(path)
-            if match is not None and operation.method not in found:
-                found[operation.method] = operation, match.groupdict()
-        if not found:
-            raise Fault(error.NOT_FOUND, f"There is no such path; {PATH}/openapi.json tells those there are.")
-        if method not in found:
-            raise _not_allowed(list(found), headers)
-        return found[method]
+            body = await _read(receive, operation, operation.reads, given)
+        return operation.status, _encode(await self._dispatcher.run(actor, operation, values, query, body))
 
     def _fault(self, problem: Exception, scope: Scope) -> Fault:
-        match problem:
-            case Fault():
-                return problem
-            case Invalid():
-                return error.invalid(problem.field, str(problem))
-            case NoSuch():
-                return Fault(error.NOT_FOUND, f"{str(problem).capitalize()}.")
-            case AlreadyThere():
-                return Fault(error.CONFLICT, f"{str(problem).capitalize()}.")
-            case Unavailable():
-                sentence = "The store cannot be used at this moment; try again later."
-                return Fault(error.UNAVAILABLE, sentence, None, STORE_PAUSE_S)
-        self._services.journal.say(
-            "error",
-            "admin.request_failed",
-            method=scope["method"],
-            problem=type(problem).__name__,
-            where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__))),
-        )
-        return Fault(error.INTERNAL, "The gateway failed on this request; its log tells where.")
+        try:
+            return fault_of(problem)
+        except Exception:  # noqa: BLE001 - logged, not raised
+            stops = reversed(traceback.extract_tb(problem.__traceback__))
+            self._services.journal.say(
+                "error",
+                "admin.request_failed",
+                method=scope["method"],
+                problem=type(problem).__name__,
+                where=" < ".join(f"{at.name}:{at.lineno}" for at in stops),
+            )
+            return Fault(error.INTERNAL, "The gateway failed on this request; its log tells where.")
 
 
 def _query(given: bytes, operation: AdminOperation) -> dict[str, str]:
@@ -158,13 +133,3 @@ async def _read_nothing(receive: Receive, operation: AdminOperation) -> None:
     known = ", ".join(each.name for each in operation.query)
     advice = f"; its parameters stand in the query ({known})" if known else ""
     raise Fault(error.MALFORMED, f"This operation takes no body{advice}. Nothing was done.")
-
-
-def _pattern(path: str) -> Callable[[str], re.Match[str] | None]:
-    return re.compile(ROOT + re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)).fullmatch
-
-
-def _not_allowed(allowed: list[str], headers: Headers) -> Fault:
-    text = ", ".join(sorted([*allowed, "HEAD"] if "GET" in allowed else allowed))
-    headers.append((b"allow", text.encode()))
-    return Fault(error.METHOD, f"The method is not allowed here; use {text}.")

@@ -9,7 +9,7 @@ import msgspec
 
 from heliograph import __version__
 from heliograph.admin_api import shapes
-from heliograph.admin_api.operations import ROOT, AdminOperation, QueryParameter
+from heliograph.admin_api.operation import ROOT, AdminOperation, QueryParameter
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.domain.error import (
     CATALOGUE,
@@ -69,7 +69,7 @@ def document(operations: Sequence[AdminOperation]) -> dict[str, Any]:
 
 def _operation(operation: AdminOperation) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "operationId": operation.run.__name__,
+        "operationId": operation.id or operation.run.__name__,
         "summary": operation.summary,
         "description": _scopes(operation),
         "tags": [operation.group],

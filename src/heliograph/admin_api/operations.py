@@ -1,11 +1,8 @@
-"""The operations of the admin API: path, scope, what is read and answered, and what runs. The dispatcher and the
-OpenAPI document are drawn from this table."""
+"""The operations of the admin API: those of resources, and others with path, scope, bodies and function. The dispatcher
+and the OpenAPI document are drawn from this table."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
-
-from msgspec import Struct
 
 from heliograph.admin_api import (
     account_shapes,
@@ -22,8 +19,6 @@ from heliograph.admin_api import (
     refusals,
     report_shapes,
     reports,
-    sender_shapes,
-    senders,
     shapes,
     suppression_shapes,
     suppressions,
@@ -32,54 +27,18 @@ from heliograph.admin_api import (
     traffic,
 )
 from heliograph.admin_api.connector_shapes import ConnectorShapes
-from heliograph.admin_api.request import AdminRequest
+from heliograph.admin_api.drawn import operations_of
+from heliograph.admin_api.operation import AdminOperation, QueryParameter
 from heliograph.app.admin.fields import opening_scopes, own_scopes
 from heliograph.app.admin.refusals import MOST_HOURS
 from heliograph.app.admin.report_steps import RANGES
 from heliograph.app.admin.reports import DEFAULT_RANGE
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
-from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry, Reason
-from heliograph.domain.limits.sender_state import SenderState
+from heliograph.app.resources.description import Resource
+from heliograph.app.resources.senders import SENDERS
+from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Reason
 from heliograph.domain.message.status import MessageStatus
-
-ROOT = "/admin/v1"
-
-
-@dataclass(frozen=True, slots=True)
-class QueryParameter:
-    """A parameter of the query, with its meaning."""
-
-    name: str
-    meaning: str
-    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AdminOperation:
-    method: str
-    path: str
-    """Below ROOT; `{name}` stands for one segment."""
-    scope: Scope
-    summary: str
-    run: Callable[[AdminRequest], Awaitable[Struct | dict[str, Any]]]
-    answers: type[Struct]
-    reads: type[Struct] | None = None
-    query: tuple[QueryParameter, ...] = ()
-    faults: tuple[Entry, ...] = ()
-    """Beyond those that every operation has."""
-    status: int = 200
-    octets: int = 1 << 20
-    """The largest body."""
-    scopes: Mapping[str, Scope] = field(default_factory=dict)
-    """Scopes that fields of the body take beside `scope`, where they are given and not left at their default."""
-    may_be_bare: bool = False
-    """Whether the body may be left out. It is then read as an object without fields."""
-
-    @property
-    def group(self) -> str:
-        return self.path.split("/")[1]
 
 
 def _whole(most: int) -> dict[str, Any]:
@@ -101,6 +60,9 @@ _NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{6,14}$"}
 _MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = QueryParameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
 _PLAN = QueryParameter("plan", "The price plan.")
+
+RESOURCES: tuple[Resource, ...] = (SENDERS,)
+"""All of which the operations are drawn from their descriptions."""
 
 _FIRST: tuple[AdminOperation, ...] = (
     AdminOperation("GET", "/overview", Scope.READ_MESSAGES, "How much waits, and which connectors are up",
@@ -155,17 +117,6 @@ _LAST: tuple[AdminOperation, ...] = (
         guard.release_hold, guard_shapes.HeldNumber, guard_shapes.HeldRange, (), (INVALID, NOT_FOUND)),
     AdminOperation("POST", "/guard/refund", Scope.WRITE_MESSAGES, "Cancel and refund what is held of a prefix",
         guard.refund_hold, guard_shapes.HeldNumber, guard_shapes.HeldRange, (), (INVALID, NOT_FOUND)),
-    AdminOperation("GET", "/senders", Scope.READ_ACCOUNTS, "Registered senders, of one account or all",
-        senders.list_senders, sender_shapes.SendersShape, None,
-        (QueryParameter("account", "Only this account's."),
-         QueryParameter("state", "Only in this state.", {"type": "string", "enum": list(SenderState)})),
-        (INVALID, NOT_FOUND)),
-    AdminOperation("PUT", "/accounts/{name}/senders", Scope.WRITE_LIMITS,
-        "Register senders, or give them another state, all or none",
-        senders.put_senders, sender_shapes.PutSenders, sender_shapes.NewSenders, (), (INVALID, NOT_FOUND)),
-    AdminOperation("DELETE", "/accounts/{name}/senders/{sender}", Scope.WRITE_LIMITS,
-        "Take a sender out of an account's registry", senders.remove_sender, shapes.DoneShape, None,
-        (), (INVALID, NOT_FOUND)),
     # one phone
     AdminOperation("POST", "/recipients/erase", Scope.ERASE, "Erase what is kept of a phone, with a report",
         recipients.erase, recipient_shapes.ErasureShape, recipient_shapes.ErasureOrder, (), (INVALID, NOT_FOUND)),
@@ -319,4 +270,5 @@ def _of_connectors(shape: ConnectorShapes) -> tuple[AdminOperation, ...]:
 
 def operations(kinds: Mapping[str, ConnectorKind]) -> tuple[AdminOperation, ...]:
     """All operations. What those of connectors read and answer depends on the kinds that there are."""
-    return *_FIRST, *_of_connectors(ConnectorShapes(kinds)), *_LAST
+    drawn = (each for resource in RESOURCES for each in operations_of(resource))
+    return *_FIRST, *_of_connectors(ConnectorShapes(kinds)), *drawn, *_LAST

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from heliograph.admin_api.operations import ROOT, AdminOperation
+from heliograph.admin_api.operation import ROOT, AdminOperation
 from heliograph.app.records import TOKEN_SCOPES, Scope
 
 _HEAD = """\

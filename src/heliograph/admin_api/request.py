@@ -4,31 +4,32 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from heliograph.app.admin.audit_proof import AuditProof
-from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.guard import ManageGuard
-from heliograph.app.admin.inbound import ManageInbound
-from heliograph.app.admin.manage import Manage
-from heliograph.app.admin.prices import ManagePrices
-from heliograph.app.admin.recipients import ManageRecipients
-from heliograph.app.admin.refusals import ViewRefusals
-from heliograph.app.admin.reports import ViewReports
-from heliograph.app.admin.routes import ManageRoutes
-from heliograph.app.admin.senders import ManageSenders
-from heliograph.app.admin.sign_in import Actor, SignIn
-from heliograph.app.admin.suppressions import ManageSuppressions
-from heliograph.app.admin.templates import ManageTemplates
-from heliograph.app.admin.views import Views
-from heliograph.app.configuration import Connector
-from heliograph.app.ports import CarrierState, Journal
-from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.desk import Actor, Desk, Invalid
 from heliograph.domain.error import MALFORMED, NOT_FOUND, Fault, invalid, missing
 from heliograph.domain.message import ids
 from heliograph.domain.money import amounts
+
+if TYPE_CHECKING:
+    from heliograph.app.admin.audit_proof import AuditProof
+    from heliograph.app.admin.conversation import Conversations
+    from heliograph.app.admin.guard import ManageGuard
+    from heliograph.app.admin.inbound import ManageInbound
+    from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.prices import ManagePrices
+    from heliograph.app.admin.recipients import ManageRecipients
+    from heliograph.app.admin.refusals import ViewRefusals
+    from heliograph.app.admin.reports import ViewReports
+    from heliograph.app.admin.routes import ManageRoutes
+    from heliograph.app.admin.sign_in import SignIn
+    from heliograph.app.admin.suppressions import ManageSuppressions
+    from heliograph.app.admin.templates import ManageTemplates
+    from heliograph.app.admin.views import Views
+    from heliograph.app.configuration import Connector
+    from heliograph.app.ports import CarrierState, Journal
 
 Body = TypeVar("Body")
 
@@ -55,70 +56,75 @@ class AdminServices:
     process binds, with the state of their binds.
     """
 
-    sign_in: SignIn
-    manage: Manage
-    inbound: ManageInbound
-    suppressions: ManageSuppressions
-    templates: ManageTemplates
-    recipients: ManageRecipients
-    prices: ManagePrices
-    routes: ManageRoutes
-    senders: ManageSenders
-    guard: ManageGuard
-    conversations: Conversations
-    refusals: ViewRefusals
-    reports: ViewReports
-    views: Views
-    audit_proof: AuditProof
-    journal: Journal
-    probe: Callable[[Connector], Awaitable[ProbeResult]]
-    carrier_states: Callable[[], list[tuple[Connector, CarrierState]]]
+    sign_in: "SignIn"
+    desk: Desk
+    manage: "Manage"
+    inbound: "ManageInbound"
+    suppressions: "ManageSuppressions"
+    templates: "ManageTemplates"
+    recipients: "ManageRecipients"
+    prices: "ManagePrices"
+    routes: "ManageRoutes"
+    guard: "ManageGuard"
+    conversations: "Conversations"
+    refusals: "ViewRefusals"
+    reports: "ViewReports"
+    views: "Views"
+    audit_proof: "AuditProof"
+    journal: "Journal"
+    probe: "Callable[[Connector], Awaitable[ProbeResult]]"
+    carrier_states: "Callable[[], list[tuple[Connector, CarrierState]]]"
 
 
 @dataclass(slots=True)
 class AdminRequest:
     """A request whose token allows the operation."""
 
-    services: AdminServices
+    desk: Desk
+    """The store, in the name of the actor."""
     actor: Actor
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Any = None
+    gateway: AdminServices | None = None
 
     @property
-    def manage(self) -> Manage:
+    def services(self) -> AdminServices:
+        """The services of operations that no resource describes. Commands on a store have none."""
+        if self.gateway is None:
+            raise TypeError("this operation needs the services of a gateway")
+        return self.gateway
+
+    @property
+    def manage(self) -> "Manage":
         return self.services.manage.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def inbound(self) -> ManageInbound:
+    def inbound(self) -> "ManageInbound":
         return self.services.inbound.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def suppressions(self) -> ManageSuppressions:
+    def suppressions(self) -> "ManageSuppressions":
         return self.services.suppressions.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def recipients(self) -> ManageRecipients:
+    def recipients(self) -> "ManageRecipients":
         return self.services.recipients.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def templates(self) -> ManageTemplates:
+    def templates(self) -> "ManageTemplates":
         return self.services.templates.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def prices(self) -> ManagePrices:
+    def prices(self) -> "ManagePrices":
         return self.services.prices.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def senders(self) -> ManageSenders:
-        return self.services.senders.acting_as(self.actor.name, self.actor.address)
-
-    @property
-    def guard(self) -> ManageGuard:
+    def guard(self) -> "ManageGuard":
         return self.services.guard.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def views(self) -> Views:
+    def views(self) -> "Views":
         return self.services.views.acting_as(self.actor.name, self.actor.address)
 
     def given(self) -> list[str]:

@@ -2,7 +2,9 @@
 
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
-    from heliograph.app.admin.senders import ManageSenders
     from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
+    from heliograph.app.resources.description import Asked, Resource
+    from heliograph.cli.open_store import OpenStore
     from heliograph.cli.remote import RemoteGateway
     from heliograph.composition.commands import Tools
     from heliograph.config import Settings
@@ -49,6 +52,7 @@ class Invocation:
     context: str | None = None
     """The name of the context that was typed."""
     as_json: bool = False
+    _store: "OpenStore | None" = None
 
     def settings(self) -> "Settings":
         """The settings in force on this machine. Raises Failure."""
@@ -94,12 +98,6 @@ class Invocation:
         if (gateway := self.gateway()) is not None:
             return self._remotely(lambda: work(cast("ManageGuard", remote_admin().RemoteGuard(gateway))))
         return self._run(lambda tools: work(tools.guard))
-
-    def senders(self, work: "Callable[[ManageSenders], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration of sender registries. Raises Failure."""
-        if (gateway := self.gateway()) is not None:
-            return self._remotely(lambda: work(cast("ManageSenders", remote_admin().RemoteSenders(gateway))))
-        return self._run(lambda tools: work(tools.senders))
 
     def templates(self, work: "Callable[[ManageTemplates], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of templates. Raises Failure."""
@@ -212,15 +210,32 @@ class Invocation:
         except Invalid as error:
             raise Failure(str(error), "Nothing was changed.", self._help()) from error
         except RemoteRefusal as error:
-            raise Failure(str(error), command="heliograph context list" if error.status in (0, 401) else "") from error
+            if error.status in (0, 401):
+                raise Failure(str(error), command="heliograph context list") from error
+            raise Failure(
+                str(error), command=_listing(str(error), self) if error.status in (404, 409) else ""
+            ) from error
 
     def _run(self, work: "Callable[[Tools], Awaitable[Answer]]") -> Answer:
-        import asyncio
+        with self._opened() as opened:
+            return opened.run(work)
 
-        from heliograph.app.ports import Unavailable
-        from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
-        from heliograph.composition import commands
-        from heliograph.domain.error import NOT_FOUND, Fault
+    def ask(self, resource: "Resource", asked: "Asked") -> Any:
+        """Makes a request to the admin API: of the gateway elsewhere that the command means, or on the store of this
+        machine, which stays open until the command ends. Returns the JSON object. Raises Failure."""
+        if (gateway := self.gateway()) is not None:
+            return self._remotely(lambda: gateway.send(asked))
+        if self._store is None:
+            stack = ExitStack()
+            click.get_current_context().call_on_close(stack.close)
+            self._store = stack.enter_context(self._opened())
+        with self._explained():
+            return self._store.run(lambda tools: tools.ask(resource, asked))
+
+    @contextmanager
+    def _opened(self) -> "Iterator[OpenStore]":
+        """Opens the store of this machine. Raises Failure."""
+        from heliograph.cli.open_store import OpenStore
 
         self.need_the_machine()
         settings = self.settings()
@@ -229,23 +244,33 @@ class Invocation:
             named = self.data is not None or "HELIOGRAPH_DATA" in os.environ
             advice = "there was none" if named else "--data or HELIOGRAPH_DATA name another"
             click.echo(f"A new store is made in {settings.data.resolve()}; {advice}.", err=True)
+        with self._explained():
+            store = OpenStore(settings)
+            try:
+                yield store
+            finally:
+                store.close()
 
-        async def run() -> Answer:
-            async with commands.tools(settings) as tools:
-                return await work(tools)
+    @contextmanager
+    def _explained(self) -> "Iterator[None]":
+        """Turns what goes wrong on the store into a Failure that says what to do."""
+        from heliograph.app.ports import Unavailable
+        from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
+        from heliograph.domain.error import NOT_FOUND, Fault
 
         try:
-            return asyncio.run(run())
+            yield
         except Invalid as error:
             raise Failure(str(error), "Nothing was changed.", self._help()) from error
         except Fault as error:
             if error.entry is NOT_FOUND:
                 found_by = "account list" if error.field == "account" else "message find"
-                raise Failure(error.message, command=self.typed(found_by)) from error
-            raise Failure(error.message, "Nothing was changed.") from error
+                raise Failure(error.message, command=_listing(error.message, self, found_by)) from error
+            raise Failure(error.message, "Nothing was changed.", self._help() if error.field else "") from error
         except (NoSuch, AlreadyThere) as error:
-            raise Failure(str(error), command=_listing(error.kind, self)) from error
+            raise Failure(str(error), command=_listing(str(error), self)) from error
         except (Unavailable, OSError) as error:
+            settings = self.settings()
             raise Failure(
                 f"the store {settings.kept} cannot be used: {error}",
                 "Check that the database runs, and its URL."
@@ -281,18 +306,24 @@ def remote_admin() -> "ModuleType":
     return remote_admin
 
 
-def _listing(kind: str, invocation: Invocation) -> str:
-    for word, command in (
-        ("admin user", "admin list"),
-        ("token", "admin token list"),
-        ("suppression", "suppression list --account NAME"),
-    ):
+_KIND = re.compile(r"there is no (.+)|the (.+) exists already\.?", re.IGNORECASE).fullmatch
+_LISTS = {
+    "admin user": "admin list",
+    "token": "admin token list",
+    "suppression": "suppression list --account NAME",
+    "key": "key list NAME",
+}
+_WITH_A_LIST = ("account", "connector", "route", "price", "number", "inbound", "template", "sender")
+
+
+def _listing(problem: str, invocation: Invocation, otherwise: str = "") -> str:
+    """Returns the command that lists what a sentence says there is none of, or is there already."""
+    found = _KIND(problem)
+    kind = (found[1] or found[2]) if found else ""
+    for word, command in (_LISTS | {each: f"{each} list" for each in _WITH_A_LIST}).items():
         if kind.startswith(word):
             return invocation.typed(command)
-    for word in ("key", "account", "connector", "route", "price", "number", "inbound", "template"):
-        if kind.startswith(word):
-            return invocation.typed(f"{word} list" + (" NAME" if word == "key" else ""))
-    return "heliograph --help"
+    return invocation.typed(otherwise) if otherwise else "heliograph --help"
 
 
 def tell(text: str, *, err: bool = False) -> None:

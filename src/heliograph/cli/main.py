@@ -18,7 +18,7 @@ _MODULES = {
     "price": "price",
     "number": "inbound",
     "inbound": "inbound",
-    "sender": "sender",
+    "sender": "resources.senders",
     "guard": "guard",
     "suppression": "suppression",
     "template": "template",
@@ -48,7 +48,7 @@ _MODULES = {
     "context": "context",
     "completion": "completion",
 }
-"""By command, in the order in which one meets them: the module that has it."""
+"""By command, in the order in which people meet them: its module, or the resource that it is drawn from."""
 
 
 class _Commands(UserDict[str, Any]):
@@ -57,7 +57,12 @@ class _Commands(UserDict[str, Any]):
 
     def __getitem__(self, name: str) -> click.Command:
         found = self.data[name]
-        if isinstance(found, str):
+        if isinstance(found, str) and found.startswith("resources."):
+            from heliograph.cli.drawn import group_of
+
+            resource = getattr(import_module(f"heliograph.app.{found}"), found.removeprefix("resources.").upper())
+            found = self.data[name] = group_of(resource)
+        elif isinstance(found, str):
             found = self.data[name] = getattr(import_module(f"heliograph.cli.{found}"), name.replace("-", "_"))
         command: click.Command = found
         return command

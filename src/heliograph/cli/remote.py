@@ -3,12 +3,15 @@
 import http.client
 import json
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from heliograph.cli.client import BadUrl
 from heliograph.cli.contexts import GatewayContext
 from heliograph.net.proxies import is_loopback
+
+if TYPE_CHECKING:
+    from heliograph.app.resources.description import Asked
 
 _ROOT = "/admin/v1"
 _TIMEOUT_S = 60.0
@@ -50,17 +53,32 @@ class RemoteGateway:
         import msgspec
 
         given = {name: str(value) for name, value in (query or {}).items() if value is not None}
-        target = f"{self._base}{_ROOT}/" + "/".join(quote(str(part), safe="") for part in path)
-        if given:
-            target += "?" + urlencode(given)
-        status, answer = self._exchange(method, target, None if body is None else msgspec.json.encode(body))
-        if not 200 <= status < 300:
-            raise RemoteRefusal(status, self._problem(status, answer))
+        asked = "/" + "/".join(quote(str(part), safe="") for part in path)
+        answer = self._told(method, asked, given, None if body is None else msgspec.json.encode(body))
         try:
             return msgspec.json.decode(answer, type=answers)
         except msgspec.MsgspecError as problem:
-            text = f"the gateway of the context {self.name} answers as another version does: {problem}"
-            raise RemoteRefusal(status, text) from problem
+            raise self._foreign(problem) from problem
+
+    async def send(self, asked: "Asked") -> Any:
+        """Makes a request; returns the JSON object. Raises RemoteRefusal."""
+        body = None if asked.body is None else json.dumps(asked.body).encode()
+        answer = self._told(asked.method, asked.path, asked.query, body)
+        try:
+            return json.loads(answer)
+        except ValueError as problem:
+            raise self._foreign(problem) from problem
+
+    def _foreign(self, problem: Exception) -> RemoteRefusal:
+        return RemoteRefusal(200, f"the gateway of the context {self.name} answers as another version does: {problem}")
+
+    def _told(self, method: str, path: str, query: Mapping[str, str], body: bytes | None) -> bytes:
+        """Returns the body of the answer. Raises RemoteRefusal."""
+        target = f"{self._base}{_ROOT}{path}" + (f"?{urlencode(query)}" if query else "")
+        status, answer = self._exchange(method, target, body)
+        if not 200 <= status < 300:
+            raise RemoteRefusal(status, self._problem(status, answer))
+        return answer
 
     def _exchange(self, method: str, target: str, body: bytes | None) -> tuple[int, bytes]:
         kind = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection

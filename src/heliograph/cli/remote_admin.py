@@ -13,7 +13,6 @@ from heliograph.admin_api import (
     account_shapes,
     guard_shapes,
     price_shapes,
-    sender_shapes,
     shapes,
     suppression_shapes,
     template_shapes,
@@ -23,7 +22,6 @@ from heliograph.app.admin.inbound import NumberView
 from heliograph.app.admin.keys import NewKey
 from heliograph.app.admin.manage import AccountDetails, NewAccount, RouteView
 from heliograph.app.admin.prices import BuiltIn, PriceChanges, format_since
-from heliograph.app.admin.senders import SenderView
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.admin.views import FailingHost
 from heliograph.app.configuration import Account, ApiKey, LedgerEntry, Price
@@ -31,7 +29,6 @@ from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
 from heliograph.cli.remote import RemoteGateway
 from heliograph.domain.calendar import parse_utc
-from heliograph.domain.limits.sender_state import SenderState
 from heliograph.domain.message import ids
 from heliograph.domain.message.suppression import Suppression
 from heliograph.domain.money.amounts import EntryKind, format_credits, parse_credits
@@ -301,24 +298,6 @@ class RemoteGuard(RemoteUseCases):
     def _change(self, how: str, account: str, prefix: str) -> int:
         body = {"account": account, "prefix": prefix}
         return self.gateway.ask("POST", guard_shapes.HeldNumber, "guard", how, body=body).messages
-
-
-class RemoteSenders(RemoteUseCases):
-    """The methods of `ManageSenders`."""
-
-    async def senders(self, account: str | None = None, state: str | None = None) -> list[SenderView]:
-        found = self.gateway.get(sender_shapes.SendersShape, "senders", account=account, state=state).senders
-        return [
-            SenderView(each.account, each.sender, SenderState(each.state), parse_utc(each.since), each.note)
-            for each in found
-        ]
-
-    async def put(self, account: str, senders: Sequence[str], state: str, note: str = "") -> int:
-        body = {"senders": list(senders), "state": state, "note": note}
-        return self.gateway.ask("PUT", sender_shapes.PutSenders, "accounts", account, "senders", body=body).new
-
-    async def remove(self, account: str, sender: str) -> None:
-        self.gateway.ask("DELETE", shapes.DoneShape, "accounts", account, "senders", sender)
 
 
 def needs_the_machine(context: str) -> Failure:

@@ -20,7 +20,6 @@ from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.routes import ManageRoutes
 from heliograph.app.admin.second_factors import ManageFactors
-from heliograph.app.admin.senders import ManageSenders
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.admin.suppressions import ManageSuppressions
@@ -30,6 +29,7 @@ from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Clock, Journal, Secrets, Store
+from heliograph.app.resources.desk import Desk
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.failure_register import FailureRegister
@@ -101,6 +101,7 @@ class AdminApps:
                 int(parts.settings.console.idle_minutes * 60_000),
                 second_required=parts.settings.console.second_factor == "required",
             ),
+            desk=Desk(store, clock),
             manage=Manage(
                 store,
                 parts.secrets,
@@ -115,7 +116,6 @@ class AdminApps:
             recipients=ManageRecipients(store, clock),
             prices=ManagePrices(store, clock),
             routes=ManageRoutes(store, clock),
-            senders=ManageSenders(store, clock),
             guard=ManageGuard(store, clock),
             conversations=Conversations(store),
             refusals=ViewRefusals(store, clock),

@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heliograph import files
 from heliograph.app.ports import Secrets, Unavailable
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
-    from heliograph.app.admin.senders import ManageSenders
     from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
+    from heliograph.app.resources.description import Asked, Resource
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.domain.message.retention import RetentionDays
 
@@ -167,11 +167,15 @@ class Tools:
 
         return ManagePrices(self._store, self._clock, _terminal_user())
 
-    @property
-    def senders(self) -> "ManageSenders":
-        from heliograph.app.admin.senders import ManageSenders
+    async def ask(self, resource: "Resource", asked: "Asked") -> Any:
+        """Makes a request to the admin API, which has the operations of this resource and no socket. Raises Fault."""
+        from heliograph.admin_api.dispatch import Dispatcher
+        from heliograph.admin_api.drawn import operations_of
+        from heliograph.app.records import Scope
+        from heliograph.app.resources.desk import Actor, Desk
 
-        return ManageSenders(self._store, self._clock, _terminal_user())
+        actor = Actor(_terminal_user(), frozenset(Scope), "")
+        return await Dispatcher(operations_of(resource), Desk(self._store, self._clock)).ask(actor, asked)
 
     @property
     def guard(self) -> "ManageGuard":

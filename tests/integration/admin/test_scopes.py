@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from heliograph.admin_api.operations import AdminOperation, operations
+from heliograph.admin_api.operation import AdminOperation
+from heliograph.admin_api.operations import operations
 from heliograph.app.records import TOKEN_SCOPES, Scope
 from heliograph.composition.connectors import KINDS
 from tests.support.admin import AdminHouse, open_house

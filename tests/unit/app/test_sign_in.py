@@ -7,11 +7,11 @@ import pytest
 
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.app.admin import sign_in
-from heliograph.app.admin.sign_in import Actor, SignIn
+from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.records import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Scope, UserRole
-from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.desk import Actor, Invalid
 from heliograph.app.sending.failure_register import DAY_S, SignInDoor, SignInProblem
 from heliograph.app.sending.password_queue import A_LINE
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault

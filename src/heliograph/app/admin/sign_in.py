@@ -4,7 +4,6 @@ import hashlib
 import hmac
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -18,12 +17,12 @@ from heliograph.app.admin.second_step import (
 )
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store, Unavailable
-from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
-from heliograph.app.resources.desk import MAX_NAME_CHARS, Desk
+from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope
+from heliograph.app.resources.desk import MAX_NAME_CHARS, Actor, Desk
 from heliograph.app.sending.failure_register import FailureRegister, SignInDoor, SignInProblem
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.app.sending.rehash import Hash, Rehash
-from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, Fault
+from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.security.secret_text import ADMIN_TOKEN, is_misspelt
 
 SESSION_MS = 12 * 3_600_000
@@ -66,45 +65,6 @@ _CHANGE = "change"
 
 Pause = Callable[[float], Awaitable[None]]
 """Waits for so many seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """A user or token with its scopes. `name` is that of the audit log: `user:ada`, `token:4f1a`."""
-
-    name: str
-    scopes: frozenset[Scope]
-    address: str
-    role: UserRole | None = None
-    csrf: str = ""
-    """CSRF token of the session's forms; empty for a token."""
-    must_enrol: bool = False
-    """Whether the user has to set up a second factor before anything else."""
-
-    @property
-    def plain_name(self) -> str:
-        return self.name.partition(":")[2]
-
-    def may(self, scope: Scope) -> bool:
-        return scope in self.scopes
-
-    def need(self, scope: Scope, field: str | None = None) -> None:
-        """Raises Fault (403) without the scope. `field` is the one that takes it, where the whole request does not."""
-        if scope in self.scopes:
-            return
-        if self.role is None:
-            lacks = f"The token has not the scope {scope.value}"
-            because = f", which the field {field} takes" if field else ""
-            raise Fault(FORBIDDEN, f"{lacks}{because}; use one that has it.", field)
-        least = next(role for role in UserRole if scope in SCOPES_OF[role])
-        what = f"The field {field}" if field else "This"
-        raise Fault(FORBIDDEN, f"{what} takes the role {least.value}; yours is {self.role.value}.", field)
-
-    def need_all(self, given: Iterable[str], scopes: Mapping[str, Scope]) -> None:
-        """Raises Fault (403) where one of the `given` fields takes a scope that is not there."""
-        for field in given:
-            if field in scopes:
-                self.need(scopes[field], field)
 
 
 class SecondStep(Exception):

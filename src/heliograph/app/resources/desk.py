@@ -1,11 +1,13 @@
 """The desk at which administration works: a store, a clock, and an actor for the audit log."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from heliograph.app.records import AuditEntry
+from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
+from heliograph.domain.error import FORBIDDEN, Fault
 
 if TYPE_CHECKING:
     from heliograph.app.ports import Clock, Store
@@ -40,6 +42,45 @@ class AlreadyThere(Exception):
         self.kind = kind
 
 
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A user or token with its scopes. `name` is that of the audit log: `user:ada`, `token:4f1a`."""
+
+    name: str
+    scopes: frozenset[Scope]
+    address: str
+    role: UserRole | None = None
+    csrf: str = ""
+    """CSRF token of the session's forms; empty for a token."""
+    must_enrol: bool = False
+    """Whether the user has to set up a second factor before anything else."""
+
+    @property
+    def plain_name(self) -> str:
+        return self.name.partition(":")[2]
+
+    def may(self, scope: Scope) -> bool:
+        return scope in self.scopes
+
+    def need(self, scope: Scope, field: str | None = None) -> None:
+        """Raises Fault (403) without the scope. `field` is given where a single field takes the scope."""
+        if scope in self.scopes:
+            return
+        if self.role is None:
+            lacks = f"The token has not the scope {scope.value}"
+            because = f", which the field {field} takes" if field else ""
+            raise Fault(FORBIDDEN, f"{lacks}{because}; use one that has it.", field)
+        least = next(role for role in UserRole if scope in SCOPES_OF[role])
+        what = f"The field {field}" if field else "This"
+        raise Fault(FORBIDDEN, f"{what} takes the role {least.value}; yours is {self.role.value}.", field)
+
+    def need_all(self, given: Iterable[str], scopes: Mapping[str, Scope]) -> None:
+        """Raises Fault (403) if a `given` field takes a scope that the actor lacks."""
+        for field in given:
+            if field in scopes:
+                self.need(scopes[field], field)
+
+
 class Desk:
     """Administration in the name of an actor. Each change writes its entry into the audit log in the same transaction.
 
@@ -69,7 +110,7 @@ class Desk:
         await self.store.audit_log.append(self.entry(action, target, details))
 
     def audited(self, action: str, target: str, details: Mapping[str, str] | None = None) -> "Store":
-        """Returns the store for one change, whose transaction writes this entry."""
+        """Returns the store for a single change; its transaction writes this entry."""
         entry = self.entry(action, target, details)
         return self.store.noting(lambda _: entry)
 

@@ -1,8 +1,14 @@
-"""The pages of the console, a module for each part. A new one is a module here, a template, and its name below."""
+"""The pages of the console: drawn from resources, or a module for each part with its template. A new one has its name
+below."""
 
 from importlib import import_module
 
+from heliograph.app.resources.senders import SENDERS
+from heliograph.console.pages.drawn import pages_of
 from heliograph.console.request import PageRoute
+
+DRAWN = (SENDERS,)
+"""Resources with a page that shows a list and forms."""
 
 _MODULES = (
     "overview",
@@ -20,7 +26,6 @@ _MODULES = (
     "routing",
     "prices",
     "callbacks",
-    "senders",
     "suppressions",
     "recipients",
     "refusals",
@@ -30,4 +35,7 @@ _MODULES = (
     "simulator",
 )
 
-PAGES: tuple[PageRoute, ...] = tuple(page for name in _MODULES for page in import_module(f"{__name__}.{name}").PAGES)
+PAGES: tuple[PageRoute, ...] = (
+    *(page for name in _MODULES for page in import_module(f"{__name__}.{name}").PAGES),
+    *(page for resource in DRAWN for page in pages_of(resource)),
+)

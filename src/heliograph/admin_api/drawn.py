@@ -1,0 +1,194 @@
+"""Operations of the admin API, drawn from the descriptions of resources."""
+
+import types
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
+
+from heliograph.admin_api import shapes
+from heliograph.admin_api.operation import AdminOperation, QueryParameter
+from heliograph.admin_api.request import AdminRequest
+from heliograph.app.resources.description import Answer, Operation, Resource
+from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.fields import (
+    KEEP,
+    REQUIRED,
+    Choice,
+    Credits,
+    Field,
+    Flag,
+    Many,
+    Moment,
+    Pairs,
+    Reference,
+    Rows,
+    Text,
+    Whole,
+    refers,
+)
+from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND
+
+
+def operations_of(resource: Resource) -> tuple[AdminOperation, ...]:
+    item = _answers(resource.answer_name or resource.name.capitalize(), resource.fields, resource.summary)
+    return tuple(_drawn(resource, operation, item) for operation in resource.operations)
+
+
+def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> AdminOperation:
+    async def run(request: AdminRequest) -> dict[str, Any]:
+        given = _given(resource, operation, request)
+        limit = request.number("limit", min(100, operation.page), operation.page) if operation.page else 0
+        if operation.page:
+            given |= {"limit": limit, "after": request.query.get("cursor", "")}
+        return shown(resource, operation, await operation.run(request.desk, **given), limit)
+
+    query, reads = [_parameter(each) for each in operation.reads], None
+    if operation.method != "GET":
+        name = operation.read_name or f"New{resource.name.capitalize()}"
+        query, reads = [], _accepts(name, operation.reads, operation.summary) if operation.reads else None
+    if operation.page:
+        bounds = {"type": "integer", "minimum": 1, "maximum": operation.page}
+        query.append(QueryParameter("limit", "Rows at most.", bounds))
+        query.append(QueryParameter("cursor", "Goes on after an earlier answer: its `cursor`."))
+    fields = resource.fields_of(operation)
+    faults = [INVALID] if fields else []
+    faults += [NOT_FOUND] if operation.in_path or refers(fields) else []
+    return AdminOperation(
+        operation.method,
+        operation.public_path,
+        resource.scope_of(operation),
+        operation.summary,
+        run,
+        _answer(resource, operation, item),
+        reads,
+        tuple(query),
+        (*faults, CONFLICT) if operation.conflicts else tuple(faults),
+        operation.status,
+        scopes={each.name: each.scope for each in operation.reads if each.scope is not None},
+        id=operation.id or f"{operation.name}_{resource.plural if operation.answers is Answer.EACH else resource.name}",
+    )
+
+
+def _given(resource: Resource, operation: Operation, request: AdminRequest) -> dict[str, Any]:
+    """Returns the arguments of the use case: values of the path, and of the query or the body. Raises Invalid."""
+    given: dict[str, Any] = {}
+    for name, text in operation.renamed(request.path).items():
+        field = resource.field(name)
+        try:
+            given[name] = field.read(field.parse(text))
+        except Invalid:
+            if not isinstance(field.type, Whole):
+                raise
+            given[name] = 0  # no thing has this key: the use case says so
+    if operation.method == "GET":
+        asked = [each for each in operation.reads if request.query.get(each.name)]
+        parsed = {each.name: each.parse(request.query[each.name]) for each in asked}
+    else:
+        parsed = to_builtins(request.body) if operation.reads else {}
+    for field in operation.reads:
+        if field.name in parsed:
+            given[field.name] = field.read(parsed[field.name])
+        elif field.default is not KEEP:
+            given[field.name] = field.default
+    return given
+
+
+def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0) -> dict[str, Any]:
+    """Returns the JSON object of what a use case returned."""
+    if isinstance(operation.answers, tuple):
+        return _row(operation.answers, result)
+    match operation.answers:
+        case Answer.DONE:
+            return {"done": True}
+        case Answer.ITEM:
+            return _row(resource.fields, result)
+        case Answer.EACH:
+            rows = [_row(resource.fields, each) for each in result]
+            cursor = {"cursor": resource.listed(operation, rows, limit)} if operation.page else {}
+            return {resource.plural: rows, **cursor}
+
+
+def _row(fields: tuple[Field, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {field.name: field.type.show(values[field.name]) for field in fields}
+
+
+# --- the document
+
+
+def _parameter(field: Field) -> QueryParameter:
+    schema: dict[str, Any] = {"type": "string"}
+    match field.type:
+        case Choice():
+            schema["enum"] = [each.value for each in field.type.of]
+        case Flag():
+            schema["enum"] = ["true", "false"]
+        case Text(pattern=pattern) if pattern:
+            schema["pattern"] = f"^({pattern})?$"
+    return QueryParameter(field.name, field.meaning, schema, field.default is REQUIRED)
+
+
+def _answer(resource: Resource, operation: Operation, item: type[Struct]) -> type[Struct]:
+    if isinstance(operation.answers, tuple):
+        return _answers(operation.answer_name, operation.answers, operation.summary)
+    match operation.answers:
+        case Answer.DONE:
+            return shapes.DoneShape
+        case Answer.ITEM:
+            return item
+        case Answer.EACH:
+            fields: list[Any] = [(resource.plural, types.GenericAlias(list, (item,)))]
+            fields += [("cursor", shapes.Cursor)] if operation.page else []
+            words = {"__doc__": f"{operation.summary}."}
+            return defstruct(operation.answer_name or resource.plural.capitalize(), fields, namespace=words)
+
+
+def _answers(name: str, fields: tuple[Field, ...], words: str) -> type[Struct]:
+    return defstruct(name, [(each.name, _json(each)) for each in fields], namespace={"__doc__": f"{words}."})
+
+
+def _accepts(name: str, fields: tuple[Field, ...], words: str) -> type[Struct]:
+    kept: list[Any] = []
+    for each in fields:
+        if each.default is REQUIRED:
+            kept.append((each.name, _json(each)))
+        elif each.default is KEEP or each.default is None:
+            kept.append((each.name, _json(each) | UnsetType, UNSET))
+        else:
+            kept.append((each.name, _json(each), each.type.show(each.default)))
+    return defstruct(name, kept, namespace={"__doc__": f"{words}."}, forbid_unknown_fields=True, kw_only=True)
+
+
+def _json(field: Field) -> Any:
+    """Returns the type of a field's JSON values."""
+    match field.type:
+        case Moment():
+            return shapes.Moment
+        case Credits():
+            return shapes.Credits
+        case Reference(optional=False):
+            return shapes.Name
+    kind, rules = _kind(field)
+    if field.example:
+        rules["examples"] = [field.example]
+    return Annotated[kind, Meta(description=field.meaning, **rules)]
+
+
+def _kind(field: Field) -> tuple[Any, dict[str, Any]]:
+    match field.type:
+        case Choice():
+            return Literal[tuple(each.value for each in field.type.of)], {}
+        case Whole():
+            return int, {"ge": field.type.least, "le": field.type.most}
+        case Flag():
+            return bool, {}
+        case Pairs():
+            return dict[str, str], {}
+        case Many():
+            return types.GenericAlias(list, (_json(field.type.of),)), {"min_length": 1}
+        case Rows():
+            row = _accepts(field.type.name, field.type.of, field.meaning.rstrip("."))
+            return types.GenericAlias(list, (row,)), {"min_length": 1}
+        case Text(pattern=pattern) if pattern:
+            return str, {"extra_json_schema": {"pattern": f"^({pattern})$"}}
+    return str, {}

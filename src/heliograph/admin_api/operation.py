@@ -1,0 +1,51 @@
+"""One operation of the admin API: path, scope, bodies, and the function that runs it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Struct
+
+from heliograph.admin_api.request import AdminRequest
+from heliograph.app.records import Scope
+from heliograph.domain.error import Entry
+
+ROOT = "/admin/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParameter:
+    """A parameter of the query, with its meaning."""
+
+    name: str
+    meaning: str
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AdminOperation:
+    method: str
+    path: str
+    """Below ROOT; `{name}` stands for one segment."""
+    scope: Scope
+    summary: str
+    run: Callable[[AdminRequest], Awaitable[Struct | dict[str, Any]]]
+    answers: type[Struct]
+    reads: type[Struct] | None = None
+    query: tuple[QueryParameter, ...] = ()
+    faults: tuple[Entry, ...] = ()
+    """Beyond those that every operation has."""
+    status: int = 200
+    octets: int = 1 << 20
+    """The largest body."""
+    scopes: Mapping[str, Scope] = field(default_factory=dict)
+    """Scopes that fields of the body take beside `scope`, where they are given and not left at their default."""
+    may_be_bare: bool = False
+    """Whether the body may be left out. It is then read as an object without fields."""
+    id: str = ""
+    """The `operationId` of the OpenAPI document; empty for the name of `run`."""
+
+    @property
+    def group(self) -> str:
+        return self.path.split("/")[1]

@@ -1,0 +1,170 @@
+"""The words in which a thing is described: its fields, its operations, and the whole of it, a resource."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+from urllib.parse import quote
+
+from heliograph.app.records import Scope
+from heliograph.app.resources.fields import Field
+
+_IN_PATH = re.compile(r"{(\w+)(?::(\w+))?}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scopes:
+    read: Scope
+    write: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to the admin API."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: Mapping[str, Any] | None
+
+
+class Answer(Enum):
+    """Forms of answers that need no fields of their own."""
+
+    EACH = auto()
+    """A list of things; a page of it where the operation has a `page`."""
+    ITEM = auto()
+    """The thing."""
+    DONE = auto()
+    """Nothing but that it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that can be done. All doors draw on it, and call `run`.
+
+    `run` is called with a desk and the values of the path and of `reads`, by the names of the fields. It returns rows,
+    a row (values by the names of fields) or None, as `answers` says.
+    """
+
+    name: str
+    """The command's word, such as `add`."""
+    method: str
+    path: str
+    """Below the root of the admin API. `{sender}` is a field; `{name:account}` is the field `account` that the OpenAPI
+    document calls `name`."""
+    run: Callable[..., Awaitable[Any]]
+    summary: str
+    """A clause without a full stop: "Remove a number"."""
+    answers: Answer | tuple[Field, ...] = Answer.DONE
+    reads: tuple[Field, ...] = ()
+    """Fields of the body, or, of a GET, parameters of the query."""
+    arguments: tuple[str, ...] = ()
+    """Fields that a command takes without their names, in this order."""
+    more: str = ""
+    """Further sentences of the command's help."""
+    examples: tuple[str, ...] = ()
+    """Command lines without `heliograph`."""
+    done: str = ""
+    """The sentence for people after it: a format of all values given and answered."""
+    label: str = ""
+    """The console's button; without, the console has none."""
+    confirm: str = ""
+    """The console's question before it, a format of the row."""
+    page: int = 0
+    """The most rows of a page, for a list in pages: `run` takes `after`, the key of the last row seen or "", and
+    `limit`."""
+    conflicts: bool = False
+    """Whether it may be refused since something is there already."""
+    status: int = 200
+    id: str = ""
+    """The `operationId` of the OpenAPI document; by default such as `add_sender`."""
+    read_name: str = ""
+    """The name of its body in the OpenAPI document, where that is not `NewThing`."""
+    answer_name: str = ""
+    scope: Scope | None = None
+    """The scope that it takes, where that is not the resource's."""
+
+    @property
+    def in_path(self) -> tuple[str, ...]:
+        """The fields in the path."""
+        return tuple(alias or name for name, alias in _IN_PATH.findall(self.path))
+
+    @property
+    def public_path(self) -> str:
+        """The path as the OpenAPI document has it."""
+        return _IN_PATH.sub(r"{\1}", self.path)
+
+    def renamed(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Returns the values of a public path by the names of the fields."""
+        return {alias or name: values[name] for name, alias in _IN_PATH.findall(self.path)}
+
+    def asked(self, given: Mapping[str, Any]) -> Asked:
+        """Returns the request for these JSON values; values that are None are left out."""
+        path = _IN_PATH.sub(lambda found: quote(str(given[found[2] or found[1]]), safe=""), self.path)
+        rest = {name: each for name, each in given.items() if each is not None and name not in self.in_path}
+        if self.method == "GET":
+            return Asked(self.method, path, {name: str(each) for name, each in rest.items()}, None)
+        return Asked(self.method, path, {}, rest if self.reads else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """An operation with some values given: a command of its own, and a button beside each row that differs."""
+
+    name: str
+    of: str
+    """The operation's name."""
+    sets: Mapping[str, Any]
+    """JSON values by the names of fields."""
+    summary: str
+    examples: tuple[str, ...] = ()
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A thing that is administered."""
+
+    name: str
+    """The command's word, such as `sender`."""
+    plural: str
+    """The name of lists of it in the admin API, and of the console's page."""
+    summary: str
+    """A clause for the list of commands."""
+    more: str
+    """Sentences for the command's help and the head of the console's page."""
+    nothing: str
+    """The sentence for people where there is none."""
+    key: tuple[str, ...]
+    fields: tuple[Field, ...]
+    scopes: Scopes
+    operations: tuple[Operation, ...]
+    presets: tuple[Preset, ...] = ()
+    answer_name: str = ""
+    """The name of the thing in the OpenAPI document, where that is not `name` with a capital."""
+    shown: tuple[str, ...] = ()
+    """Fields that tables for people have, where these are not all."""
+
+    def operation(self, name: str) -> Operation:
+        return next(each for each in self.operations if each.name == name)
+
+    def scope_of(self, operation: Operation) -> Scope:
+        return operation.scope or (self.scopes.read if operation.method == "GET" else self.scopes.write)
+
+    def field(self, name: str) -> Field:
+        return next(each for each in self.fields if each.name == name)
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """The fields of tables for people."""
+        return tuple(self.field(name) for name in self.shown) if self.shown else self.fields
+
+    def fields_of(self, operation: Operation) -> tuple[Field, ...]:
+        """The fields in the path of an operation, then the fields that it reads."""
+        return *(self.field(name) for name in operation.in_path), *operation.reads
+
+    def listed(self, operation: Operation, rows: list[dict[str, Any]], limit: int) -> str | None:
+        """Returns the cursor after a page: the key of its last row, None where no page follows."""
+        return str(rows[-1][self.key[-1]]) if operation.page and len(rows) == limit else None

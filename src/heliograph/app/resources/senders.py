@@ -1,0 +1,144 @@
+"""Senders: sender IDs that accounts registered, and whether they are approved."""
+
+from typing import Any, Final
+
+from heliograph.app.configuration import Missing, RegisteredSender
+from heliograph.app.records import Scope
+from heliograph.app.resources.description import Answer, Operation, Preset, Resource, Scopes
+from heliograph.app.resources.desk import Desk, NoSuch, account_id
+from heliograph.app.resources.fields import Choice, Field, Many, Moment, Reference, Text, Whole, note
+from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.numbers import phone
+
+MOST_AT_ONCE: Final = 1_000
+"""Senders that are put at once."""
+
+
+def _sender(text: str) -> str:
+    problem = phone.sender_problem(text, msisdn_allowed=True)
+    if problem is not None:
+        raise ValueError(f"{text!r}: {problem}")
+    return text
+
+
+async def find(desk: Desk, account: str | None = None, state: SenderState | None = None) -> list[dict[str, Any]]:
+    """Returns registered senders, sorted by account and sender; with filters only matching ones."""
+    owner = None if account is None else await account_id(desk.store, account)
+    names = await desk.account_names()
+    found = [
+        {
+            "account": names[each.account],
+            "sender": each.sender,
+            "state": each.state,
+            "since": each.since,
+            "note": each.note,
+        }
+        for each in (await desk.store.network.tables()).senders
+        if owner in (None, each.account) and state in (None, each.state) and each.account in names
+    ]
+    return sorted(found, key=lambda row: (row["account"], row["sender"]))
+
+
+async def put(desk: Desk, account: str, senders: list[str], state: SenderState, note: str) -> dict[str, int]:
+    """Registers senders in a state, or changes the state of registered senders; all or none. As soon as an account has
+    a registered sender, it may use approved senders only."""
+    owner, wanted = await account_id(desk.store, account), list(dict.fromkeys(senders))
+    rows = [RegisteredSender(owner, sender, state, desk.now, note) for sender in wanted]
+    details = {"senders": ", ".join(wanted), "state": state.value, "note": note}
+    new = await desk.audited("sender.set", account, details).senders.put(rows)
+    return {"new": new, "changed": len(rows) - new}
+
+
+async def remove(desk: Desk, account: str, sender: str) -> None:
+    """Takes a sender out of the registry. With an empty registry an account may use any sender again."""
+    owner = await account_id(desk.store, account)
+    try:
+        await desk.audited("sender.remove", account, {"sender": sender}).senders.remove(owner, sender)
+    except Missing:
+        raise NoSuch("sender", f"{sender} of {account}") from None
+
+
+_ACCOUNT = Field("account", Reference("account"), "The account that wants to use it.")
+_SENDER = Field("sender", Text(_sender), "The sender ID, as requests give it in `from`.", example="ACME")
+_STATE = Field("state", Choice(SenderState), "Whether the account may use it.", SenderState.PENDING)
+_NOTE = Field("note", Text(note), "Why, for people who look after the gateway.", "")
+
+SENDERS = Resource(
+    name="sender",
+    plural="senders",
+    summary="Sender IDs of accounts, and whether they are approved",
+    more="An account with any may use its approved ones only; all others get 403 with the state. A running gateway "
+    "goes by it within five seconds.",
+    nothing="There is none: an account without a registry may use any sender that its settings allow.",
+    key=("account", "sender"),
+    fields=(_ACCOUNT, _SENDER, _STATE, Field("since", Moment(), "When it got this state."), _NOTE),
+    scopes=Scopes(Scope.READ_ACCOUNTS, Scope.WRITE_LIMITS),
+    operations=(
+        Operation(
+            "list",
+            "GET",
+            "/senders",
+            find,
+            "Registered senders, of one account or all",
+            answers=Answer.EACH,
+            reads=(
+                Field("account", Reference("account"), "Only this account's.", None),
+                Field("state", Choice(SenderState), "Only in this state.", None),
+            ),
+            examples=("sender list --state pending", "sender list --account acme"),
+        ),
+        Operation(
+            "add",
+            "PUT",
+            "/accounts/{name:account}/senders",
+            put,
+            "Register senders, or give them another state, all or none",
+            reads=(Field("senders", Many(_SENDER, MOST_AT_ONCE), "Sender IDs."), _STATE, _NOTE),
+            answers=(
+                Field("new", Whole(), "Senders that were not registered."),
+                Field("changed", Whole(), "Senders that were."),
+            ),
+            id="put_senders",
+            read_name="NewSenders",
+            answer_name="PutSenders",
+            arguments=("senders",),
+            examples=(
+                "sender add ACME AcmeNews --account acme --state approved",
+                "sender add PayPal --account acme --note 'asked on 12 May'",
+            ),
+            done="{senders} of {account}: {state}. {new} new, {changed} there already.",
+            label="Register",
+        ),
+        Operation(
+            "remove",
+            "DELETE",
+            "/accounts/{name:account}/senders/{sender}",
+            remove,
+            "Take a sender out of an account's registry",
+            arguments=("sender",),
+            more="With an empty registry an account may use any sender again.",
+            examples=("sender remove PayPal --account acme",),
+            done="The sender {sender} is not registered for {account} any more.",
+            label="Remove",
+            confirm="Remove {sender}? Without any registered sender the account may use any sender again.",
+        ),
+    ),
+    presets=(
+        Preset(
+            "approve",
+            "add",
+            {"state": "approved"},
+            "Let an account use senders",
+            ("sender approve ACME --account acme",),
+            "Approve",
+        ),
+        Preset(
+            "refuse",
+            "add",
+            {"state": "refused"},
+            "Refuse senders to an account",
+            ("sender refuse PayPal --account acme --note 'not theirs'",),
+            "Refuse",
+        ),
+    ),
+)

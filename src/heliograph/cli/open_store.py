@@ -1,0 +1,34 @@
+"""The store of this machine, open for one command: a loop that runs while something is asked of it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from heliograph.composition import commands
+from heliograph.config import Settings
+
+Answer = TypeVar("Answer")
+
+
+class OpenStore:
+    def __init__(self, settings: Settings) -> None:
+        """Raises Unavailable, and OSError."""
+        self._runner = asyncio.Runner()
+        self._open = commands.tools(settings)
+        try:
+            self._tools = self._runner.run(self._open.__aenter__())
+        except BaseException:
+            self._runner.close()
+            raise
+
+    def run(self, work: Callable[[commands.Tools], Awaitable[Answer]]) -> Answer:
+        async def running() -> Answer:
+            return await work(self._tools)
+
+        return self._runner.run(running())
+
+    def close(self) -> None:
+        try:
+            self._runner.run(self._open.__aexit__(None, None, None))
+        finally:
+            self._runner.close()

@@ -1,0 +1,156 @@
+"""Pages drawn from the description of a resource: a list with filters, a form for each operation that has a label, and
+buttons beside each row."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from heliograph.admin_api.dispatch import Dispatcher
+from heliograph.admin_api.drawn import operations_of
+from heliograph.app.resources.description import Answer, Operation, Resource
+from heliograph.app.resources.fields import REQUIRED, Choice, Field, Many, Moment, Reference, Text, Whole, singular
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+
+SHOWN = 500
+"""Rows that a page shows of a list that is not in pages."""
+
+Run = Callable[[PageRequest], Awaitable[PageResponse]]
+
+
+def pages_of(resource: Resource) -> tuple[PageRoute, ...]:
+    """Returns the page of the list, and the target of each form."""
+    page = DrawnPage(resource)
+    shown = PageRoute("GET", page.path, resource.scope_of(resource.operation("list")), page.show)
+    targets = [(f"{page.path}/{each.name}", each) for each in resource.operations if each.label]
+    return shown, *(PageRoute("POST", path, resource.scope_of(each), page.change(each)) for path, each in targets)
+
+
+class DrawnPage:
+    def __init__(self, resource: Resource) -> None:
+        self.path = f"/{resource.plural}"
+        self._resource = resource
+        self._operations = operations_of(resource)
+
+    async def show(self, request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+        resource, listing = self._resource, self._resource.operation("list")
+        offers = await _offers(request, resource)
+        asked = {each.name: request.query.get(each.name, "") for each in listing.reads}
+        wanted: dict[str, Any] = {
+            name: text for name, text in asked.items() if text and text in offers.get(name, (text,))
+        }
+        if listing.page:
+            wanted |= {"cursor": request.query.get("after"), "limit": min(100, listing.page)}
+        answer = await self._ask(request, listing, wanted)
+        found = answer[resource.plural]
+        return request.page(
+            "resource.html",
+            status=200 if problem is None else 400,
+            resource=resource,
+            path=self.path,
+            title=resource.plural.capitalize(),
+            found=found[:SHOWN],
+            more=max(0, len(found) - SHOWN),
+            cursor=answer.get("cursor"),
+            asked=asked,
+            filters=listing.reads,
+            columns=columns(resource),
+            rows=[each for each in resource.operations if each.label and each.answers is Answer.DONE],
+            forms=[each for each in resource.operations if each.label and each.answers is not Answer.DONE],
+            writes=lambda operation: request.may(resource.scope_of(operation)),
+            inputs=lambda operation: [_input(each) for each in resource.fields_of(operation)],
+            row_fields=lambda operation: [singular(each).name for each in resource.fields_of(operation)],
+            offers=offers,
+            form=request.form,
+            problem=problem,
+        )
+
+    def change(self, operation: Operation) -> Run:
+        async def run(request: PageRequest) -> PageResponse:
+            try:
+                given = self._given(request, operation)
+                answer = await self._ask(request, operation, given)
+            except Mistake as mistake:
+                return await self.show(request, problem_of(mistake))
+            texts = {each.name: each.type.text(given.get(each.name)) for each in self._resource.fields_of(operation)}
+            return request.go(self.path, operation.done.format_map({**answer, **texts}))
+
+        return run
+
+    def _given(self, request: PageRequest, operation: Operation) -> dict[str, Any]:
+        """Returns the JSON values of a form; what is empty and may be left out is left out. Raises Invalid."""
+        given: dict[str, Any] = {}
+        for field in self._resource.fields_of(operation):
+            one = singular(field)
+            text = request.form.get(one.name, "")
+            if not (isinstance(one.type, Text) and one.type.is_long):
+                text = text.strip()
+            if text or field.default is REQUIRED:
+                given[field.name] = [one.parse(text)] if isinstance(field.type, Many) else one.parse(text)
+        return given
+
+    async def _ask(self, request: PageRequest, operation: Operation, given: dict[str, Any]) -> dict[str, Any]:
+        dispatcher = Dispatcher(self._operations, request.services.admin.desk)
+        answer: dict[str, Any] = await dispatcher.ask(request.actor, operation.asked(given))
+        return answer
+
+
+def columns(resource: Resource) -> list[dict[str, Any]]:
+    """Returns the columns of the table. `phone` says where a narrow screen has them: the last field of the key heads a
+    row, and its state, or else whose it is, stands at the end of the same line."""
+    fields = resource.columns
+    head = resource.key[-1] if resource.key[-1] in {each.name for each in fields} else fields[0].name
+    ends = [each for kind in (Choice, Reference) for each in fields if isinstance(each.type, kind)]
+    ordered = sorted(fields, key=lambda each: each.name != head)
+    return [
+        {
+            "field": each,
+            "label": label(each),
+            "kind": _kind(each),
+            "is_head": each.name == head,
+            "phone": "one" if each.name == head else "one end" if ends and each is ends[0] else "two",
+        }
+        for each in ordered
+    ]
+
+
+def label(field: Field) -> str:
+    return field.name.replace("_", " ").capitalize()
+
+
+def _kind(field: Field) -> str:
+    match field.type:
+        case Choice():
+            return "badge"
+        case Moment():
+            return "moment"
+        case Reference():
+            return f"{field.type.to}s"
+        case Whole():
+            return "number"
+    return "text"
+
+
+def _input(field: Field) -> dict[str, Any]:
+    one = singular(field)
+    is_open = field.default is REQUIRED or field.default is None
+    return {
+        "name": one.name,
+        "label": label(one),
+        "hint": one.meaning.rstrip(".").replace("`", ""),
+        "value": "" if is_open else one.type.text(one.type.show(field.default)),
+        "required": field.default is REQUIRED,
+        "is_long": isinstance(one.type, Text) and one.type.is_long,
+    }
+
+
+async def _offers(request: PageRequest, resource: Resource) -> dict[str, list[str]]:
+    """Returns the values to choose from, of each field that has some."""
+    found: dict[str, list[str]] = {}
+    for field in resource.fields:
+        match field.type:
+            case Choice():
+                found[field.name] = [each.value for each in field.type.of]
+            case Reference(to="account"):
+                found[field.name] = sorted((await request.desk.account_names()).values())
+            case Reference():
+                found[field.name] = sorted((await request.desk.connector_names()).values())
+    return found

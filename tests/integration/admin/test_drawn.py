@@ -1,0 +1,85 @@
+"""What is drawn from the description of a resource, once for all: operations of the admin API."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.admin_api.operations import RESOURCES
+from heliograph.app.resources.description import Operation, Resource
+from heliograph.app.resources.fields import REQUIRED
+from tests.support.admin import AdminHouse, Answered, open_house
+from tests.support.resources import key_of, sample_of
+
+ALL = pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.plural)
+
+
+@pytest.fixture
+async def house() -> AdminHouse:
+    return await open_house()
+
+
+@pytest.fixture
+async def token(house: AdminHouse) -> str:
+    return await house.token(*{scope for each in RESOURCES for scope in (each.scopes.read, each.scopes.write)})
+
+
+async def ask(house: AdminHouse, token: str, operation: Operation, given: dict[str, Any]) -> Answered:
+    asked = operation.asked(given)
+    query = "&".join(f"{name}={value}" for name, value in asked.query.items())
+    return await house.ask(token, asked.method, asked.path, asked.body, query)
+
+
+async def rows(house: AdminHouse, token: str, resource: Resource) -> list[dict[str, Any]]:
+    listing = resource.operation("list")
+    given = {each.name: value for each in resource.fields_of(listing) if (value := filters(each.name))}
+    answered = await ask(house, token, listing, given)
+    assert answered.status == 200, answered.text
+    found: list[dict[str, Any]] = answered.json[resource.plural]
+    return found
+
+
+def filters(name: str) -> str:
+    return "acme" if name == "account" else ""
+
+
+@ALL
+async def test_a_thing_is_added_found_and_removed(house: AdminHouse, token: str, resource: Resource) -> None:
+    add, remove = resource.operation("add"), resource.operation("remove")
+    before = await rows(house, token, resource)
+    given = sample_of(resource, add)
+    added = await ask(house, token, add, given)
+    assert added.status == add.status, added.text
+    after = await rows(house, token, resource)
+    (row,) = [each for each in after if each not in before]
+    assert set(row) == {each.name for each in resource.fields}
+    assert all(row[name] == value for name, value in given.items() if name in row)
+    key = key_of(resource, remove, row)
+    assert (await ask(house, token, remove, key)).json == {"done": True}
+    assert await rows(house, token, resource) == before
+    gone = await ask(house, token, remove, key)
+    assert (gone.status, gone.json["Status"]) == (404, "07")
+    noted = [entry.action.partition(".")[0] for entry in await house.entries()]
+    assert noted[-2:] == [resource.name] * 2
+
+
+@ALL
+async def test_mistakes_name_the_field(house: AdminHouse, token: str, resource: Resource) -> None:
+    add = resource.operation("add")
+    given = sample_of(resource, add)
+    for field in add.reads:
+        wrong = await ask(house, token, add, {**given, field.name: {"no": 1.5}})
+        assert (wrong.status, wrong.json["Field"]) == (400, field.name)
+        if field.default is REQUIRED:
+            left = {name: value for name, value in given.items() if name != field.name}
+            missing = await ask(house, token, add, left)
+            assert (missing.status, missing.json["Status"], missing.json["Field"]) == (400, "02", field.name)
+    unknown = await ask(house, token, add, {**given, "colour": "red"})
+    assert (unknown.status, unknown.json["Field"]) == (400, "colour")
+
+
+@ALL
+async def test_things_that_others_name_must_be_there(house: AdminHouse, token: str, resource: Resource) -> None:
+    given = sample_of(resource, resource.operation("add"))
+    for name in {"account", "connector"} & set(given):
+        answered = await ask(house, token, resource.operation("add"), {**given, name: "nobody"})
+        assert (answered.status, answered.json["Message"]) == (404, f"There is no {name} nobody.")

@@ -1,0 +1,65 @@
+"""Commands drawn from the description of a resource, once for all."""
+
+import json
+import shlex
+from typing import Any
+
+import pytest
+
+from heliograph.admin_api.operations import RESOURCES
+from heliograph.app.resources.description import Answer, Operation, Resource
+from heliograph.app.resources.fields import singular
+from heliograph.cli.drawn import command_of
+from tests.support.resources import NAMES, key_of, sample_of
+
+ALL = pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.plural)
+
+
+@pytest.fixture(autouse=True)
+def things(run: Any) -> None:
+    assert run("account", "create", NAMES["account"], "--credit", "1").exit_code == 0
+    bind = ("--host", "127.0.0.1", "--port", "2775", "--system-id", "acme", "--password", "secret")
+    assert run("connector", "add", NAMES["connector"], *bind).exit_code == 0
+
+
+def words(resource: Resource, operation: Operation, given: dict[str, Any]) -> list[str]:
+    """The command line that gives these values."""
+    line = [resource.name, operation.name]
+    for field in resource.fields_of(operation):
+        if field.name in given:
+            value = given[field.name]
+            texts = [str(each) for each in value] if isinstance(value, list) else [field.type.text(value)]
+            option = [] if field.name in operation.arguments else [f"--{singular(field).name}"]
+            line += [word for text in texts for word in (*option, text)]
+    return line
+
+
+@ALL
+def test_a_thing_is_added_listed_and_removed(run: Any, resource: Resource) -> None:
+    add, remove, listing = (resource.operation(name) for name in ("add", "remove", "list"))
+    narrowed = {each.name: NAMES["account"] for each in resource.fields_of(listing) if each.name == "account"}
+    list_it = words(resource, listing, narrowed)
+    assert run(*list_it).stdout == f"{resource.nothing}\n"
+    given = sample_of(resource, add)
+    added = json.loads(run(*words(resource, add, given), "--json").stdout)
+    (row,) = json.loads(run(*list_it, "--json").stdout)[resource.plural]
+    assert added.items() >= (row if add.answers is Answer.ITEM else given).items()
+    head = run(*list_it).stdout.splitlines()[0]
+    assert all(each.name.upper() in head for each in resource.columns)
+    key = key_of(resource, remove, row)
+    removed = run(*words(resource, remove, key), "--json")
+    assert json.loads(removed.stdout) == {**key, "removed": True}
+    gone = run(*words(resource, remove, key))
+    assert (gone.exit_code, "There is no" in gone.stderr) == (1, True)
+    assert f"heliograph {resource.name} list" in gone.stderr
+
+
+@ALL
+def test_each_example_can_be_typed(resource: Resource) -> None:
+    shown = [(each.examples, command_of(resource, each)) for each in resource.operations]
+    shown += [(each.examples, command_of(resource, resource.operation(each.of), each)) for each in resource.presets]
+    for lines, command in shown:
+        for line in lines:
+            group, name, *arguments = shlex.split(line, comments=True)
+            assert (group, name) == (resource.name, command.name)
+            command.make_context(name, arguments)

@@ -1,0 +1,67 @@
+"""Pages drawn from the description of a resource, once for all."""
+
+import html
+import re
+
+import pytest
+
+from heliograph.app.resources.description import Operation, Resource
+from heliograph.app.resources.fields import Many, singular
+from heliograph.console.pages import DRAWN
+from tests.integration.console.test_console import EVIL, text_of
+from tests.support.admin import AdminHouse, Browser
+from tests.support.resources import sample_of
+
+ALL = pytest.mark.parametrize("resource", DRAWN, ids=lambda each: each.plural)
+
+
+def form_of(resource: Resource, operation: Operation) -> dict[str, str]:
+    """What somebody fills in."""
+    given = sample_of(resource, operation)
+    fields = [each for each in resource.fields_of(operation) if each.name in given]
+    return {singular(each).name: each.type.text(given[each.name]) for each in fields}
+
+
+def hidden(page: str, target: str) -> list[dict[str, str]]:
+    """The values of each form of a page that leads there."""
+    forms = [part.partition("</form>")[0] for part in page.split("<form") if f'{target}"' in part.partition(">")[0]]
+    found = [dict(re.findall(r'name="(\w+)" value="([^"]*)"', form)) for form in forms]
+    return [{name: html.unescape(value) for name, value in each.items() if name != "csrf"} for each in found]
+
+
+@ALL
+async def test_a_thing_is_added_shown_and_removed(house: AdminHouse, ada: Browser, resource: Resource) -> None:
+    path, before = f"/{resource.plural}", len(await house.entries())
+    assert resource.nothing in text_of(await ada.get(path))
+    form = form_of(resource, resource.operation("add"))
+    page = await ada.follow(await ada.post(f"{path}/add", form))
+    assert all(text in text_of(page) for text in form.values())
+    (row,) = hidden(page.text, f"{path}/remove")
+    for preset in (each for each in resource.presets if each.label):
+        (with_these,) = hidden(page.text, f"{path}/{preset.of}")[:1] or [{}]
+        assert (await ada.post(f"{path}/{preset.of}", with_these | dict(preset.sets))).status == 303
+    assert resource.nothing in text_of(await ada.follow(await ada.post(f"{path}/remove", row)))
+    assert (await ada.post(f"{path}/remove", row)).status == 400
+    actions = [entry.action.partition(".")[0] for entry in (await house.entries())[before:]]
+    assert actions[-1] == resource.name
+
+
+@ALL
+async def test_mistakes_stand_beside_their_field(ada: Browser, resource: Resource) -> None:
+    add = resource.operation("add")
+    form = form_of(resource, add)
+    for field in map(singular, resource.fields_of(add)):
+        wrong = await ada.post(f"/{resource.plural}/add", {**form, field.name: EVIL * 50})
+        assert wrong.status == 400, field.name
+        assert "<script>alert" not in wrong.text
+        assert f'<div class="field wrong"> <label for="f-{field.name}">' in " ".join(wrong.text.split())
+
+
+@ALL
+async def test_filters_narrow_the_list(ada: Browser, resource: Resource) -> None:
+    path, listing = f"/{resource.plural}", resource.operation("list")
+    await ada.post(f"{path}/add", form_of(resource, resource.operation("add")))
+    for field in listing.reads:
+        assert not isinstance(field.type, Many)
+        found = await ada.get(path, f"{field.name}=nothing-such")
+        assert found.status == 200
