@@ -33,6 +33,7 @@ from heliograph.app.ports import Store
 from heliograph.domain.message.ids import IdSequence
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind, State
+from heliograph.domain.message.way import Way
 
 SIZES = (1, 16, 64, 256, 1_000)
 START = 1_700_000_000_000
@@ -83,6 +84,7 @@ class Load:
             connector=1,
             wants_receipt=True,
             callback_url="https://customer.example/receipts",
+            way=Way.WEBHOOK,
             key=key,
             tail=key * 0x9E3779B97F4A7C15 & (1 << 62) - 1,
         )

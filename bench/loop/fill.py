@@ -16,6 +16,7 @@ from heliograph.app.ports import Store
 from heliograph.domain.message.ids import IdSequence, first_key_at, to_hex
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind, State
+from heliograph.domain.message.way import Way
 from heliograph.runtime.upkeep import NUMBERS_BLOCK
 
 TRANSACTION = 10_000
@@ -120,6 +121,7 @@ def _accept(owner: Account, connector: int, key: int, number: int) -> Accept:
         connector=connector,
         wants_receipt=True,
         callback_url="http://127.0.0.1/receipt",
+        way=Way.WEBHOOK,
         key=key,
         tail=TAIL,
     )

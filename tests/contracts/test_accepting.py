@@ -7,6 +7,7 @@ from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message.state import Kind, State
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import CREDIT, HOUR, START, Given, Opener, on_every_driver
 
@@ -22,6 +23,7 @@ async def test_an_accepted_message_is_stored_as_it_was_given(store: Store, given
         price=123_456,
         wants_receipt=True,
         callback_url="https://customer.example/r",
+        way=Way.WEBHOOK,
         reference="order-1",
     )
     await given.recorded(given.accept(message))

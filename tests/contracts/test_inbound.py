@@ -21,6 +21,7 @@ from heliograph.app.ports import Store
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
 from heliograph.domain.message.ids import to_uuid
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.numbers.number_rules import InboundNumber
 from tests.support.store import NODE, START, Given, Opener
@@ -59,7 +60,7 @@ async def test_a_message_is_kept_as_it_came(opener: Opener) -> None:
     store = await opener()
     given = Given(store)
     account = await given.account()
-    one = message(given, account.id, parts=3, complete=False, owed=True)
+    one = message(given, account.id, parts=3, complete=False, way=Way.WEBHOOK)
     await kept(store, one)
     await store.close()
     store = await opener()
@@ -243,9 +244,7 @@ async def test_what_was_joined_is_forgotten_after_a_while(store: Store, given: G
 
 
 async def test_a_message_above_the_mark_is_owed(store: Store, given: Given, account: Account) -> None:
-    below, owed, told, rowed, silent = (
-        message(given, account.id, owed=owed) for owed in (True, True, True, True, False)
-    )
+    below, owed, told, rowed, silent = (message(given, account.id, way=way) for way in (*[Way.WEBHOOK] * 4, Way.NONE))
     await kept(store, below, owed, told, rowed, silent)
     await store.commits.record(
         Facts(
@@ -264,7 +263,7 @@ async def test_a_message_is_claimed_ended_and_replayed_as_a_receipt_is(
     store: Store, given: Given, account: Account
 ) -> None:
     await store.accounts.update(account.id, {"inbound_url": "https://customer.example/mo"})
-    one = message(given, account.id, owed=True)
+    one = message(given, account.id, way=Way.WEBHOOK)
     await store.commits.record(
         Facts(inbound=[one], callback_retries=[CallbackRetry(account.id, one.key, START, 1, b"x", "refused", START)])
     )
@@ -291,7 +290,7 @@ async def test_a_message_is_claimed_ended_and_replayed_as_a_receipt_is(
 
 
 async def test_a_callback_that_ended_at_once_is_replayed(store: Store, given: Given, account: Account) -> None:
-    one = message(given, account.id, owed=True)
+    one = message(given, account.id, way=Way.WEBHOOK)
     await store.commits.record(
         Facts(inbound=[one], callbacks=[CallbackDone(account.id, one.key, CallbackEnd.FAILED, 500, 2, START)])
     )
@@ -301,7 +300,7 @@ async def test_a_callback_that_ended_at_once_is_replayed(store: Store, given: Gi
 
 
 async def test_the_audit_finds_a_message_that_nobody_is_told_of(store: Store, given: Given, account: Account) -> None:
-    one = message(given, account.id, owed=True)
+    one = message(given, account.id, way=Way.WEBHOOK)
     await kept(store, one)
     assert await store.upkeep.audit() == []
     await store.commits.record(Facts(marks={CALLBACK: one.key}))
@@ -310,7 +309,7 @@ async def test_the_audit_finds_a_message_that_nobody_is_told_of(store: Store, gi
 
 
 async def test_a_restore_tells_what_is_owed(store: Store, given: Given, account: Account) -> None:
-    await kept(store, message(given, account.id, owed=True), message(given))
+    await kept(store, message(given, account.id, way=Way.WEBHOOK), message(given))
     point = await store.upkeep.reach()
     assert (point.owed, point.latest) == (1, START)
 
@@ -327,7 +326,7 @@ async def test_an_unrouted_message_is_given_to_an_account(store: Store, given: G
     with pytest.raises(Missing):
         await store.inbound.route(one.key, 1, account.id, START)
     routed = await store.inbound.route(one.key, one.tail, account.id, START + 5)
-    assert (routed.message.account, routed.message.owed) == (account.id, True)
+    assert (routed.message.account, routed.message.way) == (account.id, Way.WEBHOOK)
     with pytest.raises(Missing):
         await store.inbound.route(one.key, one.tail, account.id, START)
     (claimed,) = await store.notices.claim(9, START + 5, NODE)
@@ -339,7 +338,7 @@ async def test_a_message_of_an_account_without_url_is_not_owed(store: Store, giv
     one = message(given)
     await kept(store, one)
     routed = await store.inbound.route(one.key, one.tail, account.id, START)
-    assert not routed.message.owed
+    assert not routed.message.way
     assert await store.notices.next_due() is None
 
 
@@ -518,7 +517,10 @@ async def test_numbers_are_kept_with_their_accounts(store: Store, given: Given, 
     first = await store.inbound.add_number(InboundNumber(0, "3388", account.id))
     tables = await store.network.tables()
     assert tables.numbers == [first, second]
-    assert {number: owner.pushed for number, owner in tables.owners.items()} == {other.id: True, account.id: False}
+    assert {number: owner.way for number, owner in tables.owners.items()} == {
+        other.id: Way.WEBHOOK,
+        account.id: Way.NONE,
+    }
     assert {owner.plan for owner in tables.owners.values()} == {"default"}
     assert tables.revision == before + 2
     for same in (first, second):

@@ -13,11 +13,12 @@ from heliograph.app.facts import (
     PartReceipt,
     notice_key_of,
 )
-from heliograph.app.notice import ReachedState, Way
+from heliograph.app.notice import ReachedState
 from heliograph.app.ports import Store
 from heliograph.domain.message.extras import Extras
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.way import Way
 from tests.support.store import NODE, START, Given, Opener
 
 OTHER_NODE = 8

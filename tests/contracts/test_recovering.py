@@ -14,10 +14,11 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
-from heliograph.app.notice import ReachedState, Way
+from heliograph.app.notice import ReachedState
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
+from heliograph.domain.message.way import Way
 from tests.support.store import HOUR, NODE, START, Given, Opener
 
 
@@ -133,7 +134,9 @@ async def test_outstanding_knows_the_parts_that_have_ended(store: Store, given: 
 
 
 async def test_owed_are_finals_whose_callback_only_memory_knew(store: Store, given: Given, account: Account) -> None:
-    below, owed, unowed, told, later = [await given.sent(account.id, wants_receipt=True) for _ in range(5)]
+    below, owed, unowed, told, later = [
+        await given.sent(account.id, wants_receipt=True, way=Way.WEBHOOK) for _ in range(5)
+    ]
     await store.commits.record(
         Facts(
             finals=[

@@ -84,9 +84,9 @@ class Marks:
         callback = rows.marks.get(CALLBACK, 0)
         for key in list(self._untold):
             inbound = rows.inbound.get(key)
-            end = rows.finals[key] if inbound is None else inbound
+            is_owed = rows.finals[key].owed if inbound is None else bool(inbound.way)
             retry = rows.retries.get(key)
-            if not end.owed or key in rows.callbacks or (inbound is None and key not in rows.messages):
+            if not is_owed or key in rows.callbacks or (inbound is None and key not in rows.messages):
                 self._untold.discard(key)
             elif key <= callback and (retry is None or retry.due is None):
                 yield (

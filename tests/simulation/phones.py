@@ -169,7 +169,7 @@ def check(rows: Rows, phones: Phones, arrived: dict[int, list[bytes]]) -> list[s
         for key in keys:
             message = rows.inbound[key]
             owned = text.recipient == OWNED_NUMBER
-            if bool(message.account) != owned or message.owed != owned or not message.complete:
+            if bool(message.account) != owned or bool(message.way) != owned or not message.complete:
                 wrong.append(f"{text.whole!r} was kept as {message}")
             done = rows.callbacks.get(key)
             if owned and done is None:

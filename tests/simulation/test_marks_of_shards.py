@@ -9,6 +9,7 @@ from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.state import State
+from heliograph.domain.message.way import Way
 from tests.simulation.faults import Odds
 from tests.simulation.world import Plan, Simulation
 from tests.support.shards import SLOTS, Shards, slot_of
@@ -29,7 +30,7 @@ async def _accepted(simulation: Simulation) -> Message:
     now = simulation.clock.now()
     message = Message(
         ACCOUNT, "15550000001", "Heliograph", 0, "Hello", 1, CREDIT, now, now + HOUR, State.SENT, CONNECTOR,
-        wants_receipt=True, callback_url="http://example.com/receipt", key=first_key_at(now), tail=1,
+        wants_receipt=True, way=Way.WEBHOOK, callback_url="http://example.com/receipt", key=first_key_at(now), tail=1,
     )  # fmt: skip
     accept = Accept(ACCOUNT, [message], CREDIT, now, key=message.key, tail=message.tail)
     await simulation.store.commits.record(Facts(accepts=[accept]))

@@ -49,7 +49,7 @@ from heliograph.app.inbound.reception import Arrival, Reception
 from heliograph.app.inbound.replies import PhoneReplies
 from heliograph.app.kept_data import RetentionStep
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
-from heliograph.app.notice import Notice, notice_of
+from heliograph.app.notice import Notice, TriedNotice, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.ports import Incoming, Part, Queue, Report, StoreRejected
@@ -62,6 +62,7 @@ from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.retention import Stage
 from heliograph.domain.message.state import State
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.pace.pace import Pace
 from heliograph.runtime.engine import Engine
@@ -687,7 +688,7 @@ def callbacks_are_not_taken_up_again(patch: pytest.MonkeyPatch) -> None:
 def a_flight_never_lands(patch: pytest.MonkeyPatch) -> None:
     on_tried = Notifier._on_tried
 
-    def broken(self: Notifier, results: list[TryResult]) -> None:
+    def broken(self: Notifier, results: list[TriedNotice]) -> None:
         flights = {sent.key: self._flights[sent.key] for sent in results if sent.key in self._flights}
         on_tried(self, results)
         self._flights.update(flights)
@@ -807,7 +808,7 @@ def the_mark_passes_notices_of_inbound_messages(patch: pytest.MonkeyPatch) -> No
 
 @bug("somebody was told of", plan=PHONES)
 def a_message_to_nobody_is_somebodys(patch: pytest.MonkeyPatch) -> None:
-    owner = NumberOwner(1, "", pushed=True, opt_out=False, stop_text="", help_text="")
+    owner = NumberOwner(1, "", way=Way.WEBHOOK, opt_out=False, stop_text="", help_text="")
     patch.setattr(Reader, "owner", lambda *_: (owner, ""))
 
 

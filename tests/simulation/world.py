@@ -17,6 +17,7 @@ from heliograph.app.webhook_job import WebhookJob
 from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.message.retention import RetentionDays
 from heliograph.domain.message.state import Kind, State
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.pricing import BUILT_IN_PRICE
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.text.segment import count
@@ -422,6 +423,7 @@ class Simulation:
             for _ in range(chance.choice((1, 1, 1, 4)))
         ]
         for message in messages:
+            message.way = Way.WEBHOOK if message.callback_url else Way.NONE
             message.connector = next(
                 (
                     route.connector

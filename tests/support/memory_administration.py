@@ -20,6 +20,7 @@ from heliograph.app.configuration import (
     Price,
     Route,
     Tables,
+    inbound_way,
 )
 from heliograph.app.ports import ConnectorReport
 from heliograph.app.records import (
@@ -172,7 +173,7 @@ def _owner(account: Account) -> NumberOwner:
     return NumberOwner(
         account.id,
         account.plan,
-        bool(account.inbound_url),
+        inbound_way(account.inbound_url),
         account.opt_out != "off",
         account.stop_text,
         account.help_text,

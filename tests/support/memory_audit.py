@@ -85,7 +85,7 @@ def _wrong_work(rows: Rows) -> Iterator[str]:
     for key, inbound in rows.inbound.items():
         retry = rows.retries.get(key)
         waits = key in rows.callbacks or (retry is not None and retry.due is not None)
-        if inbound.owed and key <= rows.marks.get(CALLBACK, 0) and not waits:
+        if inbound.way and key <= rows.marks.get(CALLBACK, 0) and not waits:
             yield f"Nothing will make the callback of the inbound message {to_hex(key, inbound.tail)}."
     for row in rows.inbound_parts.values():
         if row.joined and row.joined not in rows.inbound:

@@ -37,6 +37,7 @@ from heliograph.domain.limits.gate import SUSPENDED_UNTIL
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.state import LISTED, TABLE, State, Trigger
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_inbound import keep_inbound
 from tests.support.memory_reading import MemoryReading
@@ -254,7 +255,9 @@ class MemoryCommits(MemoryReading):
 
     def _retry(self, rows: Rows, retry: CallbackRetry) -> None:
         node = self._place.node if retry.held else None
-        rows.retries[retry.key] = RetryRow(retry.due, retry.attempts, retry.body, retry.problem, retry.first, node)
+        rows.retries[retry.key] = RetryRow(
+            retry.due, retry.attempts, retry.body, retry.problem, retry.first, node, retry.parked
+        )
 
     async def recover(self, worker: int, node: int) -> Recovery:
         rows = self._open()
@@ -290,7 +293,7 @@ class MemoryCommits(MemoryReading):
             ] + [
                 self._notice(rows, key, message.at)
                 for key, message in sorted(rows.inbound.items())
-                if key > above[CALLBACK] and message.owed and key not in rows.callbacks and key not in rows.retries
+                if key > above[CALLBACK] and message.way and key not in rows.callbacks and key not in rows.retries
             ],
             unanswered=bool(rows.unanswered),
             early=list(rows.early),
@@ -439,17 +442,33 @@ class MemoryNotices(MemoryReading):
             and row.due <= now
             and (key < 0 or key in rows.finals or key in rows.inbound)
         )
-        owed = []
+        if not accounts:
+            return [self._claimed(rows, key, node) for _, key in due[:limit]]
+        return self._claim_each(rows, [key for _, key in due], limit, node, accounts)
+
+    async def claim_parked(self, way: Way, limit: int, node: int, accounts: Sequence[int]) -> list[Notice]:
+        rows = self._open()
+        parked = sorted(
+            (row.due, key)
+            for key, row in rows.retries.items()
+            if row.parked and row.node is None and row.due is not None and self._subject(rows, key).way is way
+        )
+        return self._claim_each(rows, [key for _, key in parked], limit, node, accounts)
+
+    def _claim_each(self, rows: Rows, keys: list[int], limit: int, node: int, accounts: Sequence[int]) -> list[Notice]:
         left = dict.fromkeys(accounts, limit)
-        for _, key in due if accounts else due[:limit]:
+        claimed = []
+        for key in keys:
             account = self._subject(rows, key).account
-            if accounts and not left.get(account):
-                continue
-            left[account] = left.get(account, 0) - 1
-            row = rows.retries[key]
-            row.node = node
-            owed.append(self._notice(rows, key, row.first, row.attempts, row.body))
-        return owed
+            if left.get(account):
+                left[account] -= 1
+                claimed.append(self._claimed(rows, key, node))
+        return claimed
+
+    def _claimed(self, rows: Rows, key: int, node: int) -> Notice:
+        row = rows.retries[key]
+        row.node = node
+        return self._notice(rows, key, row.first, row.attempts, row.body)
 
     async def accounts(self, beyond: int, limit: int) -> list[tuple[int, int]]:
         rows = self._open()

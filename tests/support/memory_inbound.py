@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from heliograph.app.configuration import Exists, Missing
+from heliograph.app.configuration import Exists, Missing, inbound_way
 from heliograph.app.facts import Facts, InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery, InboundRecord
@@ -145,12 +145,12 @@ class MemoryInbound(MemoryReading):
         if message is None or message.tail != tail or message.account:
             raise Missing("no such inbound message, or it has an owner")
         rows.positions[key] = max(key, first_key_at(now), _newest(rows, account) + 1)
-        message.account, message.owed = account, bool(rows.accounts[account].inbound_url)
+        message.account, message.way = account, inbound_way(rows.accounts[account].inbound_url)
         holding = in_force(rows.prices.values(), now)
         prices = PriceTable(((each.plan, each.prefix, each.inbound or 0) for each in holding), built_in=0)
         message.price = prices.tariff(rows.accounts[account].plan).price(message.sender.removeprefix("+")) or 0
         self._place.enter(account, EntryKind.INBOUND, -message.price, key, now, key=rows.positions[key])
-        if message.owed:
+        if message.way:
             rows.retries[key] = RetryRow(now, 0, b"", "", now)
         return self._inbound_record(rows, message)
 

@@ -83,16 +83,17 @@ class MemoryReading(MemoryPart):
     def _notice(self, rows: Rows, key: int, first: int, attempts: int = 0, body: bytes = b"") -> Notice:
         inbound = rows.inbound.get(key)
         if inbound is not None:
-            return Notice(inbound.account, key, replace(inbound), first, attempts, body)
+            return Notice(inbound.account, key, replace(inbound), first, attempts, body, inbound.way)
         if key < 0:
             of = subject_key_of(key)
             told = next(each for each in rows.progress if each.key == of and notice_key_of(of, each.state) == key)
             message = replace(rows.messages[of])
             reached = ReachedState(message, told.state, told.err, told.at)
-            return Notice(message.account, key, reached, first, attempts, body)
+            return Notice(message.account, key, reached, first, attempts, body, message.way)
         end, message = rows.finals[key], replace(rows.messages[key])
         assert end.state is not None
-        return Notice(message.account, key, ReachedState(message, end.state, end.err, end.at), first, attempts, body)
+        reached = ReachedState(message, end.state, end.err, end.at)
+        return Notice(message.account, key, reached, first, attempts, body, message.way)
 
     def _callback(
         self, rows: Rows, message: Message | InboundMessage, notice: int | None = None
@@ -289,7 +290,7 @@ class MemoryUpkeep(MemoryReading):
             sum(parts[m.key] < m.segments for m in going),
             sum(parts[m.key] >= m.segments and m.wants_receipt for m in going),
             sum(end.owed and end.state is not None and key not in rows.callbacks for key, end in rows.finals.items())
-            + sum(message.owed and key not in rows.callbacks for key, message in rows.inbound.items()),
+            + sum(bool(message.way) and key not in rows.callbacks for key, message in rows.inbound.items()),
         )
 
     async def audit(self) -> list[str]:

@@ -130,7 +130,7 @@ def settled(rows: Rows, key: int) -> bool:
         return False
     inbound = rows.inbound.get(key)
     if inbound is not None:
-        return key not in rows.unanswered and (not inbound.owed or key in rows.callbacks)
+        return key not in rows.unanswered and (not inbound.way or key in rows.callbacks)
     message, end = rows.messages[key], rows.finals.get(key)
     if key in rows.queue:
         return False

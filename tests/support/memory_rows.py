@@ -67,6 +67,7 @@ class RetryRow:
     problem: str
     first: int
     node: int | None = None
+    parked: bool = False
 
 
 @dataclass(slots=True)

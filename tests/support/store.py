@@ -17,6 +17,7 @@ from heliograph.app.ports.encryption import KeyVault
 from heliograph.domain.message.ids import IdSequence
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
+from heliograph.domain.message.way import Way
 from tests.support.postgres import PostgresOpener
 
 START = 1_700_000_000_000
@@ -120,6 +121,8 @@ class Given:
             "state": State.SENT,
             "connector": 1,
         }
+        if fields.get("callback_url"):
+            values["way"] = Way.WEBHOOK
         message = Message(**(values | fields))
         message.key = message.key or self.key()
         message.tail = message.tail or (message.key * 0x9E3779B97F4A7C15) & (1 << 62) - 1

@@ -9,6 +9,7 @@ from heliograph.app.ports import Accepted, CarrierState, Outcome, Part, Question
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.message.ids import IdSequence
 from heliograph.domain.message.state import Kind, State
+from heliograph.domain.message.way import Way
 from heliograph.domain.text.segment import HEADER_OCTETS, count
 from tests.support.store import CREDIT, HOUR, START
 
@@ -137,7 +138,7 @@ class Messages:
             "account": 1, "destination": "4917012345678", "sender": "Heliograph", "kind": Kind.TEXT,
             "content": content, "segments": segments, "price": segments * CREDIT, "time": now,
             "expires": now + 24 * HOUR, "state": State.SENT, "connector": 1, "wants_receipt": True,
-            "callback_url": "http://example.com/receipt",
+            "way": Way.WEBHOOK, "callback_url": "http://example.com/receipt",
         }  # fmt: skip
         message = Message(**(values | fields))
         message.key = message.key or self._sequence.next(now)

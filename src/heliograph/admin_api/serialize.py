@@ -148,7 +148,7 @@ def template_check(found: TemplateCheck) -> template_shapes.TemplateCheckShape:
 def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> shapes.InboundShape:
     message, callback = record.message, record.callback
     if callback is None:
-        state = "being pushed" if message.owed else "none"
+        state = "being pushed" if message.way else "none"
     else:
         state = "pending" if callback.end is None else callback.end.name.lower()
     return shapes.InboundShape(

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.numbers.number_rules import InboundNumber
 
@@ -212,14 +213,19 @@ class TrafficHold:
     why: str
 
 
+def inbound_way(url: str) -> Way:
+    """Returns the way by which an account with this `inbound_url` is told of messages from phones."""
+    return Way.WEBHOOK if url else Way.NONE
+
+
 @dataclass(frozen=True, slots=True)
 class NumberOwner:
     """An account with numbers, as the reception of its messages needs it."""
 
     account: int
     plan: str
-    pushed: bool
-    """Whether it has an `inbound_url`."""
+    way: Way
+    """How it is told of messages from phones (`inbound_way`)."""
     opt_out: bool
     stop_text: str
     help_text: str

@@ -15,6 +15,7 @@ from enum import IntEnum
 
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.way import Way
 
 
 @dataclass(slots=True)
@@ -22,7 +23,8 @@ class Message:
     """One text to one destination, as accepted; one row, written once.
 
     `time` is when it was accepted, or is to be sent if it was scheduled. `connector` is the one chosen on acceptance.
-    `wants_receipt` asks the operator for a receipt; `callback_url` (maybe empty) is where it is then pushed.
+    `wants_receipt` asks the operator for a receipt; `way` is how the account is then told, and `callback_url` is where
+    a webhook goes.
     `price` is the charge for all `segments`. `batch` is the key of the request's batch, or 0.
     """
 
@@ -47,6 +49,8 @@ class Message:
     tail: int = 0
     extras: str = ""
     """The text of its `domain.extras`, empty for nearly all."""
+    way: Way = Way.NONE
+    """The way by which the account wants to be told of the message's states; NONE: they are only recorded."""
 
 
 class Verdict(IntEnum):
@@ -196,8 +200,8 @@ class MessageEnd:
     """The message has reached its final state; the first one recorded stays.
 
     `err` is the operator's own code, as it wrote it; empty where it gave none. Customers are told `err_of` it.
-    `owed`: a notice is owed to the account (`app.notice.owes_receipt`). `failed`: the message never left the
-    gateway; its state becomes Failed and `refund` micro-credits go back to `account`, in the same transaction and at
+    `owed`: a notice is owed to the account, by the message's `way`. `failed`: the message never left the gateway; its
+    state becomes Failed and `refund` micro-credits go back to `account`, in the same transaction and at
     most once. `waited`, `message` and `connector` are for watchers and are not stored: milliseconds from the operator's
     answer to the last receipt (from when the message was due, if this process did not see the answer), -1 where no
     receipt came; the message, and the connector that had it last.
@@ -254,18 +258,19 @@ class Awaiting:
 
 
 class CallbackEnd(IntEnum):
-    """The end of a notice."""
+    """The end of a notice, whatever its way."""
 
     DELIVERED = 0
     GONE = 1
-    """The receiver answered 410."""
+    """The receiver wants no more of them: a webhook was answered with 410."""
     FAILED = 2
     """The notice was not delivered within the time allowed; it is kept and can be replayed."""
 
 
 @dataclass(slots=True)
 class CallbackDone:
-    """A notice is done. `code` is that of the last try (the HTTP status of a callback), or 0; `attempts` counts all.
+    """A notice is done. `code` is what the last try was answered in the words of its way (of a webhook the HTTP
+    status, of a bind the command status), 0 without an answer; `attempts` counts all tries.
 
     `waited` is not stored: milliseconds since the notice was first owed; -1 where that is not known.
     """
@@ -281,7 +286,7 @@ class CallbackDone:
 
 @dataclass(slots=True)
 class CallbackRetry:
-    """The notice is owed by the retry table from now on: inserts its row, or moves the one it has.
+    """The notice is owed by the retry table from now on: inserts its row, or moves the one it has, whose way stays.
 
     `body` is sent again byte for byte; empty when never tried. `problem` tells people what went wrong last. `first` is
     when the notice was first owed. `held`: it is in flight on this node, and no other may claim it.
@@ -295,45 +300,54 @@ class CallbackRetry:
     problem: str
     first: int
     held: bool = False
+    way: Way = Way.WEBHOOK
+    parked: bool = False
+    """Whether it waits for its account to come within reach of its way, rather than for `due`."""
 
 
 @dataclass(slots=True)
 class InboundMessage:
     """A message from a phone, whole; one row, written once.
 
-    `account` is its owner, 0 while it is unrouted. `octets` is what was sent without headers, `content` its text, empty
-    where it has none; `coding` is the SMPP data_coding. `keyword` is that of the rule that found the owner. `complete`
-    is False where parts never came. `owed`: a notice is owed to the account. `digest` (63 bits) stands for the octets
-    on the wire until they are answered, since an operator repeats what it has no answer to; 0 where nobody waits for an
-    answer. `lost`: the answer cannot be written any more. `parts_of` names the parts it was joined from. `price` is
-    charged to the owner, whatever the balance. The gatherer gives the key right before the commit, out of the sequence
-    of the messages' keys.
-
-    `wish` is what the text asks for, where its owner has that acted on: STOP suppresses the sender for the account and
-    withdraws what waits for it, START and YES undo that, all in the commit of the message. So does `reply` go out, a
-    request of one queued message, but on STOP only where the number was not suppressed before. `replied` is the key of
-    the message that did, 0 for none; the store sets it.
+    The gatherer gives the key right before the commit, out of the sequence of the messages' keys. The commit that
+    writes the message also does what its text asks for (`wish`) and sends `reply`.
     """
 
     account: int
+    """Its owner; 0 while it is unrouted."""
     connector: int
     sender: str
     recipient: str
     content: str
+    """Its text; empty where it has none."""
     octets: bytes
+    """The octets as they were sent, without headers."""
     coding: int
+    """SMPP data_coding, such as 8 for UCS-2."""
     at: int
     keyword: str = ""
+    """The keyword of the rule that found the owner."""
     parts: int = 1
     complete: bool = True
-    owed: bool = False
+    """Whether all parts came."""
+    way: Way = Way.NONE
+    """How the owner is told of it; NONE where it pulls."""
     digest: int = 0
+    """Stands for the octets on the wire until they are answered (63 bits), since an operator repeats a message that it
+    has no answer to; 0 where nobody waits for an answer."""
     lost: bool = False
+    """Whether the answer cannot be written any more."""
     parts_of: "PartSet | None" = None
+    """The parts that it was joined from."""
     price: int = 0
+    """Charged to the owner, whatever the balance."""
     wish: Wish = Wish.NONE
+    """The wish of its text, where the owner has it acted on. STOP suppresses the sender for the account and withdraws
+    all that waits for it; START and YES undo that."""
     reply: Accept | None = None
+    """A request of one queued message. On STOP it goes out only if the number was not suppressed before."""
     replied: int = 0
+    """The key of the message that replied, 0 for none; the store sets it."""
     key: int = 0
     tail: int = 0
 

@@ -58,4 +58,4 @@ def _callback(record: InboundRecord) -> str:
     callback = record.callback
     if callback is not None and callback.end is not None:
         return "failed" if callback.end is CallbackEnd.FAILED else callback.end.name.lower()
-    return "pending" if record.message.owed else ""
+    return "pending" if record.message.way else ""

@@ -14,7 +14,7 @@ from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import Reception
 from heliograph.app.inbound.replies import PhoneReplies
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, Recovery, attempted
-from heliograph.app.notice import ReachedState, Way, notice_of
+from heliograph.app.notice import ReachedState, notice_of
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.notices.inbound_form import InboundRenderer
 from heliograph.app.notices.notifier import Notifier
@@ -24,6 +24,7 @@ from heliograph.app.ports import CarrierState, Unavailable
 from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.ids import worker_of
+from heliograph.domain.message.way import Way
 from heliograph.runtime.carriers import Carriers
 from heliograph.runtime.ending import end
 from heliograph.runtime.engine_parts import EngineParts
@@ -130,15 +131,17 @@ class Engine:
         )
         self.replies = PhoneReplies(gatherer, environment.directory, environment.journal, environment.clock)
         renderers = _renderers(environment.encode_json)
-        webhooks = WebhookDeliverer(environment.sender, self._accounts, renderers, self.replies)
+        webhooks = WebhookDeliverer(
+            environment.sender, self._accounts, renderers, self.replies, self._limits.callback_retry
+        )
+        further = {way: make(gatherer, self._accounts) for way, make in environment.ways.items()}
         self.notifier = Notifier(
             gatherer,
             environment.clock,
-            {Way.WEBHOOK: webhooks},
+            {Way.WEBHOOK: webhooks, **further},
             self._accounts,
             environment.jitter,
             mark=marks.get(CALLBACK, 0),
-            retry_hours=self._limits.callback_retry,
             keeps=self._keeps_callback,
         )
         self.dispatcher = Dispatcher(

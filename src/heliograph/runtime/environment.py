@@ -1,17 +1,32 @@
 """The environment of an engine, its time limits, and its share of the work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import LanePolicy
+from heliograph.app.notice import Deliverer, KnownAccounts
 from heliograph.app.observing.retention import RetentionCounters
-from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Leases, Store, Watcher, WebhookSender
+from heliograph.app.ports import (
+    Carrier,
+    CarrierEvents,
+    Clock,
+    Gathering,
+    Ids,
+    Journal,
+    Leases,
+    Store,
+    Watcher,
+    WebhookSender,
+)
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.message.opt_out import NO_WORDS, OptOutWords
 from heliograph.domain.message.retention import KEPT_FOR_EVER, RetentionDays
+from heliograph.domain.message.way import Way
 
 MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
+
+MakeDeliverer = Callable[[Gathering, KnownAccounts], Deliverer]
 
 
 @dataclass(slots=True)
@@ -41,6 +56,8 @@ class Environment:
     encode_json: Callable[[dict[str, str]], bytes]
     opt_out_words: OptOutWords = NO_WORDS
     watchers: tuple[Watcher, ...] = ()
+    ways: Mapping[Way, MakeDeliverer] = field(default_factory=dict)
+    """Ways of notices beside webhooks, each with what makes its deliverer."""
     policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy()
     """Tells the policy of a connector's lane."""
     trails: bool = False

@@ -6,6 +6,7 @@ import pytest
 
 from heliograph.app.facts import CallbackDone, CallbackEnd, Facts, InboundMessage
 from heliograph.app.records import TOKEN_SCOPES
+from heliograph.domain.message.way import Way
 from tests.integration.console.test_console import text_of
 from tests.support.admin import AdminHouse, Browser, open_house
 from tests.support.store import START
@@ -44,7 +45,9 @@ async def lived_in(house: AdminHouse) -> None:
     store = house.gateway.store
     account = await store.accounts.find("acme")
     assert account is not None
-    inbound = InboundMessage(account[0].id, 1, PHONE, "3388", "STOP", b"STOP", 0, START, owed=True, key=77, tail=5)
+    inbound = InboundMessage(
+        account[0].id, 1, PHONE, "3388", "STOP", b"STOP", 0, START, way=Way.WEBHOOK, key=77, tail=5
+    )
     done = CallbackDone(account[0].id, 77, CallbackEnd.DELIVERED, 200, 1, START)
     await store.commits.record(Facts(inbound=[inbound], callbacks=[done]))
     await store.suppressions.suppress(account[0].id, [OTHER], "api", START)

@@ -8,6 +8,7 @@ import pytest
 
 from heliograph.app.facts import Facts, InboundMessage, MessageEnd, PartReceipt
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.way import Way
 from heliograph.domain.security.signature import sign
 from heliograph.runtime import listening
 from tests.support.gateway import START, Gateway, Reply
@@ -44,7 +45,9 @@ async def until_waiting(gateway: Gateway) -> None:
 
 
 def phone_message(account: int, key: int = 64) -> InboundMessage:
-    return InboundMessage(account, 1, "491701234567", "3388", "PIZZA", b"PIZZA", 0, START, key=key, tail=1, owed=True)
+    return InboundMessage(
+        account, 1, "491701234567", "3388", "PIZZA", b"PIZZA", 0, START, key=key, tail=1, way=Way.WEBHOOK
+    )
 
 
 async def test_a_receipt_comes_as_a_webhook_has_it(gateway: Gateway) -> None:

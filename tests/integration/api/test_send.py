@@ -7,11 +7,11 @@ import pytest
 
 from heliograph.app.configuration import MessageTemplate
 from heliograph.app.connector_kind import LanePolicy
-from heliograph.app.notice import owes_receipt
 from heliograph.app.sending.compose import SendRules
 from heliograph.domain.message.extras import Extras, read_extras
 from heliograph.domain.message.state import Kind
 from heliograph.domain.message.tlv_rules import TlvForm, TlvRule
+from heliograph.domain.message.way import Way
 from heliograph.domain.text.repertoire import Repertoire
 from tests.support.gateway import START, Gateway, open_gateway, set_price
 
@@ -774,4 +774,4 @@ async def test_an_operator_is_asked_for_receipts_that_nobody_is_told_of() -> Non
     await gateway.send(but(dlr="yes", dlr_url="https://example.com/r"))
     messages = [accept.messages[0] for accept in gateway.intake.accepted]
     assert [message.wants_receipt for message in messages] == [True, True]
-    assert [owes_receipt(message) for message in messages] == [False, True]
+    assert [message.way for message in messages] == [Way.NONE, Way.WEBHOOK]

@@ -13,6 +13,7 @@ from heliograph.console.inbound_file import inbound_file
 from heliograph.console.pages import conversation, inbound
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.way import Way
 from heliograph.domain.numbers.phone import mask
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Browser
@@ -84,7 +85,7 @@ async def test_an_unrouted_message_is_given_to_an_account(house: AdminHouse, ada
 
 async def test_a_callback_that_was_given_up_is_replayed(house: AdminHouse, ada: Browser) -> None:
     await house.gateway.change_account(inbound_url="https://acme.example/inbound")
-    message = await written(house, "Hello?", owed=True)
+    message = await written(house, "Hello?", way=Way.WEBHOOK)
     assert "on its way" in text_of(await ada.get(f"/inbound/{message}"))
     assert (await ada.post(f"/inbound/{message}/replay")).status == 409
     [record] = await house.admin.inbound.find(InboundQuery())

@@ -15,6 +15,7 @@ from heliograph.adapters.store.postgres.session import set_encoders
 from heliograph.app.facts import Awaiting, CallbackDone, CallbackEnd, Message, MessageEnd, Submission
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind, State
+from heliograph.domain.message.way import Way
 from tests.support.postgres import LIMITS
 
 TEXTS = ("", "0", "Grüße", "\U0001f600" * 70, "x" * 255, "a'b\"c\\d{},()", " ", "\x01\x7f\uffff")
@@ -39,6 +40,7 @@ def message(chance: random.Random) -> tuple[int, Message, str, str, bytes]:
         connector=pick(BIGS),
         wants_receipt=pick([True, False]),
         callback_url=pick(TEXTS),
+        way=pick(list(Way)),
         key=pick(BIGS),
         tail=pick(BIGS),
     )
@@ -69,7 +71,7 @@ def _message_row(placed: tuple[int, Message, str, str, bytes]) -> Sequence[Any]:
     place, each, destination, sender, content = placed
     return (
         place, each.key, each.tail, each.price, each.time, each.expires, each.connector, each.segments, each.kind,
-        each.wants_receipt, destination, sender, each.callback_url, content,
+        each.wants_receipt, each.way, destination, sender, each.callback_url, content,
     )  # fmt: skip
 
 

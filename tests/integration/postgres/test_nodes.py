@@ -32,6 +32,7 @@ from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced, NotSch
 from heliograph.domain.message.ids import IdSequence, to_hex
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
+from heliograph.domain.message.way import Way
 from tests.support.postgres import AMPLE, server
 from tests.support.store import CREDIT, HOUR, SECOND, START, Given
 
@@ -214,7 +215,9 @@ async def test_what_phones_sent_to_a_dead_node_is_others(store: PostgresStore, o
     parts_of = PartSet(1, "491", "3388", 7, 2)
 
     def inbound(**fields: Any) -> InboundMessage:
-        return InboundMessage(account.id, 1, "491", "3388", "Hi", b"Hi", 0, START, owed=True, key=given.key(), **fields)
+        return InboundMessage(
+            account.id, 1, "491", "3388", "Hi", b"Hi", 0, START, way=Way.WEBHOOK, key=given.key(), **fields
+        )
 
     untold, told, rowed = inbound(digest=5), inbound(digest=6), inbound(digest=5)
     await store.commits.record(

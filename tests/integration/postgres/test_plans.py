@@ -279,9 +279,9 @@ async def test_inbound_messages_are_found_by_number_on_both_sides(pristine: str,
 async def _fill_inbound(db: asyncpg.Connection) -> None:
     """Adds ten thousand messages of three accounts from a hundred phones to one number."""
     await db.execute(
-        "INSERT INTO inbound (key, tail, account, connector, at, position, price, parts, coding, complete, owed, "
+        "INSERT INTO inbound (key, tail, account, connector, at, position, price, parts, coding, complete, way, "
         "wish, replied, sender, recipient, keyword, content, octets) "
-        "SELECT n, 9, n % 3, 1, 0, n, 0, 1, 0, true, false, 0, 0, '44770090' || n % 100, '3388', '', 'Hello', 'Hello' "
+        "SELECT n, 9, n % 3, 1, 0, n, 0, 1, 0, true, 0, 0, 0, '44770090' || n % 100, '3388', '', 'Hello', 'Hello' "
         "FROM generate_series(1, 10000) AS n"
     )
     await db.execute("ANALYZE inbound")

@@ -11,6 +11,7 @@ from heliograph.app.admin.ledger_checks import CHECKS
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, InboundMessage, InboundPart, MessageEnd, PartSet
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import NODE, START, Given
 
@@ -82,7 +83,7 @@ DAMAGE = {
     "dropped charge of an inbound message": (_dropped(EntryKind.INBOUND), "had 1 charges for inbound messages"),
     "inbound message lost": ("DELETE FROM inbound", "was joined from parts, and does not exist"),
     "callback too early": (
-        "INSERT INTO callback_retry SELECT key, account, 0, 0, x'', '', 0, NULL FROM message WHERE state = 1",
+        "INSERT INTO callback_retry SELECT key, account, 0, 0, x'', '', 0, 1, 0, NULL FROM message WHERE state = 1",
         "although the message has not ended",
     ),
 }
@@ -105,7 +106,7 @@ async def busy(store: SqliteStore, given: Given, account: Account) -> SqliteStor
     await store.commits.record(Facts(inbound_parts=[InboundPart(parts_of, 1, 0, True, b"1", START)]))
     await store.inbound.gather([parts_of], NODE)
     inbound = InboundMessage(
-        account.id, 1, "4917012345678", "3388", "Hi", b"Hi", 0, START, owed=True, parts_of=parts_of, price=1,
+        account.id, 1, "4917012345678", "3388", "Hi", b"Hi", 0, START, way=Way.WEBHOOK, parts_of=parts_of, price=1,
         key=given.key(),
     )  # fmt: skip
     await store.commits.record(Facts(inbound=[inbound]))

@@ -23,6 +23,7 @@ from heliograph.app.facts import (
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.message import ids
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.way import Way
 from heliograph.http.asgi import Headers
 from tests.support.gateway import START, Gateway, open_gateway, run_asgi
 
@@ -278,7 +279,9 @@ async def test_the_end_ends_what_is_in_the_air() -> None:
 
 async def test_the_trace_of_what_a_phone_wrote_ends_with_its_callback() -> None:
     watched = await traced()
-    message = InboundMessage(1, 3, "491", "3388", "the secret text", b"", 0, START - 4, owed=True, key=5 << 16, tail=7)
+    message = InboundMessage(
+        1, 3, "491", "3388", "the secret text", b"", 0, START - 4, way=Way.WEBHOOK, key=5 << 16, tail=7
+    )
     pulled = InboundMessage(1, 3, "491", "3388", "the secret text", b"", 0, START - 4, key=6 << 16, tail=7)
     watched.commit(Facts(inbound=[message]))
     job = WebhookJob(message.key, "mo_1", "https://acme.example/inbound", b"", "text/plain", (b"s",))

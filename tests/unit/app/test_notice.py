@@ -5,27 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.notice import Notice, ReachedState, Way, owes_receipt
+from heliograph.app.notice import Notice, ReachedState, TriedNotice
 from heliograph.app.notices.notifier import BUSY_PAUSE_MS, Notifier
 from heliograph.app.notices.webhook import WebhookDeliverer
-from heliograph.app.webhook_job import TryResult, WebhookJob
+from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.way import Way
 from tests.support.store import START
 from tests.support.use_case_fakes import Messages, NotedGathering, NotedSender, SetClock
-
-
-def another_way(value: int) -> Way:
-    """Returns a member of `Way` beside those it has: compiled code takes no bare number for one."""
-    way = int.__new__(Way, value)
-    way._name_, way._value_ = f"WAY_{value}", value
-    return way
-
-
-BIND = another_way(1)
 
 
 class KnownAccounts:
@@ -39,21 +28,30 @@ class KnownAccounts:
 
 
 class NotedDeliverer:
-    """`notice.Deliverer` that keeps what it is given; the code 0 delivers."""
+    """`notice.Deliverer` that keeps what it is given."""
+
+    retry_ms = 3_600_000
 
     def __init__(self) -> None:
+        self.room = {1: 100}
+        """Notices that accounts may be handed still."""
         self.notices: list[Notice] = []
-        self.tried: Callable[[list[TryResult]], None] = lambda _: None
+        self.tried: Callable[[list[TriedNotice]], None] = lambda _: None
         self.lost: Callable[[], None] = lambda: None
 
+    def capacity(self, account: int) -> int:
+        return self.room.get(account, 0)
+
+    def reachable(self) -> Sequence[int]:
+        return [account for account, room in self.room.items() if room]
+
     def deliver(self, notices: Sequence[Notice]) -> list[Notice]:
+        for notice in notices:
+            self.room[notice.account] -= 1
         self.notices += notices
         return []
 
-    def end_of(self, code: int) -> CallbackEnd | None:
-        return CallbackEnd.DELIVERED if code == 0 else None
-
-    def on_tried(self, listener: Callable[[list[TryResult]], None]) -> None:
+    def on_tried(self, listener: Callable[[list[TriedNotice]], None]) -> None:
         self.tried = listener
 
     def on_lost(self, listener: Callable[[], None]) -> None:
@@ -65,7 +63,7 @@ class TwoWays:
         self.gathering, self.clock = NotedGathering(), SetClock()
         self.message = Messages(self.clock)
         self.webhook, self.bind = NotedDeliverer(), NotedDeliverer()
-        ways = {Way.WEBHOOK: self.webhook, BIND: self.bind}
+        ways = {Way.WEBHOOK: self.webhook, Way.BIND: self.bind}
         self.notifier = Notifier(self.gathering, self.clock, ways, KnownAccounts(), lambda: 0.0)
 
     def notice(self, way: Way) -> Notice:
@@ -81,16 +79,16 @@ class TwoWays:
 
 def test_each_way_delivers_its_own_notices() -> None:
     ways = TwoWays()
-    posted, bound = ways.notice(Way.WEBHOOK), ways.notice(BIND)
+    posted, bound = ways.notice(Way.WEBHOOK), ways.notice(Way.BIND)
     ways.commit(posted, bound)
     assert (ways.webhook.notices, ways.bind.notices) == ([posted], [bound])
 
 
-def test_the_way_says_what_a_code_means() -> None:
+def test_the_way_says_how_a_try_ended() -> None:
     ways = TwoWays()
-    taken, put_off = ways.notice(BIND), ways.notice(BIND)
+    taken, put_off = ways.notice(Way.BIND), ways.notice(Way.BIND)
     ways.commit(taken, put_off)
-    ways.bind.tried([TryResult(taken.key, 0), TryResult(put_off.key, 0x64, "RX_T_APPN")])
+    ways.bind.tried([TriedNotice(taken.key, CallbackEnd.DELIVERED), TriedNotice(put_off.key, None, 0x64, "RX_T_APPN")])
     facts = ways.gathering.take()
     assert [(done.key, done.end) for done in facts.callbacks] == [(taken.key, CallbackEnd.DELIVERED)]
     assert [(retry.key, retry.problem) for retry in facts.callback_retries] == [(put_off.key, "RX_T_APPN")]
@@ -98,13 +96,36 @@ def test_the_way_says_what_a_code_means() -> None:
 
 def test_a_way_that_is_lost_loses_nothing_of_another() -> None:
     ways = TwoWays()
-    posted, bound = ways.notice(Way.WEBHOOK), ways.notice(BIND)
+    posted, bound = ways.notice(Way.WEBHOOK), ways.notice(Way.BIND)
     ways.commit(posted, bound)
     ways.bind.lost()
     (retry,) = ways.gathering.take().callback_retries
     assert (retry.key, retry.due, retry.attempts) == (bound.key, START + BUSY_PAUSE_MS[0], 0)
-    ways.webhook.tried([TryResult(posted.key, 0)])
+    ways.webhook.tried([TriedNotice(posted.key, CallbackEnd.DELIVERED)])
     assert [done.key for done in ways.gathering.take().callbacks] == [posted.key]
+
+
+def test_what_a_way_cannot_reach_is_parked_until_its_time_is_over() -> None:
+    ways = TwoWays()
+    ways.bind.room = {1: 1}
+    near, far = ways.notice(Way.BIND), ways.notice(Way.BIND)
+    ways.commit(near, far)
+    assert ways.bind.notices == [near]
+    (retry,) = ways.gathering.take().callback_retries
+    assert (retry.key, retry.due, retry.way, retry.parked) == (far.key, START + 3_600_000, Way.BIND, True)
+    ways.clock.ms += 3_600_000
+    ways.notifier.resume([far], rowed=True)
+    (done,) = ways.gathering.take().callbacks
+    assert (done.key, done.end, done.attempts) == (far.key, CallbackEnd.FAILED, 0)
+
+
+def test_a_notice_of_a_way_that_this_node_lacks_waits_for_another_node() -> None:
+    ways = TwoWays()
+    notifier = Notifier(ways.gathering, ways.clock, {Way.WEBHOOK: ways.webhook}, KnownAccounts(), lambda: 0.0)
+    notice = ways.notice(Way.BIND)
+    notifier.resume([notice], rowed=False)
+    (retry,) = ways.gathering.take().callback_retries
+    assert (retry.key, retry.way, retry.parked) == (notice.key, Way.BIND, True)
 
 
 @dataclass
@@ -129,11 +150,3 @@ def test_the_type_of_the_subject_chooses_the_form() -> None:
     assert [(job.webhook_id, job.body) for job in sender.jobs] == [("in_1", b"Hello")]
     assert mine.body == b"Hello"
     assert webhooks.deliver([]) == []
-
-
-@pytest.mark.parametrize(("wants", "url", "owed"), [
-    (True, "http://example.com/", True), (True, "", False), (False, "http://example.com/", False), (False, "", False),
-])  # fmt: skip
-def test_a_receipt_is_owed_where_it_was_asked_for_and_has_a_url(wants: bool, url: str, owed: bool) -> None:
-    message = Messages(SetClock())(wants_receipt=wants, callback_url=url)
-    assert owes_receipt(message) is owed

@@ -8,15 +8,16 @@ import pytest
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd, Facts, Message, MessageEnd
 from heliograph.app.marks import CALLBACK
-from heliograph.app.notice import Notice, ReachedState, Way, notice_of
+from heliograph.app.notice import Notice, ReachedState, notice_of
 from heliograph.app.notices import notifier
-from heliograph.app.notices.notifier import HOUR_MS, KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
+from heliograph.app.notices.notifier import KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
-from heliograph.app.notices.webhook import WebhookDeliverer
+from heliograph.app.notices.webhook import HOUR_MS, WebhookDeliverer
 from heliograph.app.ports import Unavailable
 from heliograph.app.webhook_job import TryResult
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.way import Way
 from tests.support.memory_store import MemoryStore
 from tests.support.store import SECOND, START
 from tests.support.use_case_fakes import Messages, NotedGathering, NotedSender, SetClock
@@ -70,9 +71,9 @@ class Desk:
         self.message = Messages(self.clock)
         self.notifier = self.make(retry_hours=1.0)
 
-    def make(self, **options: Any) -> Notifier:
+    def make(self, retry_hours: float = 24.0, **options: Any) -> Notifier:
         form = ReceiptRenderer(lambda fields: repr(fields).encode())
-        webhooks = WebhookDeliverer(self.sender, self.book, {ReachedState: form})
+        webhooks = WebhookDeliverer(self.sender, self.book, {ReachedState: form}, retry_hours=retry_hours)
         return Notifier(self.gathering, self.clock, {Way.WEBHOOK: webhooks}, self.book, lambda: 0.5, **options)
 
     def owe(self, *messages: Message) -> None:

@@ -16,13 +16,14 @@ from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.message.tlv_rules import TlvRule
+from heliograph.domain.message.way import Way
 from heliograph.domain.text.repertoire import Repertoire
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import MemoryJournal
 from tests.support.memory_store import MemoryStore
 
 PHONE, NUMBER, NOW, VALIDITY_MS = "4917012345678", "3388", 1_700_000_000_000, 3_600_000
-OWNER = NumberOwner(7, "own", pushed=False, opt_out=True, stop_text="You are out.", help_text="Ask us. " * 30)
+OWNER = NumberOwner(7, "own", way=Way.NONE, opt_out=True, stop_text="You are out.", help_text="Ask us. " * 30)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
 from heliograph.app.sending.directory import Directory
 from heliograph.config.opt_out import load_opt_out_words
+from heliograph.domain.message.way import Way
 from heliograph.domain.numbers.number_rules import InboundNumber
 from tests.support.gateway import MemoryJournal
 from tests.support.memory_rows import Rows
@@ -156,7 +157,7 @@ async def test_a_message_is_answered_when_it_is_durable(desk: Desk) -> None:
     await desk.settle()
     (message,) = await desk.kept()
     assert (message.account, message.sender, message.recipient, message.content) == (account.id, PHONE, "3388", "Hello")
-    assert (message.octets, message.owed, message.parts, message.complete) == (b"Hello", True, 1, True)
+    assert (message.octets, message.way, message.parts, message.complete) == (b"Hello", Way.WEBHOOK, 1, True)
     assert await desk.unanswered() == 0
 
 
@@ -174,7 +175,7 @@ async def test_a_keyword_finds_its_account(desk: Desk) -> None:
     desk.reception.receive(1, Link().sends("Pizza! Two, please"))
     await desk.settle()
     (message,) = await desk.kept()
-    assert (message.account, message.keyword, message.owed) == (pizza.id, "pizza", False)
+    assert (message.account, message.keyword, message.way) == (pizza.id, "pizza", Way.NONE)
     assert desk.owed == []
 
 
@@ -493,7 +494,7 @@ async def test_parts_are_joined_in_any_order(desk: Desk, order: str) -> None:
     await desk.settle()
     (message,) = await desk.kept()
     assert (message.content, message.octets, message.parts, message.complete) == ("1.2.3.", b"1.2.3.", 3, True)
-    assert (message.account, message.owed) == (account.id, True)
+    assert (message.account, message.way) == (account.id, Way.WEBHOOK)
     assert [notice.key for notice in desk.owed] == [message.key]
     assert sum(len(link.answers) for link in links) == len(order)
     assert all(kept for link in links for _, kept in link.answers)

@@ -11,7 +11,7 @@ from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import CallbackEnd, Facts, InboundMessage, Message
 from heliograph.app.inbound import replies
 from heliograph.app.inbound.replies import PhoneReplies
-from heliograph.app.notice import Notice, Way
+from heliograph.app.notice import Notice
 from heliograph.app.notices.inbound_form import InboundRenderer
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.webhook import SubjectRenderer, WebhookDeliverer
@@ -20,6 +20,7 @@ from heliograph.app.webhook_job import TryResult
 from heliograph.domain.message import ids
 from heliograph.domain.message.extras import Tlv, read_extras
 from heliograph.domain.message.tlv_rules import TlvRule
+from heliograph.domain.message.way import Way
 from tests.support.gateway import START, Gateway, open_gateway
 from tests.support.use_case_fakes import NotedGathering, NotedSender
 

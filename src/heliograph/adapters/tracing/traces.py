@@ -120,7 +120,7 @@ class TraceWatcher:
             "deliver_sm", Context(), SpanKind.SERVER, attributes, start_time=message.at * _MS
         )
         span.end(max(message.at, now) * _MS)
-        if message.owed:
+        if message.way:
             self._keep(message.key, span.get_span_context())
 
     def _keep(self, key: int, context: SpanContext) -> None:

@@ -10,7 +10,6 @@ from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutcomes
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Message, MessageEnd, Queueing, Submission, Withdrawal
-from heliograph.app.notice import owes_receipt
 from heliograph.app.ports import Accepted, Clock, Deferred, Gathering, Outcome, Part, Refused, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.receipt import NO_CODE, Delivery
@@ -228,7 +227,7 @@ class PartOutcomes:
         lane.forget(item)
         message = item.message
         facts = self.gathering.facts
-        owed = owes_receipt(message)
+        owed = bool(message.way)
         final = MessageEnd(
             message.account,
             message.key,

@@ -186,7 +186,7 @@ class Reception:
         """Gives a message to its owner, if it has one, and reads what it asks for."""
         owner, message.keyword = self._reader.owner(message.connector, message.recipient, message.content)
         if owner is not None:
-            message.account, message.owed = owner.account, owner.pushed
+            message.account, message.way = owner.account, owner.way
             self._opt_outs.judge(message, owner)
 
     def _keep_part(self, of: PartSet, number: int, incoming: Incoming) -> None:
@@ -269,8 +269,8 @@ class Reception:
             message = arrival.message
             if message is not None and message.account:
                 message.price = self._reader.price(message.account, message.sender)
-            if message is not None and message.owed:
-                self._owe(Notice(message.account, message.key, message, message.at))
+            if message is not None and message.way:
+                self._owe(Notice(message.account, message.key, message, message.at, way=message.way))
         self._committing += self._next
         self._next = []
         if self._fresh_sets:

@@ -6,12 +6,11 @@ from functools import partial
 
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts
 from heliograph.app.marks import CALLBACK
-from heliograph.app.notice import Deliverer, KnownAccounts, Notice, Way
+from heliograph.app.notice import Deliverer, KnownAccounts, Notice, TriedNotice
 from heliograph.app.ports import Clock, Gathering, Notices, Unavailable
-from heliograph.app.webhook_job import TryResult
-from heliograph.domain.limits.defaults import CALLBACK_RETRY_HOURS
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.message.retry import next_pause
+from heliograph.domain.message.way import Way
 
 IN_THE_AIR = 10_000
 """The most notices in memory at once; further ones wait in their rows. One account has half as many as it leaves free:
@@ -37,7 +36,12 @@ plus jitter of up to as much again. Milliseconds."""
 UNREADABLE_PAUSE_MS = 60_000
 """The pause before a notice is taken up again whose account could not be read. Milliseconds."""
 
-HOUR_MS = 3_600_000
+ABSENT_PAUSE_MS = 3_600_000
+"""Milliseconds before this node looks again at a notice of a way that it does not have. The notice is parked: another
+node that has the way claims it before."""
+
+UNREACHABLE = "the account cannot be reached by its way"
+"""Why a notice is parked, for people."""
 
 
 class Notifier:
@@ -52,7 +56,6 @@ class Notifier:
         jitter: Callable[[], float],
         *,
         mark: int = 0,
-        retry_hours: float = CALLBACK_RETRY_HOURS,
         keeps: Callable[[int], bool] = lambda _: True,
     ) -> None:
         """`jitter` gives numbers from 0 up to 1. `keeps` says by its key whether a fresh notice may be in memory
@@ -63,7 +66,6 @@ class Notifier:
         self._accounts = accounts
         self._jitter = jitter
         self._keeps = keeps
-        self._retry_ms = int(retry_hours * HOUR_MS)
         self.mark = mark
         self._flights: dict[int, Notice] = {}
         """Notices that are being tried, by key."""
@@ -119,7 +121,9 @@ class Notifier:
             if not flight.rowed and (key <= mark or now - flight.since > KEEP_MS):
                 flight.rowed = True
                 facts.callback_retries.append(
-                    CallbackRetry(flight.account, key, now, flight.attempts, flight.body, "", flight.first, held=True)
+                    CallbackRetry(
+                        flight.account, key, now, flight.attempts, flight.body, "", flight.first, True, flight.way
+                    )
                 )
         for notice in self._committing:
             if notice.key <= mark and not notice.rowed:
@@ -138,11 +142,17 @@ class Notifier:
     # --- from the rows
 
     async def next_due(self, notices: Notices) -> int | None:
-        """Returns the time (ms) of the next due notice, or None; a second from now while no more may be in flight."""
-        return self._clock.now() + 1_000 if self.room == 0 else await notices.next_due()
+        """Returns the time (ms) of the next due notice, or None; now where parked notices may be within reach; a second
+        from now while no more may be in flight."""
+        if self.room == 0:
+            return self._clock.now() + 1_000
+        if any(deliverer.reachable() for deliverer in self._deliverers.values()):
+            return self._clock.now()
+        return await notices.next_due()
 
     async def take_up(self, notices: Notices, node: int) -> bool:
         """Claims notices that are due and tries them, as many of each account; returns whether there may be more."""
+        parked = await self._take_up_parked(notices, node)
         now = self._clock.now()
         waiting = await notices.accounts(self._beyond, ACCOUNTS_ASKED)
         further = len(waiting) == ACCOUNTS_ASKED
@@ -150,16 +160,40 @@ class Notifier:
         room = self.room
         due = [account for account, at in waiting if at <= now and self._room_of(account) > 0][:room]
         if not due:
-            return further
+            return further or parked
         limit = max(1, min(min(CLAIM, room) // len(due), *(self._room_of(account) for account in due)))
         claimed = await notices.claim(limit, now, node, due)
+        await self._resume_claimed(claimed)
+        return further or parked or len(claimed) >= limit
+
+    async def _take_up_parked(self, notices: Notices, node: int) -> bool:
+        """Claims parked notices of accounts that can be reached now; returns whether there may be more."""
+        more = False
+        for way, deliverer in self._deliverers.items():
+            accounts = [account for account in deliverer.reachable() if self._room_of(account) > 0][: self.room]
+            if not accounts:
+                continue
+            share = max(1, min(CLAIM, self.room) // len(accounts))
+            alike: dict[int, list[int]] = {}
+            for account in accounts:
+                most = min(deliverer.capacity(account), self._room_of(account), share)
+                alike.setdefault(most.bit_length(), []).append(account)
+            # a claim takes as many of each account: those with about the same capacity are claimed together
+            for bits, group in alike.items():
+                if bits:
+                    limit = 1 << bits - 1
+                    claimed = await notices.claim_parked(way, limit, node, group)
+                    await self._resume_claimed(claimed)
+                    more = more or len(claimed) >= limit
+        return more
+
+    async def _resume_claimed(self, claimed: Sequence[Notice]) -> None:
         for notice in claimed:
             if self._accounts.known(notice.account) is None:
                 # A claim must not be left lying: without its account the notice goes back to its row.
                 with suppress(Unavailable):
                     await self._accounts.learn(notice.account)
         self.resume(claimed, rowed=True)
-        return further or len(claimed) >= limit
 
     def resume(self, notices: Sequence[Notice], rowed: bool) -> None:
         """Tries notices that the rows say are owed; `rowed`: they have rows in `callback_retry`."""
@@ -178,7 +212,7 @@ class Notifier:
 
     # --- results
 
-    def _on_tried(self, results: list[TryResult]) -> None:
+    def _on_tried(self, results: list[TriedNotice]) -> None:
         now = self._clock.now()
         flights, callbacks = self._flights, self._gathering.facts.callbacks
         for result in results:
@@ -190,10 +224,10 @@ class Notifier:
                 self._again(notice, result.problem, now, result.room)
                 continue
             notice.attempts += 1
-            end = self._deliverers[notice.way].end_of(result.code)
+            end = result.end
             if end is None:
                 due = now + next_pause(notice.attempts, self._jitter())
-                if due - notice.first <= self._retry_ms:
+                if due - notice.first <= self._deliverers[notice.way].retry_ms:
                     self._later(notice, due, result.problem)
                     continue
                 end = CallbackEnd.FAILED
@@ -218,7 +252,7 @@ class Notifier:
             shortest, longest = BUSY_PAUSE_MS
             pause = min(max((now - notice.first) // 4, shortest), longest)
             due = now + pause + int(pause * self._jitter())
-        if notice.attempts and due - notice.first > self._retry_ms:
+        if notice.attempts and due - notice.first > self._deliverers[notice.way].retry_ms:
             self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.FAILED, 0, now))
         else:
             self._later(notice, due, problem)
@@ -229,20 +263,53 @@ class Notifier:
         """Has each notice tried by its way; returns those whose account is not in memory."""
         now = self._clock.now()
         flights = self._flights
-        by_way: dict[Way, list[Notice]] = {way: [] for way in self._deliverers}
+        by_way: dict[Way, list[Notice]] = {}
         for notice in notices:
             notice.since = now
             if notice.key in flights:
                 self._give_back(notice)
             flights[notice.key] = notice
-            by_way[notice.way].append(notice)
+            by_way.setdefault(notice.way, []).append(notice)
         left: list[Notice] = []
-        for way, deliverer in self._deliverers.items():
-            left += deliverer.deliver(by_way[way])
+        for way, mine in by_way.items():
+            deliverer = self._deliverers.get(way)
+            if deliverer is None:
+                for notice in mine:
+                    self._park(notice, now + ABSENT_PAUSE_MS)
+            else:
+                left += deliverer.deliver(self._within_reach(deliverer, mine, now))
         for notice in left:
-            del flights[notice.key]
-            self._give_back(notice)
+            self._leave(notice)
         return left
+
+    def _within_reach(self, deliverer: Deliverer, notices: list[Notice], now: int) -> list[Notice]:
+        """Returns the notices that the deliverer has capacity for; parks the others."""
+        left: dict[int, int] = {}
+        near: list[Notice] = []
+        for notice in notices:
+            account = notice.account
+            capacity = left[account] if account in left else deliverer.capacity(account)
+            left[account] = capacity - 1
+            ends = notice.first + deliverer.retry_ms
+            if capacity > 0:
+                near.append(notice)
+            elif ends > now:
+                self._park(notice, ends)
+            else:
+                self._leave(notice)
+                self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.FAILED, 0, now))
+                self._gathering.wake()
+        return near
+
+    def _park(self, notice: Notice, due: int) -> None:
+        """Leaves a notice to its row until its account can be reached, or until `due` (ms)."""
+        self._leave(notice)
+        self._later(notice, due, UNREACHABLE, parked=True)
+
+    def _leave(self, notice: Notice) -> None:
+        """Takes a notice out of the air."""
+        del self._flights[notice.key]
+        self._give_back(notice)
 
     def _room_of(self, account: int) -> int:
         """Returns how many more notices of the account may be in memory: fewer, the fewer places are free."""
@@ -262,8 +329,19 @@ class Notifier:
         else:
             del self._held[notice.account]
 
-    def _later(self, notice: Notice, due: int, problem: str) -> None:
-        retry = CallbackRetry(notice.account, notice.key, due, notice.attempts, notice.body, problem, notice.first)
+    def _later(self, notice: Notice, due: int, problem: str, *, parked: bool = False) -> None:
+        retry = CallbackRetry(
+            notice.account,
+            notice.key,
+            due,
+            notice.attempts,
+            notice.body,
+            problem,
+            notice.first,
+            False,
+            notice.way,
+            parked,
+        )
         self._gathering.facts.callback_retries.append(retry)
         self._gathering.wake()
 
@@ -276,7 +354,9 @@ class Notifier:
         """Gives a row to a notice that is about to be tried here."""
         notice.rowed = True
         first = notice.first
-        facts.callback_retries.append(CallbackRetry(notice.account, notice.key, first, 0, b"", "", first, held=True))
+        facts.callback_retries.append(
+            CallbackRetry(notice.account, notice.key, first, 0, b"", "", first, held=True, way=notice.way)
+        )
 
 
 def _done(notice: Notice, end: CallbackEnd, code: int, now: int) -> CallbackDone:

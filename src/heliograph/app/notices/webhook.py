@@ -1,16 +1,25 @@
 """Webhooks: notices as HTTP POSTs to a URL of the customer (callbacks)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.notice import KnownAccounts, Notice
+from heliograph.app.notice import KnownAccounts, Notice, TriedNotice
 from heliograph.app.ports import WebhookSender
 from heliograph.app.webhook_job import TryResult, WebhookJob
+from heliograph.domain.limits.defaults import CALLBACK_RETRY_HOURS
 
-HTTP_GONE = 410
+HTTP_GONE: Final = 410
+
+HOUR_MS: Final = 3_600_000
+
+_DELIVERED: Final = CallbackEnd.DELIVERED
+_GONE: Final = CallbackEnd.GONE
+
+UNLIMITED: Final = 1 << 30
+"""Notices that an account may be handed at once: the sender's own limits hold, and the notifier's."""
 
 
 class SubjectRenderer(Protocol):
@@ -38,14 +47,29 @@ class WebhookDeliverer:
         accounts: KnownAccounts,
         renderers: Mapping[type, SubjectRenderer],
         replies: ReplyTaker | None = None,
+        retry_hours: float = CALLBACK_RETRY_HOURS,
     ) -> None:
         """`renderers` are by the type of the subject that they render. Without `replies` answers have none."""
+        self._retry_ms = int(retry_hours * HOUR_MS)
         self._sender = sender
         self._accounts = accounts
         self._renderers = dict(renderers)
         self._replies = replies
         self._asked: dict[int, tuple[Notice, Account]] = {}
         """Notices in flight whose answers may have a reply, by key."""
+
+    @property
+    def retry_ms(self) -> int:
+        """See `notice.Deliverer`."""
+        return self._retry_ms
+
+    def capacity(self, account: int) -> int:  # noqa: ARG002 - as `notice.Deliverer` has it
+        """See `notice.Deliverer`: any account can be reached at any time."""
+        return UNLIMITED
+
+    def reachable(self) -> Sequence[int]:
+        """See `notice.Deliverer`."""
+        return ()
 
     def deliver(self, notices: Sequence[Notice]) -> list[Notice]:
         """See `notice.Deliverer`."""
@@ -65,13 +89,7 @@ class WebhookDeliverer:
             self._sender.post(jobs)
         return left
 
-    def end_of(self, code: int) -> CallbackEnd | None:
-        """`code` is the HTTP status: any 2xx has delivered the notice, and 410 ends it."""
-        if 200 <= code < 300:
-            return CallbackEnd.DELIVERED
-        return CallbackEnd.GONE if code == HTTP_GONE else None
-
-    def on_tried(self, listener: Callable[[list[TryResult]], None]) -> None:
+    def on_tried(self, listener: Callable[[list[TriedNotice]], None]) -> None:
         def tried(results: list[TryResult]) -> None:
             self._tried(results, listener)
 
@@ -84,15 +102,15 @@ class WebhookDeliverer:
 
         self._sender.on_lost(lost)
 
-    def _tried(self, results: list[TryResult], listener: Callable[[list[TryResult]], None]) -> None:
+    def _tried(self, results: list[TryResult], listener: Callable[[list[TriedNotice]], None]) -> None:
         """Passes results on, those with a reply when it is over."""
         replies = self._replies
         if not self._asked or replies is None:
-            listener(results)
+            listener([_outcome_of(result) for result in results])
             return
 
         def over(result: TryResult) -> None:
-            listener([result])
+            listener([_outcome_of(result)])
 
         others: list[TryResult] = []
         for result in results:
@@ -102,4 +120,11 @@ class WebhookDeliverer:
             else:
                 others.append(result)
         if others:
-            listener(others)
+            listener([_outcome_of(result) for result in others])
+
+
+def _outcome_of(result: TryResult) -> TriedNotice:
+    """Reads the HTTP status: any 2xx has delivered the notice, and 410 ends it."""
+    code = result.code
+    end = _DELIVERED if 200 <= code < 300 else _GONE if code == HTTP_GONE else None
+    return TriedNotice(result.key, end, code, result.problem, result.busy, result.room)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from heliograph.app.notice import Notice
 from heliograph.app.records import CallbackView
+from heliograph.domain.message.way import Way
 
 
 class Notices(Protocol):
@@ -16,6 +17,9 @@ class Notices(Protocol):
 
         With `accounts`, claims up to `limit` of each of these accounts, and none of others.
         """
+
+    async def claim_parked(self, way: Way, limit: int, node: int, accounts: Sequence[int]) -> list[Notice]:
+        """Takes up to `limit` parked notices of each of these accounts by one way for this node, oldest first."""
 
     async def accounts(self, beyond: int, limit: int) -> list[tuple[int, int]]:
         """Returns accounts with ids above `beyond` that have unclaimed notices, ascending, each with the time when its

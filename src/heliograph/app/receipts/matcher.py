@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Message, MessageEnd, Outstanding, PartReceipt
-from heliograph.app.notice import owes_receipt
 from heliograph.app.ports import Clock, Gathering, Receipts, Report
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.early import EarlyReceiptCache, report_of
@@ -322,7 +321,7 @@ class ReceiptMatcher:
             now = self._clock.now()
             message = track.message
             account, key = message.account, message.key
-            owed = bool(message.extras) and read_extras(message.extras).progress and owes_receipt(message)
+            owed = bool(message.extras) and read_extras(message.extras).progress and bool(message.way)
             self._gathering.facts.progress.extend(
                 PartReceipt(account, key, segment, report.state, report.err, now, owed) for segment in segments
             )
@@ -375,7 +374,7 @@ class ReceiptMatcher:
             err = next(err for part_state, err in states.values() if part_state is state)
         self.partial.pop(message.key, None)
         self.awaited.end(message.key, track)
-        owed = owes_receipt(message)
+        owed = bool(message.way)
         now = self._clock.now()
         waited = now - track.taken if track.taken else -1
         final = MessageEnd(

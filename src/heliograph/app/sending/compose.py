@@ -31,6 +31,7 @@ from heliograph.domain.limits.defaults import REFERENCE_CHARS
 from heliograph.domain.limits.gate import PASS, Refuse, judge_destinations, judge_sender
 from heliograph.domain.message.extras import Tlv, read_extras
 from heliograph.domain.message.state import Kind, State
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.numbers import phone
 from heliograph.domain.text import segment
@@ -85,7 +86,7 @@ class Composer:
         texts = self._texts(account, fields, fields.kind, routes, optional)
         attached = self._attached(who, sender, routes, texts) if fitting else None
         at = self._due(who, fields.time, now)
-        wants, callback_url = self._callback(who, fields)
+        wants, way, callback_url = self._callback(who, fields)
         reference = _reference(fields.reference)
         if wrong_optional is not None:
             raise wrong_optional
@@ -104,7 +105,7 @@ class Composer:
                     account.id, destination, sender, fields.kind, content, segments, charge, at, expires, state,
                     connector, wants or self._directory.asks_receipts(connector), callback_url,
                     None if batch else reference, 0, scheduled,
-                    extras="" if optional is None else optional.text(self._directory.tlvs(connector)),
+                    extras="" if optional is None else optional.text(self._directory.tlvs(connector)), way=way,
                 )
             )  # fmt: skip
         if attached is not None:
@@ -256,9 +257,12 @@ class Composer:
             raise invalid("time", problem)
         return self.scheduled_time(who.view, time, now)
 
-    def _callback(self, who: Principal, fields: Fields) -> tuple[bool, str]:
-        """Returns whether a receipt is wanted, and where it goes, maybe nowhere. Raises Fault."""
-        wants, url = fields.wants_receipt, fields.url
+    def _callback(self, who: Principal, fields: Fields) -> tuple[bool, Way, str]:
+        """Returns whether a receipt is wanted, by which way it goes, and to which URL: `(True, Way.NONE, "")` is one
+        that is only recorded. Raises Fault."""
+        wants, url, way = fields.wants_receipt, fields.url, who.door.way
+        if way is not Way.WEBHOOK:
+            return wants, way if wants else Way.NONE, ""
         if url is not None:
             self.callback_urls.check(url)
         elif wants:
@@ -266,7 +270,7 @@ class Composer:
                 problem = "The field dlr-url is missing; with dlr it says where the receipt goes."
                 raise Fault(MISSING, problem, "dlr-url")
             url = who.view.account.callback_url
-        return wants, url if wants and url is not None else ""
+        return (True, way, url) if wants and url else (wants, Way.NONE, "")
 
     def _refuse(self, who: Principal, fields: Fields, unreadable: dict[str, Fault], now: int) -> NoReturn:
         """Raises the first fault of a request of which some fields could not be read, in the order of the guide."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from heliograph.app.sending.directory import AccountView
+from heliograph.domain.message.way import Way
 
 
 class Secret(Enum):
@@ -27,6 +28,8 @@ class Door:
     """Whether a request may be scheduled by its `time`."""
     numeric_senders: bool = True
     """Whether a sender may be a phone number."""
+    way: Way = Way.WEBHOOK
+    """The way by which receipts go back to who asks for them here. Only webhooks need a URL."""
     default_callback: bool = True
     """Whether a receipt without a URL of its own goes to the account's; else such a request is refused."""
     needs_templates: bool = True

@@ -25,8 +25,8 @@ _HEAD: Final = Struct(">q")
 
 # Rows, from their length and the number of their values to the head of the first text; and what comes after that. The
 # lengths are those of a row whose texts are empty.
-_SINGLE: Final = Struct(">ii qi qq qq qq qq qq qq qi qh q? q")
-_SINGLE_OCTETS: Final = 4 + 14 * 8 + 59
+_SINGLE: Final = Struct(">ii qi qq qq qq qq qq qq qi qh q? qh q")
+_SINGLE_OCTETS: Final = 4 + 15 * 8 + 61
 _SENT: Final = Struct(">ii qq qi qq q")
 _SENT_END: Final = Struct(">qq qq")
 _SENT_OCTETS: Final = 4 + 6 * 8 + 36
@@ -50,9 +50,9 @@ def singles(element: int, rows: list[tuple[int, facts.Message, str, str, bytes]]
         callback_url = message.callback_url.encode()
         octets = _SINGLE_OCTETS + len(destination) + len(sender) + len(callback_url) + len(content)
         add(pack(
-            octets, 14, _INTEGER, place, _BIGINT, message.key, _BIGINT, message.tail, _BIGINT, message.price,
+            octets, 15, _INTEGER, place, _BIGINT, message.key, _BIGINT, message.tail, _BIGINT, message.price,
             _BIGINT, message.time, _BIGINT, message.expires, _BIGINT, message.connector, _INTEGER, message.segments,
-            _SMALLINT, message.kind, _BOOLEAN, message.wants_receipt, _TEXT + len(destination),
+            _SMALLINT, message.kind, _BOOLEAN, message.wants_receipt, _SMALLINT, message.way, _TEXT + len(destination),
         ))  # fmt: skip
         add(destination)
         add(head(_TEXT + len(sender)))

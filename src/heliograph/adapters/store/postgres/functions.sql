@@ -164,7 +164,7 @@ CREATE OR REPLACE FUNCTION record_accepts(
     r_place integer[], r_key bigint[], r_tail bigint[], r_total bigint[], r_at bigint[], r_last bigint[],
     r_scheduled boolean[], r_reference text[], r_fingerprint bytea[], r_day_ends bigint[],
     m_request integer[], m_key bigint[], m_tail bigint[], m_price bigint[], m_time bigint[], m_expires bigint[],
-    m_connector bigint[], m_segments integer[], m_kind smallint[], m_state smallint[], m_wants_receipt boolean[],
+    m_connector bigint[], m_segments integer[], m_kind smallint[], m_state smallint[], m_wants_receipt boolean[], m_way smallint[],
     m_queued boolean[], m_destination text[], m_sender text[], m_callback_url text[], m_reference text[],
     m_content bytea[], m_extras text[], p_exempt boolean
 ) RETURNS integer[] LANGUAGE plpgsql AS $$
@@ -293,20 +293,20 @@ BEGIN
         m_queued[withheld[i]] := false;
     END LOOP;
     INSERT INTO message (
-        key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, destination,
-        sender, callback_url, reference, content, extras
+        key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, way,
+        destination, sender, callback_url, reference, content, extras
     )
     SELECT
         m.key, m.tail, p_accounts[r_place[m.request]], m.price, m.time, m.expires,
         CASE WHEN r_last[m.request] = 0 THEN 0 ELSE r_key[m.request] END,
-        m.connector, m.segments, m.kind, m.state, m.wants_receipt, m.destination, m.sender, m.callback_url,
+        m.connector, m.segments, m.kind, m.state, m.wants_receipt, m.way, m.destination, m.sender, m.callback_url,
         m.reference, m.content, m.extras
     FROM unnest(
         m_request, m_key, m_tail, m_price, m_time, m_expires, m_connector, m_segments, m_kind, m_state,
-        m_wants_receipt, m_destination, m_sender, m_callback_url, m_reference, m_content, m_extras
+        m_wants_receipt, m_way, m_destination, m_sender, m_callback_url, m_reference, m_content, m_extras
     ) AS m (
         request, key, tail, price, time, expires, connector, segments, kind, state,
-        wants_receipt, destination, sender, callback_url, reference, content, extras
+        wants_receipt, way, destination, sender, callback_url, reference, content, extras
     )
     WHERE verdicts[m.request] = {Verdict.ACCEPTED};
 
@@ -426,8 +426,8 @@ BEGIN
     WHERE fresh.place <= {MOST_PROGRESS}
     ON CONFLICT DO NOTHING;
     IF true = ANY (p_owed) THEN
-        INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")
-        SELECT DISTINCT ON (w.key) w.key, m.account, w.at, 0, ''::bytea, '', w.at FROM (
+        INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", way, parked)
+        SELECT DISTINCT ON (w.key) w.key, m.account, w.at, 0, ''::bytea, '', w.at, m.way, false FROM (
             SELECT -2 * u.key - CASE u.state WHEN {Delivery.ACCEPTD} THEN 1 ELSE 0 END AS key, u.key AS message, u.at
             FROM unnest(p_key, p_state, p_at, p_owed) AS u (key, state, at, owed) WHERE u.owed
         ) AS w JOIN message AS m ON m.key = w.message
@@ -519,7 +519,7 @@ BEGIN
                 ARRAY[0::bigint], ARRAY[false], ARRAY[NULL::text], ARRAY[NULL::bytea], ARRAY[0::bigint],
                 ARRAY[1], r_key[i : i], r_tail[i : i], r_price[i : i], r_at[i : i], r_expires[i : i],
                 r_connector[i : i], r_segments[i : i], r_kind[i : i], ARRAY[{State.SENT}::smallint], ARRAY[false],
-                ARRAY[true], r_destination[i : i], r_sender[i : i], ARRAY[''], ARRAY[''], r_content[i : i], ARRAY[''],
+                ARRAY[{Way.NONE}::smallint], ARRAY[true], r_destination[i : i], r_sender[i : i], ARRAY[''], ARRAY[''], r_content[i : i], ARRAY[''],
                 true
             );
         END IF;
@@ -587,18 +587,18 @@ END $$;
 -- commits; that of a message is its key, or what comes after the last one.
 CREATE OR REPLACE FUNCTION record_inbound(
     p_account bigint[], p_connector bigint[], p_sender text[], p_recipient text[], p_octets bytea[], p_coding smallint[],
-    p_at bigint[], p_keyword text[], p_parts integer[], p_complete boolean[], p_owed boolean[], p_key bigint[],
+    p_at bigint[], p_keyword text[], p_parts integer[], p_complete boolean[], p_way smallint[], p_key bigint[],
     p_tail bigint[], p_digest bigint[], p_lost boolean[], p_price bigint[], p_wish smallint[], p_content bytea[],
     p_reply bigint[], p_node bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     WITH fresh AS (
         INSERT INTO inbound (
-            key, tail, account, connector, at, parts, coding, complete, owed, wish, sender, recipient, keyword, content,
+            key, tail, account, connector, at, parts, coding, complete, way, wish, sender, recipient, keyword, content,
             octets, price, replied, position
         )
         SELECT
-            i.key, i.tail, i.account, i.connector, i.at, i.parts, i.coding, i.complete, i.owed, i.wish, i.sender,
+            i.key, i.tail, i.account, i.connector, i.at, i.parts, i.coding, i.complete, i.way, i.wish, i.sender,
             i.recipient, i.keyword, i.content, i.octets, i.price,
             -- the reply is named where it went out
             CASE WHEN i.reply = 0 THEN 0 ELSE coalesce((SELECT m.key FROM message AS m WHERE m.key = i.reply), 0) END,
@@ -608,10 +608,10 @@ BEGIN
                     + row_number() OVER (PARTITION BY i.account ORDER BY i.key)
             ) END
         FROM unnest(
-            p_key, p_tail, p_account, p_connector, p_at, p_parts, p_coding, p_complete, p_owed, p_wish, p_sender,
+            p_key, p_tail, p_account, p_connector, p_at, p_parts, p_coding, p_complete, p_way, p_wish, p_sender,
             p_recipient, p_keyword, p_content, p_octets, p_price, p_reply
         ) AS i (
-            key, tail, account, connector, at, parts, coding, complete, owed, wish, sender, recipient, keyword, content,
+            key, tail, account, connector, at, parts, coding, complete, way, wish, sender, recipient, keyword, content,
             octets, price, reply
         )
         ON CONFLICT DO NOTHING RETURNING key, account, at, price, position
@@ -692,17 +692,17 @@ END $$;
 
 CREATE OR REPLACE FUNCTION record_callback_retries(
     p_key bigint[], p_account bigint[], p_due bigint[], p_attempts integer[], p_body bytea[], p_problem text[],
-    p_first bigint[], p_node bigint[]
+    p_first bigint[], p_way smallint[], p_parked boolean[], p_node bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", node)
-    SELECT r.key, r.account, r.due, r.attempts, r.body, r.problem, r."first", r.node
-    FROM unnest(p_key, p_account, p_due, p_attempts, p_body, p_problem, p_first, p_node)
-        AS r (key, account, due, attempts, body, problem, "first", node)
+    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", way, parked, node)
+    SELECT r.key, r.account, r.due, r.attempts, r.body, r.problem, r."first", r.way, r.parked, r.node
+    FROM unnest(p_key, p_account, p_due, p_attempts, p_body, p_problem, p_first, p_way, p_parked, p_node)
+        AS r (key, account, due, attempts, body, problem, "first", way, parked, node)
     ORDER BY r.key
     ON CONFLICT (key) DO UPDATE SET
         due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
-        "first" = excluded."first", node = excluded.node;
+        "first" = excluded."first", parked = excluded.parked, node = excluded.node;
 END $$;
 
 -- Keeps the trail of a commit; `p_seq` is 0 where it is to be counted from the rows.
@@ -804,24 +804,24 @@ BEGIN
                 array_agg(n::integer ORDER BY n), array_agg(key ORDER BY n), array_agg(tail ORDER BY n), array_agg(price ORDER BY n),
                 array_agg(time ORDER BY n), array_agg(expires ORDER BY n), array_agg(connector ORDER BY n),
                 array_agg(segments ORDER BY n), array_agg(kind ORDER BY n), array_agg({State.SENT}::smallint),
-                array_agg(wants_receipt ORDER BY n), array_agg(false), array_agg(destination ORDER BY n),
+                array_agg(wants_receipt ORDER BY n), array_agg(way ORDER BY n), array_agg(false), array_agg(destination ORDER BY n),
                 array_agg(sender ORDER BY n), array_agg(callback_url ORDER BY n), array_agg(''::text),
                 array_agg(content ORDER BY n), array_agg(''::text), false
             )
             FROM unnest(p_rows) WITH ORDINALITY AS m (
-                place, key, tail, price, time, expires, connector, segments, kind, wants_receipt, destination, sender,
-                callback_url, content, n
+                place, key, tail, price, time, expires, connector, segments, kind, wants_receipt, way, destination,
+                sender, callback_url, content, n
             )
         );
     END IF;
 
     INSERT INTO message (
-        key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, destination,
-        sender, callback_url, reference, content
+        key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, way,
+        destination, sender, callback_url, reference, content
     )
     SELECT
         m.key, m.tail, p_accounts[m.place], m.price, m.time, m.expires, 0, m.connector, m.segments, m.kind,
-        {State.SENT}, m.wants_receipt, m.destination, m.sender, m.callback_url, '', m.content
+        {State.SENT}, m.wants_receipt, m.way, m.destination, m.sender, m.callback_url, '', m.content
     FROM unnest(p_rows) AS m;
     INSERT INTO ledger (account, key, kind, amount, message, at)
     SELECT p_accounts[m.place], m.key, {EntryKind.CHARGE}, -m.price, m.key, m.time
@@ -1015,6 +1015,24 @@ BEGIN
     RETURN QUERY SELECT unnest(keys);
 END $$;
 
+-- Claims parked notices of these accounts by one way, up to `p_limit` of each, each one's oldest first. Raises HG001.
+CREATE OR REPLACE FUNCTION claim_parked(p_way smallint, p_accounts bigint[], p_limit integer, p_node bigint)
+RETURNS TABLE (key bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    keys bigint[];
+BEGIN
+    PERFORM check_node(p_node);
+    SELECT array_agg(d.key) INTO keys FROM unnest(p_accounts) AS a (account) CROSS JOIN LATERAL (
+        SELECT r.key FROM callback_retry AS r
+        WHERE r.parked AND r.way = p_way AND r.account = a.account
+          AND r.node IS NULL AND r.due IS NOT NULL
+        ORDER BY r.due, r.key LIMIT p_limit FOR UPDATE SKIP LOCKED
+    ) AS d;
+    UPDATE callback_retry AS r SET node = p_node WHERE r.key = ANY (keys);
+    RETURN QUERY SELECT unnest(keys);
+END $$;
+
 -- Frees all that a node has claimed. Returns how many rows.
 CREATE OR REPLACE FUNCTION release_claims(p_node bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -1128,15 +1146,15 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
       AND NOT EXISTS (SELECT 1 FROM part_receipt AS p WHERE p.key = s.key AND p.segment = s.segment)
     ON CONFLICT DO NOTHING;
-    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")
-    SELECT f.key, m.account, f.at, 0, '', '', f.at
+    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", way, parked)
+    SELECT f.key, m.account, f.at, 0, '', '', f.at, m.way, false
     FROM final AS f JOIN message AS m ON m.key = f.key
     WHERE f.key > told AND f.key & 31 = p_worker AND f.owed AND f.state IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
     ON CONFLICT DO NOTHING;
-    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")
-    SELECT i.key, i.account, i.at, 0, '', '', i.at FROM inbound AS i
-    WHERE i.key > told AND i.key & 31 = p_worker AND i.owed
+    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", way, parked)
+    SELECT i.key, i.account, i.at, 0, '', '', i.at, i.way, false FROM inbound AS i
+    WHERE i.key > told AND i.key & 31 = p_worker AND i.way <> {Way.NONE}
       AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
     ON CONFLICT DO NOTHING;
     PERFORM record_marks(p_worker, ARRAY['dispatch', 'awaiting', 'callback'], ARRAY[latest, latest, latest]);

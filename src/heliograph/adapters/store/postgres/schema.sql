@@ -302,6 +302,7 @@ CREATE TABLE message (
     kind          smallint NOT NULL,           -- Kind
     state         smallint NOT NULL,           -- State
     wants_receipt boolean NOT NULL,
+    way           smallint NOT NULL,           -- Way by which its states are told
     destination   text NOT NULL,               -- '' once it was redacted
     sender        text NOT NULL,
     callback_url  text NOT NULL,
@@ -432,7 +433,7 @@ CREATE TABLE inbound (
     parts     integer NOT NULL,
     coding    smallint NOT NULL,               -- data_coding; domain.retention.REDACTED_CODING once content was redacted
     complete  boolean NOT NULL,                -- false: parts never came
-    owed      boolean NOT NULL,                -- a callback is owed for it
+    way       smallint NOT NULL,               -- Way by which its account is told of it
     wish      smallint NOT NULL,               -- Wish
     replied   bigint NOT NULL,                 -- the message that the gateway answered with; 0: none
     sender    text NOT NULL,
@@ -531,7 +532,8 @@ CREATE TABLE early (
 
 CREATE INDEX early_operator_id ON early (connector, operator_id);
 
--- Callbacks to be made again. One that ended undelivered keeps its row, so that a replay sends the same octets.
+-- Notices that were not delivered at once. One that ended undelivered keeps its row, so that a replay sends the same
+-- octets.
 CREATE TABLE callback_retry (
     key      bigint PRIMARY KEY,
     account  bigint NOT NULL,
@@ -539,12 +541,16 @@ CREATE TABLE callback_retry (
     "first"  bigint NOT NULL,                  -- when it was first owed, or replayed
     node     bigint,
     attempts integer NOT NULL,
+    way      smallint NOT NULL,                -- Way
+    parked   boolean NOT NULL,                 -- its account is out of reach; due is when its time is over
     problem  text NOT NULL,                    -- why the last attempt failed
     body     bytea NOT NULL                    -- '' before the first attempt
 ) WITH (fillfactor = 80);
 
 CREATE INDEX callback_retry_due ON callback_retry (due, key) WHERE node IS NULL AND due IS NOT NULL;
 CREATE INDEX callback_retry_account ON callback_retry (account, due, key) WHERE node IS NULL AND due IS NOT NULL;
+CREATE INDEX callback_retry_parked ON callback_retry (way, account, due, key)
+WHERE parked AND node IS NULL AND due IS NOT NULL;
 
 -- nodes: a node is one run of one process
 
@@ -770,6 +776,7 @@ CREATE TYPE single_row AS (
     segments      integer,
     kind          smallint,
     wants_receipt boolean,
+    way           smallint,
     destination   text,
     sender        text,
     callback_url  text,

@@ -9,11 +9,12 @@ from heliograph.adapters.store.shared.network import tables_changed
 from heliograph.adapters.store.shared.rows import ANY_KEY, account_of, inbound_of, part_of, set_values
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, lookup, write
 from heliograph.adapters.store.shared.trace import callback_of
-from heliograph.app.configuration import Exists, Missing
+from heliograph.app.configuration import Exists, Missing, inbound_way
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import CallbackView, InboundQuery, InboundRecord
 from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers.number_rules import InboundNumber, normalise_number
 from heliograph.domain.numbers.prefix import prefixes
@@ -92,17 +93,17 @@ class StoredInbound(Operations):
         owner = yield from first(Q.account_by_id(account=account))
         if owner is None:
             raise Missing("no such account")
-        owed, plan = bool(account_of(owner).inbound_url), account_of(owner).plan
+        way, plan = inbound_way(account_of(owner).inbound_url), account_of(owner).plan
         sender = yield from first(Q.inbound_sender(key=key, tail=tail))
         price = 0 if sender is None else (yield from _price(plan, sender[0], now))
         ((_, last),) = yield Q.newest_positions(accounts=[account])
         position = max(key, first_key_at(now), last + 1)
-        if not (yield Q.route_inbound(key=key, tail=tail, account=account, owed=owed, position=position, price=price)):
+        if not (yield Q.route_inbound(key=key, tail=tail, account=account, way=way, position=position, price=price)):
             raise Missing("no such inbound message, or it has an owner")
         if price:
             yield Q.enter_inbound(account=account, position=position, price=price, key=key, at=now)
             yield Q.change_balance(account=account, amount=-price)
-        if owed:
+        if way is not Way.NONE:
             yield Q.owe_again(keys=[key], now=now)
         ((*row,),) = yield Q.inbound_by_id(key=key, tail=tail)
         return (yield from _record(inbound_of(row)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from heliograph.adapters.store.shared.rows import ANY_KEY, INBOUND_WIDTH, MESSAGE_WIDTH, inbound_of, message_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, listing, lookup, write
@@ -9,6 +10,7 @@ from heliograph.app.facts import CallbackEnd
 from heliograph.app.notice import Notice, ReachedState
 from heliograph.app.records import CallbackView
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.way import Way
 
 
 class StoredNotices(Operations):
@@ -18,21 +20,12 @@ class StoredNotices(Operations):
             due = yield Q.claim_notices_of(accounts=list(accounts), limit=limit, now=now, node=node)
         else:
             due = yield Q.claim_notices(limit=limit, now=now, node=node)
-        if not due:
-            return []
-        keys = [key for (key,) in due]
-        rows = yield Q.notices(keys=keys)
-        notices = [notice_of(row) for row in rows]
-        if len(notices) < len(keys):
-            rows = yield Q.inbound_notices(keys=keys)
-            notices += [inbound_notice_of(row) for row in rows]
-        if any(key < 0 for key in keys):
-            rows = yield Q.progress_notices(keys=keys)
-            told: dict[int, Notice] = {}
-            for row in rows:
-                told.setdefault(row[-1], progress_notice_of(row))
-            notices += told.values()
-        return notices
+        return (yield from _read([key for (key,) in due]))
+
+    @write
+    def claim_parked(self, way: Way, limit: int, node: int, accounts: Sequence[int]) -> Steps[list[Notice]]:
+        claimed = yield Q.claim_parked(way=+way, accounts=list(accounts), limit=limit, node=node)
+        return (yield from _read([key for (key,) in claimed]))
 
     @lookup
     def accounts(self, beyond: int, limit: int) -> Steps[list[tuple[int, int]]]:
@@ -75,23 +68,45 @@ class StoredNotices(Operations):
         return len(dropped)
 
 
+def _read(keys: list[int]) -> Steps[list[Notice]]:
+    """Returns the notices of these keys, those of final states first."""
+    if not keys:
+        return []
+    rows = yield Q.notices(keys=keys)
+    notices = [notice_of(row) for row in rows]
+    if len(notices) < len(keys):
+        rows = yield Q.inbound_notices(keys=keys)
+        notices += [inbound_notice_of(row) for row in rows]
+    if any(key < 0 for key in keys):
+        rows = yield Q.progress_notices(keys=keys)
+        told: dict[int, Notice] = {}
+        for row in rows:
+            told.setdefault(row[-1], progress_notice_of(row))
+        notices += told.values()
+    return notices
+
+
 def notice_of(row: Row) -> Notice:
-    """Reads MESSAGE_COLUMNS, then state, err and time of the final, then attempts, body and when it was first owed."""
-    state, err, at, attempts, body, first = row[MESSAGE_WIDTH:]
+    """Reads MESSAGE_COLUMNS, then state, err and time of the final, then the columns of the notice (`_notice`)."""
+    state, err, at = row[MESSAGE_WIDTH : MESSAGE_WIDTH + 3]
     message = message_of(row)
-    return Notice(message.account, message.key, ReachedState(message, Delivery(state), err, at), first, attempts, body)
+    return _notice(message.account, message.key, ReachedState(message, Delivery(state), err, at), row[-4:])
 
 
 def progress_notice_of(row: Row) -> Notice:
-    """Reads MESSAGE_COLUMNS, then state, err and time of the progress, then attempts, body, when it was first owed, and
-    the notice's key."""
-    state, err, at, attempts, body, first, key = row[MESSAGE_WIDTH:]
+    """Reads the same of a state on the way, and last the notice's key."""
+    state, err, at = row[MESSAGE_WIDTH : MESSAGE_WIDTH + 3]
     message = message_of(row)
-    return Notice(message.account, key, ReachedState(message, Delivery(state), err, at), first, attempts, bytes(body))
+    return _notice(message.account, row[-1], ReachedState(message, Delivery(state), err, at), row[-5:-1])
 
 
 def inbound_notice_of(row: Row) -> Notice:
-    """Reads INBOUND_COLUMNS, then attempts, body and when it was first owed."""
+    """Reads INBOUND_COLUMNS, then the columns of the notice (`_notice`)."""
     message = inbound_of(row)
-    attempts, body, first = row[INBOUND_WIDTH:]
-    return Notice(message.account, message.key, message, first, attempts, bytes(body))
+    return _notice(message.account, message.key, message, row[INBOUND_WIDTH:])
+
+
+def _notice(account: int, key: int, subject: Any, columns: Row) -> Notice:
+    """Reads attempts, body, when it was first owed, and the way."""
+    attempts, body, first, way = columns
+    return Notice(account, key, subject, first, attempts, bytes(body), Way(way))

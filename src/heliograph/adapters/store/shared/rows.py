@@ -13,13 +13,14 @@ from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.records import RefusalCount, RefusalQuery, RefusedRequest
 from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.way import Way
 
 MESSAGE_COLUMNS = (
     "m.account, m.destination, m.sender, m.kind, m.content, m.segments, m.price, m.time, m.expires, m.state, "
-    "m.connector, m.wants_receipt, m.callback_url, m.reference, m.batch, m.key, m.tail, m.extras"
+    "m.connector, m.wants_receipt, m.callback_url, m.reference, m.batch, m.key, m.tail, m.extras, m.way"
 )
 
-MESSAGE_WIDTH = 18
+MESSAGE_WIDTH = 19
 
 TAKEN = "(SELECT count(*) FROM sent AS s WHERE s.key = m.key AND s.status = 0)"
 """Number of a message's parts that operators took."""
@@ -38,7 +39,7 @@ CONNECTOR_NAME, CONNECTOR_SETTINGS = _CONNECTOR.index("name"), _CONNECTOR.index(
 
 INBOUND_COLUMNS = (
     "i.account, i.connector, i.sender, i.recipient, i.content, i.octets, i.coding, i.at, i.keyword, i.parts, "
-    "i.complete, i.owed, i.price, i.key, i.tail, i.wish, i.replied"
+    "i.complete, i.way, i.price, i.key, i.tail, i.wish, i.replied"
 )
 
 INBOUND_WIDTH = 17
@@ -85,6 +86,7 @@ def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
         key=row[15],
         tail=row[16],
         extras=intern(row[17]),
+        way=Way(row[18]),
     )
 
 
@@ -102,7 +104,7 @@ def inbound_of(row: Sequence[Any]) -> InboundMessage:
         keyword=row[8],
         parts=row[9],
         complete=bool(row[10]),
-        owed=bool(row[11]),
+        way=Way(row[11]),
         price=row[12],
         key=row[13],
         tail=row[14],

@@ -25,11 +25,12 @@ from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.retention import REDACTED_CODING
 from heliograph.domain.message.state import ENDED, LISTED, OPEN, WAITING, Kind, State, Trigger, after, before
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.numbers.country import HEAD
 
 _ENUMS: Final[dict[str, type[Enum]]] = {
-    each.__name__: each for each in (CallbackEnd, Delivery, EntryKind, Kind, State, Trigger, Verdict, Wish)
+    each.__name__: each for each in (CallbackEnd, Delivery, EntryKind, Kind, State, Trigger, Verdict, Way, Wish)
 }
 _CONSTANTS: Final[dict[str, Any]] = {
     "AWAITING": AWAITING,

@@ -74,8 +74,9 @@ AND NOT EXISTS (SELECT 1 FROM progress WHERE key = ?1 AND segment = ?2 AND state
 ON CONFLICT DO NOTHING
 """
 _OWE_PROGRESS = """
-INSERT INTO callback_retry (key, due, attempts, body, problem, "first", account) SELECT ?1, ?3, 0, x'', '', ?3, ?4
-WHERE NOT EXISTS (SELECT 1 FROM callback WHERE key = ?1) AND NOT EXISTS (SELECT 1 FROM final WHERE key = ?2)
+INSERT INTO callback_retry (key, due, attempts, body, problem, "first", account, way, parked)
+SELECT ?1, ?3, 0, x'', '', ?3, ?4, way, 0 FROM message WHERE key = ?2
+AND NOT EXISTS (SELECT 1 FROM callback WHERE key = ?1) AND NOT EXISTS (SELECT 1 FROM final WHERE key = ?2)
 ON CONFLICT DO NOTHING
 """
 _INSERT_FINAL = Insert("INSERT INTO final (key, state, err, at, owed)", 5, _ONCE)
@@ -84,12 +85,12 @@ _INSERT_EARLY = Insert("INSERT INTO early (connector, operator_id, destination, 
 _INSERT_AWAITING = Insert("INSERT INTO awaiting (connector, operator_id, key, segment)", 4, _ONCE)
 _INSERT_CALLBACK = Insert('INSERT INTO callback (key, "end", code, attempts, at)', 5, _ONCE)
 _RETRY_CALLBACK = Insert(
-    'INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", node)',
-    8,
+    'INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", way, parked, node)',
+    10,
     """
     ON CONFLICT (key) DO UPDATE SET
         due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
-        "first" = excluded."first", node = excluded.node
+        "first" = excluded."first", parked = excluded.parked, node = excluded.node
     """,
 )
 _SET_MARK = Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT (name) DO UPDATE SET value = excluded.value")
@@ -164,6 +165,7 @@ def _message_row(message: Message) -> Row:
         message.key,
         message.tail,
         message.extras,
+        +message.way,
     )
 
 
@@ -435,7 +437,9 @@ def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int, sealer: Se
         if ended:
             db.executemany(_KEEP_RETRY, ended)
     if facts.callback_retries:
-        rows = [(*_retry_row(each), node if each.held else None) for each in facts.callback_retries]
+        rows = [
+            (*_retry_row(each), +each.way, +each.parked, node if each.held else None) for each in facts.callback_retries
+        ]
         if sealer is not None:
             rows = [(*row[:4], sealer.body(row[0], row[4]), *row[5:]) for row in rows]
         _RETRY_CALLBACK(db, rows)

@@ -116,7 +116,7 @@ def _inbound_row(message: InboundMessage, position: int, sealer: Sealer | None) 
         message.keyword,
         message.parts,
         +message.complete,
-        +message.owed,
+        +message.way,
         message.price,
         message.key,
         message.tail,

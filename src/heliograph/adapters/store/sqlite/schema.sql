@@ -287,6 +287,7 @@ CREATE TABLE message (
     state         INTEGER NOT NULL,            -- State
     connector     INTEGER NOT NULL,
     wants_receipt INTEGER NOT NULL,
+    way           INTEGER NOT NULL,            -- Way by which its states are told
     callback_url  TEXT NOT NULL,
     reference     TEXT NOT NULL,               -- '' where none was given
     batch         INTEGER NOT NULL,            -- the key of its batch, or 0
@@ -414,7 +415,7 @@ CREATE TABLE inbound (
     parts     INTEGER NOT NULL,
     complete  INTEGER NOT NULL,                -- 0: parts never came
     at        INTEGER NOT NULL,
-    owed      INTEGER NOT NULL,                -- 1: a callback is owed for it
+    way       INTEGER NOT NULL,                -- Way by which its account is told of it
     price     INTEGER NOT NULL,                -- what its account was charged for it
     wish      INTEGER NOT NULL,                -- Wish
     replied   INTEGER NOT NULL,                -- the message that the gateway answered with; 0: none
@@ -510,7 +511,8 @@ CREATE TABLE early (
 
 CREATE INDEX early_operator_id ON early (connector, operator_id);
 
--- Callbacks to be made again. One that ended undelivered keeps its row, so that a replay sends the same octets.
+-- Notices that were not delivered at once. One that ended undelivered keeps its row, so that a replay sends the same
+-- octets.
 CREATE TABLE callback_retry (
     key      INTEGER PRIMARY KEY,
     account  INTEGER NOT NULL,
@@ -519,11 +521,15 @@ CREATE TABLE callback_retry (
     body     BLOB NOT NULL,                    -- '' before the first attempt
     problem  TEXT NOT NULL,                    -- why the last attempt failed
     "first"  INTEGER NOT NULL,                 -- when it was first owed, or replayed
+    way      INTEGER NOT NULL,                 -- Way
+    parked   INTEGER NOT NULL,                 -- 1: its account is out of reach; due is when its time is over
     node     INTEGER
 ) STRICT;
 
 CREATE INDEX callback_retry_due ON callback_retry (due) WHERE node IS NULL AND due IS NOT NULL;
 CREATE INDEX callback_retry_account ON callback_retry (account, due) WHERE node IS NULL AND due IS NOT NULL;
+CREATE INDEX callback_retry_parked ON callback_retry (way, account, due)
+WHERE parked <> 0 AND node IS NULL AND due IS NOT NULL;
 
 CREATE TABLE mark (
     name  TEXT PRIMARY KEY,                    -- app.marks

@@ -4,6 +4,9 @@ SELECT key FROM claim_retries(:limit, :now, :node);
 -- claim_notices_of: Claims the notices of some accounts that are due, so many of each, each one's oldest first.
 SELECT key FROM claim_retries_of(:accounts, :limit, :now, :node);
 
+-- claim_parked: Claims parked notices of some accounts by one way, so many of each, each one's oldest first.
+SELECT key FROM claim_parked(:way, :accounts, :limit, :node);
+
 -- ended_keys: Notices that ended undelivered, and whose message was not redacted since: a message's, an account's, or all.
 SELECT c.key FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)} LEFT JOIN inbound AS i ON i.key = c.key
 WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account::bigint IS NULL OR coalesce(m.account, i.account) = :account)
@@ -12,10 +15,10 @@ WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account::bigint IS NULL OR coales
 ORDER BY c.key FOR UPDATE OF c;
 
 -- owe_again: Owes some notices from now on.
-INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")
-SELECT k.key, coalesce(m.account, i.account), :now, 0, '', '', :now FROM unnest(:keys::bigint[]) AS k (key)
+INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", way, parked)
+SELECT k.key, coalesce(m.account, i.account), :now, 0, '', '', :now, coalesce(m.way, i.way), false FROM unnest(:keys::bigint[]) AS k (key)
 LEFT JOIN message AS m ON m.key = {subject(k.key)} LEFT JOIN inbound AS i ON i.key = k.key ORDER BY k.key
-ON CONFLICT (key) DO UPDATE SET account = excluded.account, due = :now, attempts = 0, "first" = :now, node = NULL;
+ON CONFLICT (key) DO UPDATE SET account = excluded.account, due = :now, attempts = 0, "first" = :now, parked = false, node = NULL;
 
 -- owed_notices: Notices that nobody has claimed, in the order in which they are due.
 SELECT r.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account), coalesce(m.callback_url, a.inbound_url),

@@ -172,7 +172,7 @@ LIMIT :most;
 
 -- audit_no_inbound_callback: Callbacks of inbound messages owed below the mark that have no row.
 SELECT i.key, i.tail FROM inbound AS i
-WHERE i.owed AND i.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name = {CALLBACK} {of_maker(i.key)}), 0)
+WHERE i.way <> {Way.NONE} AND i.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name = {CALLBACK} {of_maker(i.key)}), 0)
   AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key AND r.due IS NOT NULL)
 LIMIT :most;

@@ -100,7 +100,7 @@ VALUES (:account, :position, {EntryKind.INBOUND}, -CAST(:price AS bigint), :key,
 SELECT sender FROM inbound WHERE key = :key AND tail = :tail AND account = 0;
 
 -- route_inbound: Gives an unrouted message to an account.
-UPDATE inbound SET account = :account, owed = :owed, position = :position, price = :price
+UPDATE inbound SET account = :account, way = :way, position = :position, price = :price
 WHERE key = :key AND tail = :tail AND account = 0 RETURNING 1;
 
 -- add_number: A new number; no row where the same one is there.

@@ -1,5 +1,5 @@
 -- notices: Some notices that are owed, oldest due first.
-SELECT {message}, f.state, f.err, f.at, r.attempts, r.body, r."first"
+SELECT {message}, f.state, f.err, f.at, r.attempts, r.body, r."first", r.way
 FROM callback_retry AS r
 JOIN final AS f ON f.key = r.key
 JOIN message AS m ON m.key = r.key
@@ -7,12 +7,12 @@ WHERE r.key {among(keys)} AND f.state IS NOT NULL
 ORDER BY r.due, r.key;
 
 -- inbound_notices: Notices of inbound messages that are owed, oldest due first.
-SELECT {inbound}, r.attempts, r.body, r."first"
+SELECT {inbound}, r.attempts, r.body, r."first", r.way
 FROM callback_retry AS r JOIN inbound AS i ON i.key = r.key
 WHERE r.key {among(keys)} ORDER BY r.due, r.key;
 
 -- progress_notices: Notices of states on the way that are owed, oldest due first.
-SELECT {message}, p.state, p.err, p.at, r.attempts, r.body, r."first", r.key
+SELECT {message}, p.state, p.err, p.at, r.attempts, r.body, r."first", r.way, r.key
 FROM callback_retry AS r
 JOIN message AS m ON m.key = {subject(r.key)}
 JOIN progress AS p ON p.key = m.key AND p.state = CASE r.key % 2 WHEN 0 THEN {Delivery.ENROUTE} ELSE {Delivery.ACCEPTD} END

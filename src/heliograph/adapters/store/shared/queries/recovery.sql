@@ -19,7 +19,7 @@ WHERE m.key > :mark {of_worker(m.key)} AND m.wants_receipt
 ORDER BY m.key;
 
 -- untold: Finals above the mark that are owed to a customer, and have no row that says so.
-SELECT {message}, f.state, f.err, f.at, 0, {no_octets}, f.at
+SELECT {message}, f.state, f.err, f.at, 0, {no_octets}, f.at, m.way
 FROM final AS f
 JOIN message AS m ON m.key = f.key
 WHERE f.key > :mark {of_worker(f.key)} AND f.owed AND f.state IS NOT NULL
@@ -28,9 +28,9 @@ WHERE f.key > :mark {of_worker(f.key)} AND f.owed AND f.state IS NOT NULL
 ORDER BY f.key;
 
 -- untold_inbound: Inbound messages above the mark that are owed to a customer, and have no row that says so.
-SELECT {inbound}, 0, {no_octets}, i.at
+SELECT {inbound}, 0, {no_octets}, i.at, i.way
 FROM inbound AS i
-WHERE i.key > :mark {of_worker(i.key)} AND i.owed
+WHERE i.key > :mark {of_worker(i.key)} AND i.way <> {Way.NONE}
   AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key)
 ORDER BY i.key;

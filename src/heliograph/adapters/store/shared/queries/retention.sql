@@ -53,7 +53,7 @@ ORDER BY m.key;
 SELECT i.key FROM inbound AS i
 WHERE i.key {among(keys)}
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key AND r.due IS NOT NULL)
-  AND (NOT i.owed OR EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key))
+  AND (i.way = {Way.NONE} OR EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key))
   AND NOT EXISTS (SELECT 1 FROM inbound_unanswered AS u WHERE u.key = i.key)
 ORDER BY i.key;
 

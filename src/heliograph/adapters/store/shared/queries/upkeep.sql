@@ -70,5 +70,5 @@ SELECT
         WHERE f.owed AND f.state IS NOT NULL AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
     ) + (
         SELECT count(*) FROM inbound AS i
-        WHERE i.owed AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
+        WHERE i.way <> {Way.NONE} AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
     );

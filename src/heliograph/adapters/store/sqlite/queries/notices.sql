@@ -18,6 +18,15 @@ UPDATE callback_retry SET node = :node WHERE key IN (
     )
 ) RETURNING key;
 
+-- claim_parked: Claims parked notices of some accounts by one way, so many of each, each one's oldest first.
+UPDATE callback_retry SET node = :node WHERE key IN (
+    SELECT c.key FROM json_each(:accounts) AS a CROSS JOIN callback_retry AS c ON c.key IN (
+        SELECT r.key FROM callback_retry AS r
+        WHERE r.parked <> 0 AND r.way = :way AND r.account = a.value AND r.node IS NULL AND r.due IS NOT NULL
+        ORDER BY r.due, r.key LIMIT :limit
+    )
+) RETURNING key;
+
 -- ended_keys: Notices that ended undelivered, and whose message was not redacted since: a message's, an account's, or all.
 SELECT c.key FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)} LEFT JOIN inbound AS i ON i.key = c.key
 WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account IS NULL OR coalesce(m.account, i.account) = :account)
@@ -25,10 +34,10 @@ WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account IS NULL OR coalesce(m.acc
   AND (m.key IS NULL OR m.destination <> '') AND (i.key IS NULL OR i.coding <> {REDACTED_CODING} AND i.sender <> '');
 
 -- owe_again: Owes some notices from now on.
-INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first")
-SELECT k.value, coalesce(m.account, i.account), :now, 0, x'', '', :now FROM json_each(:keys) AS k
+INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", way, parked)
+SELECT k.value, coalesce(m.account, i.account), :now, 0, x'', '', :now, coalesce(m.way, i.way), 0 FROM json_each(:keys) AS k
 LEFT JOIN message AS m ON m.key = {subject(k.value)} LEFT JOIN inbound AS i ON i.key = k.value WHERE true
-ON CONFLICT (key) DO UPDATE SET account = excluded.account, due = :now, attempts = 0, "first" = :now, node = NULL;
+ON CONFLICT (key) DO UPDATE SET account = excluded.account, due = :now, attempts = 0, "first" = :now, parked = 0, node = NULL;
 
 -- owed_notices: Notices that nobody has claimed, in the order in which they are due.
 SELECT r.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account), coalesce(m.callback_url, a.inbound_url),
