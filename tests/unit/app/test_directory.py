@@ -7,6 +7,7 @@ import pytest
 from heliograph.app.configuration import Account, ApiKey, MessageTemplate, Price, Route
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Unavailable
+from heliograph.app.routing.candidates import RouteRequest
 from heliograph.app.sending import directory as directory_module
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.money.pricing import BUILT_IN_PRICE
@@ -35,10 +36,10 @@ async def test_it_reads_only_what_has_changed() -> None:
     assert not await directory.refresh()
     generation = directory.generation
     connector = await add_connector(store, "a", "")
-    assert directory.route("447700900123") is None
+    assert directory.route(RouteRequest(1, "447700900123", "")) is None
     assert await directory.refresh()
     assert directory.generation > generation
-    assert directory.route("447700900123") == connector
+    assert directory.route(RouteRequest(1, "447700900123", "")) == connector
 
 
 async def test_it_knows_what_operators_take_for_the_default_alphabet() -> None:
@@ -63,7 +64,7 @@ async def test_it_keeps_what_it_has_while_the_store_is_away() -> None:
     store.broken = True
     with pytest.raises(Unavailable):
         await directory.refresh()
-    assert directory.route("447700900123") == connector
+    assert directory.route(RouteRequest(1, "447700900123", "")) == connector
 
 
 async def test_a_connector_that_is_paused_keeps_its_routes_and_one_that_is_gone_does_not() -> None:
@@ -73,8 +74,8 @@ async def test_a_connector_that_is_paused_keeps_its_routes_and_one_that_is_gone_
     directory = Directory(store.network, store.accounts, fallback=0)
     await store.network.remove_connector("gone")
     await directory.refresh()
-    assert directory.route("447700900123") == paused
-    assert directory.route("33612345678") == 0
+    assert directory.route(RouteRequest(1, "447700900123", "")) == paused
+    assert directory.route(RouteRequest(1, "33612345678", "")) == 0
     found = directory.connector(paused)
     assert found is not None
     assert found.name == "paused"

@@ -22,6 +22,7 @@ from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Report, Unavailable, Unknown
 from heliograph.app.ports.carrier import UNSENDABLE
 from heliograph.app.receipts.matcher import ReceiptMatcher
+from heliograph.app.routing.candidates import Routed
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind
@@ -84,8 +85,8 @@ class Desk:
     def _finish(self, message: Message, final: MessageEnd) -> None:
         self.finished.append((message.key, final.state))
 
-    def _route(self, destination: str) -> int | None:
-        return self.routes.get(destination)
+    def _route(self, message: Routed) -> int | None:
+        return self.routes.get(message.destination)
 
     def commit(self, *messages: Message, spill: bool = False) -> Facts:
         accepts: list[Accept] = [accept_of(each) for each in messages]

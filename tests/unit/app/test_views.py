@@ -6,6 +6,7 @@ from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Price, Route
 from heliograph.app.facts import Attempt, Facts
 from heliograph.app.records import Search
+from heliograph.app.routing.candidates import RouteRequest
 from heliograph.domain.error import Fault
 from heliograph.smpp.constants import CommandStatus
 from tests.support.admin import AdminHouse, open_house
@@ -46,7 +47,7 @@ async def test_it_decides_as_sending_does(house: AdminHouse, plan: str, prices: 
     assert view is not None
     for number in NUMBERS:
         decision = await house.admin.views.decide(number, "acme")
-        connector = gateway.directory.route(number)
+        connector = gateway.directory.route(RouteRequest(1, number, ""))
         assert decision.connector == (None if connector is None else names[connector])
         assert decision.price == view.tariff.price(number)
 

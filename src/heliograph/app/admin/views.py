@@ -280,7 +280,7 @@ class Views(Desk):
         found = await self.store.accounts.find(account)
         if found is None:
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
-        return routing.explain(number, found[0].plan, await self.store.network.tables(), self._fallbacks, self.now)
+        return routing.explain(number, found[0], await self.store.network.tables(), self._fallbacks, self.now)
 
     # --- figures
 

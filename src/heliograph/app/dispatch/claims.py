@@ -17,10 +17,12 @@ from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
 from heliograph.app.facts import Message, Queued
 from heliograph.app.ports import Clock, Queue, Unavailable
+from heliograph.app.routing.candidates import Routed
 from heliograph.domain.limits.gate import PASS, Hold, Judgement, Policy, Refuse, judge
 from heliograph.domain.message.receipt import Delivery
 
-Route = Callable[[str], int | None]
+Route = Callable[[Routed], int | None]
+"""Returns the connector that a message takes, None where none does."""
 
 PolicyOf = Callable[[int], Policy | None]
 """Returns the policy of an account by its id."""
@@ -37,7 +39,7 @@ class QueueClaims:
         route: Route,
         policy_of: PolicyOf | None = None,
     ) -> None:
-        """`lane` returns a connector's lane, `route` the connector for a destination. Without `policy_of` no account
+        """`lane` returns a connector's lane. Without `policy_of` no account
         has rules for this moment."""
         self._outcomes = outcomes
         self._gathering = outcomes.gathering
@@ -140,7 +142,7 @@ class QueueClaims:
 
     def reroute(self, lane: Lane, item: LaneItem) -> None:
         """Routes a message anew that has left its lane; without a route it ends."""
-        connector = self._route(item.message.destination)
+        connector = self._route(item.message)
         if connector is None:
             self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
             return

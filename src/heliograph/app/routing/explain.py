@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from heliograph.app.configuration import Route, Tables
-from heliograph.app.routing.candidates import Candidate
+from heliograph.app.configuration import Account, Route, Tables
+from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, candidates, numbers_of
 from heliograph.app.routing.rules import RouteRules
 from heliograph.domain.money.price_dates import in_force
 from heliograph.domain.money.pricing import PriceTable
@@ -29,39 +29,42 @@ class RouteDecision:
     """The same in sentences."""
 
 
-def explain(number: str, plan: str, tables: Tables, fallbacks: Mapping[int, str], now: int) -> RouteDecision:
-    """Decides for a number of an account with this price plan. `fallbacks` are a development run's connectors; `now`
+def explain(number: str, account: Account, tables: Tables, fallbacks: Mapping[int, str], now: int) -> RouteDecision:
+    """Decides for a number of an account. `fallbacks` are a development run's connectors; `now`
     decides which prices hold."""
-    rules = RouteRules(tables.routes, tables.connectors, next(iter(fallbacks), None))
-    candidates = rules.candidates(number)
+    connectors = {connector.id: connector for connector in tables.connectors}
+    state = RoutingState(connectors, next(iter(fallbacks), None))
+    request = RouteRequest(account.id, number, "")
+    found = candidates(request, RouteRules(tables.routes, connectors), state)
     names = {**fallbacks, **tables.connector_names()}
-    tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(plan)
+    tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(
+        account.plan
+    )
     named_by, prefix = tariff.named_by(number) or ("", "")
     decision = RouteDecision(
         number,
-        names[candidates[0].connector] if candidates else None,
-        candidates[0].route if candidates else None,
-        [names[candidate.connector] for candidate in candidates[1:]],
+        names[found[0].connector] if found else None,
+        found[0].route if found else None,
+        [names[candidate.connector] for candidate in found[1:]],
         named_by,
         prefix,
         tariff.price(number),
     )
-    decision.reasons = [*_route_reasons(decision, candidates), _price_reason(decision)]
+    decision.reasons = [*_route_reasons(decision, found), _price_reason(decision)]
     return decision
 
 
-def _route_reasons(decision: RouteDecision, candidates: tuple[Candidate, ...]) -> list[str]:
-    if not candidates:
+def _route_reasons(decision: RouteDecision, found: list[Candidate]) -> list[str]:
+    if not found:
         return ["No route covers the number: a message to it is refused."]
-    route = decision.route
-    if route is None:
-        return [f"No route covers the number; in a development run it goes to {decision.connector}."]
-    what = _numbers(route.prefix)
-    reasons = [f"The route for {what} with priority {route.priority} leads to {decision.connector}."]
+    first = found[0]
+    if first.route is None:
+        return [f"{first.why} goes to {decision.connector}."]
+    reasons = [f"{first.why} leads to {decision.connector}."]
     if decision.others:
         reasons.append(f"Behind it stand {', '.join(decision.others)}; they are not used while it is there.")
-    if candidates[0].paused:
-        reasons.append(f"The connector {decision.connector} is paused: messages wait in its queue.")
+    if not first.usable:
+        reasons.append(f"The connector {decision.connector} is {first.obstacle}: messages wait in its queue.")
     return reasons
 
 
@@ -69,9 +72,5 @@ def _price_reason(decision: RouteDecision) -> str:
     if decision.price is None:
         return "Neither the account's plan nor the plan default names a price: a message to it is refused."
     if decision.plan:
-        return f"The plan {decision.plan} names the price for {_numbers(decision.prefix)}."
+        return f"The plan {decision.plan} names the price for {numbers_of(decision.prefix)}."
     return "No plan names a price; a segment then costs one credit."
-
-
-def _numbers(prefix: str) -> str:
-    return f"the prefix {prefix}" if prefix else "all numbers"

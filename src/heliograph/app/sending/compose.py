@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Message
+from heliograph.app.routing.candidates import RouteRequest
 from heliograph.app.sending.callback_url import CallbackUrls, ForbiddenHost, ForbiddenPort, any_port
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.fields import SEGMENT_CHARS, TIME_CHARS, Fields, shown
@@ -79,7 +80,7 @@ class Composer:
         if fields.unreadable is not None:
             self._refuse(who, fields, fields.unreadable, now)
         account = who.view.account
-        destinations, routes = self._destinations(who.view, fields.to)
+        destinations, routes = self._destinations(who.view, fields)
         sender = _sender(who, fields.sender)
         fitting = self._directory.templates is not None and self._templates(who, sender, fields.kind, routes)
         optional, wrong_optional = _optional_fields(fields)
@@ -137,8 +138,9 @@ class Composer:
         except calendar.TimeProblem as problem:
             raise invalid(field, str(problem)) from None
 
-    def _destinations(self, view: AccountView, destinations: list[str] | None) -> tuple[list[str], Routes]:
+    def _destinations(self, view: AccountView, fields: Fields) -> tuple[list[str], Routes]:
         """Returns the destinations; and again with the connector and price of each. Raises Fault."""
+        destinations = fields.to
         if not destinations:
             raise missing("to")
         most = self._rules.max_destinations
@@ -149,8 +151,10 @@ class Composer:
             raise _bad_destinations(bad, len(destinations))
         routes = []
         route, price = self._directory.route, view.tariff.price
+        request = RouteRequest(view.account.id, "", fields.sender or "")
         for number in destinations:
-            connector, charge = route(number), price(number)
+            request.destination = number
+            connector, charge = route(request), price(number)
             if connector is None or charge is None:
                 bad.append(number)
             else:
@@ -275,7 +279,7 @@ class Composer:
     def _refuse(self, who: Principal, fields: Fields, unreadable: dict[str, Fault], now: int) -> NoReturn:
         """Raises the first fault of a request of which some fields could not be read, in the order of the guide."""
         kind = None if "type" in unreadable else fields.kind
-        routes = [] if "to" in unreadable else self._destinations(who.view, fields.to)[1]
+        routes = [] if "to" in unreadable else self._destinations(who.view, fields)[1]
 
         def check_sender() -> bool:
             return self._templates(who, _sender(who, fields.sender), kind, routes)

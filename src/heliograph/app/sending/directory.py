@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.configuration import Account, ApiKey, Connector, NumberOwner, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Accounts, Network
-from heliograph.app.routing.candidates import chosen
+from heliograph.app.routing.candidates import Candidate, Routed, RoutingState, candidates, chosen
 from heliograph.app.routing.rules import RouteRules
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
@@ -71,7 +71,8 @@ class Directory:
         self._repertoires: dict[int, Repertoire] = {}
         self._tlvs: dict[int, tuple[TlvRule, ...]] = {}
         self._asking: frozenset[int] = frozenset()
-        self._rules = RouteRules(fallback=fallback)
+        self._rules = RouteRules()
+        self._routing = RoutingState({}, fallback)
         self._numbers = NumberRules()
         self._owners: dict[int, NumberOwner] = {}
         self._senders: dict[int, dict[str, SenderState]] = {}
@@ -104,7 +105,8 @@ class Directory:
         }
         self.templates = TemplateBook(tables.templates, requiring) if requiring else None
         self._asking = frozenset(of for of, policy in policies.items() if policy.asks_receipts)
-        self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
+        self._rules = RouteRules(tables.routes, self._connectors)
+        self._routing = RoutingState(self._connectors, self._fallback)
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
         self._dated = tables.prices
@@ -147,9 +149,13 @@ class Directory:
                 del self._accounts[next(iter(self._accounts))]
         return view
 
-    def route(self, destination: str) -> int | None:
-        """Returns the connector that a message takes, by the rules of `app.routing`; None where none does."""
-        return chosen(self._rules.candidates(destination))
+    def candidates(self, message: Routed) -> list[Candidate]:
+        """Returns the connectors that may take a message, the preferred one first (`app.routing.candidates`)."""
+        return candidates(message, self._rules, self._routing)
+
+    def route(self, message: Routed) -> int | None:
+        """Returns the connector that a message takes; None where none does."""
+        return chosen(self.candidates(message))
 
     def claim_policy(self, account: int) -> Policy | None:
         """Returns the rules by which messages of an account are judged when they are claimed; None: there are none."""
