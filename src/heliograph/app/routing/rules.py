@@ -1,6 +1,6 @@
 """Rules: which routes fit a message, compiled when the tables change.
 
-Routes of a shorter prefix never stand in for those of a longer one. A country that is routed elsewhere must not take
+A route of a shorter prefix never stands in for one of a longer prefix. A country that is routed elsewhere must not take
 the general way when that connector is down.
 """
 
@@ -16,7 +16,7 @@ class RouteRules:
     __slots__ = ("_groups",)
 
     def __init__(self, routes: Iterable[Route] = (), connectors: Container[int] = ()) -> None:
-        """`connectors` are the ids of those that there are: a route to another one does not count."""
+        """`connectors` are the ids of all connectors: a route to any other id does not count."""
         groups: dict[str, list[Route]] = {}
         for route in routes:
             if route.connector in connectors:
