@@ -17,19 +17,13 @@ class RouteRules:
 
     def __init__(self, routes: Iterable[Route] = (), connectors: Container[int] = ()) -> None:
         """`connectors` are the ids of all connectors: a route to any other id does not count."""
-        groups: dict[str, list[Route]] = {}
-        for route in routes:
+        groups: dict[str, dict[int, Route]] = {}
+        for route in sorted(routes, key=lambda route: (-route.priority, route.connector)):
             if route.connector in connectors:
-                groups.setdefault(route.prefix, []).append(route)
-        self._groups = PrefixTable({prefix: _ordered(group) for prefix, group in groups.items()})
+                groups.setdefault(route.prefix, {}).setdefault(route.connector, route)
+        self._groups = PrefixTable({prefix: tuple(group.values()) for prefix, group in groups.items()})
 
     def fitting(self, destination: str) -> tuple[Route, ...]:
         """Returns the routes of the longest prefix that fits: the highest priority first, then by connector, each
         connector once."""
         return self._groups.find(destination) or ()
-
-
-def _ordered(routes: list[Route]) -> tuple[Route, ...]:
-    ranked = sorted(routes, key=lambda route: (-route.priority, route.connector))
-    first_of = {route.connector: route for route in reversed(ranked)}
-    return tuple(route for route in ranked if first_of[route.connector] is route)
