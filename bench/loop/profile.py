@@ -29,6 +29,7 @@ STAGES = (
     ("app/receipts/early", "receipts: match, apply"),
     ("app/receipts/lookup", "receipts: match, apply"),
     ("app/receipts/operator_ids", "receipts: match, apply"),
+    ("app/receipts/readings", "receipts: match, apply"),
     ("app/receipts/matcher", "receipts: match, apply"),
     ("app/notices/notifier", "callbacks: owe, make, settle"),
     ("app/notices/account_cache", "callbacks: owe, make, settle"),

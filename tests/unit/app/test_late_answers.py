@@ -8,7 +8,7 @@ from heliograph.app.dispatch.unknown_outcomes import REPEAT_AFTER_MS
 from heliograph.app.facts import Outstanding, Queued
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unavailable, Unknown
 from heliograph.app.receipts.lookup import ReceiptLookup
-from heliograph.app.receipts.operator_ids import STALE_MS
+from heliograph.app.receipts.readings import STALE_MS
 from heliograph.domain.message.receipt import Delivery
 from tests.support.use_case_fakes import LONG
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore

@@ -11,10 +11,9 @@ from heliograph.app.marks import AWAITING, GATHERED
 from heliograph.app.ports import Leases, Report, Unavailable
 from heliograph.app.receipts import awaiting, early, lookup
 from heliograph.app.receipts.awaiting import KEEP_MS
-from heliograph.app.receipts.lookup import UNMARKED_MS, ReceiptLookup, index_by_id
+from heliograph.app.receipts.lookup import UNMARKED_MS, FoundRows, ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.app.receipts.numbers import ending
-from heliograph.app.receipts.operator_ids import STALE_MS
+from heliograph.app.receipts.readings import STALE_MS
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 from tests.support.memory_store import MemoryStore
@@ -471,9 +470,9 @@ async def test_of_thousands_with_one_id_no_more_are_looked_at_than_have_such_a_n
         desk.report("1", to=f"+{one.destination}")
     await desk.lookup.look_up()
     assert sorted(desk.finished) == [(one.key, Delivery.DELIVRD) for one in many]
-    found = index_by_id(1, desk.store.found)
-    assert [found["1", ending(f"+{one.destination}")] for one in many] == [[each] for each in desk.store.found]
-    assert found["1", ""] == desk.store.found, "a receipt that names no number may be for any"
+    rows = FoundRows(1, desk.store.found)
+    assert [rows.holders("1", f"+{one.destination}") for one in many] == [[each] for each in desk.store.found]
+    assert rows.holders("1", "") == desk.store.found, "a receipt that names no number may be for any"
 
 
 # --- several parts

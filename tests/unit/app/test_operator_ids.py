@@ -3,8 +3,8 @@
 import pytest
 
 from heliograph.app.ports import Report
-from heliograph.app.receipts.numbers import agrees
-from heliograph.app.receipts.operator_ids import ALIASES, REMEMBER_FINISHED, STALE_MS, OperatorIds, is_for
+from heliograph.app.receipts.operator_ids import ALIASES, REMEMBER_FINISHED, OperatorIds
+from heliograph.app.receipts.readings import STALE_MS, agrees, is_for
 from heliograph.domain.message.receipt import Delivery
 from tests.support.store import START
 from tests.support.use_case_fakes import Messages, SetClock

@@ -8,7 +8,7 @@ from heliograph.app.dispatch.outcomes import PartOutcomes
 from heliograph.app.dispatch.unknown_outcomes import REPEAT_AFTER_MS, UnknownOutcome
 from heliograph.app.ports import Accepted, Clock, Outcome, Part, Refused, Unavailable
 from heliograph.app.receipts.early import report_of
-from heliograph.app.receipts.operator_ids import is_for
+from heliograph.app.receipts.readings import is_for
 
 GUESS_MS = 1_000
 """Milliseconds between two looks at receipts that match nothing."""

@@ -93,7 +93,7 @@ class Report:
     `destination`: the recipient's number, or empty if the receipt has none. For example `491701234567`.
 
     `came`: when the receipt arrived (ms since the epoch), set only if it was kept for more than `STALE_MS`
-    (`app.receipts.operator_ids`); otherwise 0.
+    (`app.receipts.readings`); otherwise 0.
 
     `other_id`: the id in the text, if it differs from the TLV's.
 

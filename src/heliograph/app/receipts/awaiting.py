@@ -1,6 +1,6 @@
 """Awaited receipts in memory: the messages whose receipts are to come, and how their parts enter and leave it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
@@ -55,6 +55,11 @@ class AwaitedId:
     operator_id: str
     segments: tuple[int, ...]
 
+    @property
+    def message(self) -> Message:
+        """The message of the parts."""
+        return self.track.message
+
 
 class AwaitedReceipts:
     """Tracks the messages that await receipts, and finds them by the operator's ids.
@@ -88,6 +93,12 @@ class AwaitedReceipts:
     def __len__(self) -> int:
         """Counts the operator's ids under which memory awaits receipts."""
         return sum(map(len, self.entries.values()))
+
+    def holders(self, connector: int, operator_id: str) -> Sequence[AwaitedId]:
+        """Returns the parts in memory with this id: none, or some of one message."""
+        entries = self.entries.get(connector)
+        entry = entries.get(operator_id) if entries else None
+        return () if entry is None else (entry,)
 
     # --- around a commit
 

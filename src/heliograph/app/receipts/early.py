@@ -2,8 +2,7 @@
 
 from heliograph.app.facts import EarlyReceipt, Message
 from heliograph.app.ports import Clock, Gathering, Report
-from heliograph.app.receipts.numbers import agrees
-from heliograph.app.receipts.operator_ids import STALE_MS, forms, is_for, is_for_alone
+from heliograph.app.receipts.readings import STALE_MS, agrees, is_for, notations
 
 KEEP_EARLY = 20_000
 """The most early receipts kept in memory, the latest ones; older ones only have their rows."""
@@ -58,18 +57,16 @@ class EarlyReceiptCache:
     def of(self, message: Message, connector: int, operator_id: str) -> EarlyReceipt | None:
         """Returns the early receipt for a part that the operator has just taken as `operator_id`, else None."""
         now = self._clock.now()
-        for form in forms(operator_id):
+        for form in notations(operator_id):
             name = connector, form
             for early in (self._kept.get(name), self._second.get(name)):
-                if early is not None:
-                    report = report_of(early, now)
-                    if is_for(report, operator_id, message) or is_for_alone(report, operator_id, message):
-                        return early
+                if early is not None and is_for(report_of(early, now), operator_id, message, last_resort=True):
+                    return early
         return None
 
     def named(self, connector: int, operator_id: str, destination: str) -> EarlyReceipt | None:
         """Returns the early receipt for `operator_id` if it was sent to `destination`, else None."""
-        for form in forms(operator_id):
+        for form in notations(operator_id):
             early = self._kept.get((connector, form))
             if early is None or (form != operator_id and not early.destination):
                 continue

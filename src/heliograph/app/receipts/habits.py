@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from heliograph.app.facts import Message
 from heliograph.app.ports import Report
-from heliograph.app.receipts.numbers import agrees
+from heliograph.app.receipts.readings import agrees
 from heliograph.domain.message.operator_id import spelling
 
 USUAL = "usual"
@@ -49,7 +49,12 @@ class OperatorHabits:
         return self.tlv_ids == 0 and self.counts.get(ID_IN_TEXT, 0) > 0
 
     @property
-    def names_nobody(self) -> bool:
+    def parameter_counts(self) -> bool:
+        """Whether the id in receipted_message_id is the right one where there are two."""
+        return self.tlv_ids > 0 and ID_IN_TEXT not in self.counts
+
+    @property
+    def names_no_number(self) -> bool:
         """Whether all receipts so far came without the recipient's number."""
         return self.named == 0 and self.counts.get(FOREIGN_NUMBER, 0) > 0
 

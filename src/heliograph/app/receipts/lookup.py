@@ -1,15 +1,14 @@
-"""Look-ups among the rows: messages of receipts that memory did not match, and messages whose end nobody saw."""
+"""Look-ups among the rows: messages of receipts that memory did not match, and messages without an end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from heliograph.app.facts import EarlyReceipt, Message, Outstanding
+from heliograph.app.facts import EarlyReceipt, Outstanding
 from heliograph.app.marks import GATHERED
 from heliograph.app.ports import Clock, Gathering, Leases, Report, Unavailable
 from heliograph.app.receipts.early import report_of
-from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher, UnmarkedReceipt
-from heliograph.app.receipts.numbers import ending
-from heliograph.app.receipts.operator_ids import is_certain, is_for, is_for_alone, names, readings
+from heliograph.app.receipts.matcher import MissedReceipt, ReceiptMatcher
+from heliograph.app.receipts.readings import ending, find_candidate, ids_of
 from heliograph.domain.message.receipt import NO_CODE, Delivery, is_final
 
 RETRY_EARLY_MS = 250
@@ -39,10 +38,27 @@ LATE_ENDS_MS = 600_000
 UNMARKED_MS = 5_000
 """The time (ms) for which what reads like a receipt waits for a message of ours, before it is taken as a phone's."""
 
-Missed = tuple[Report, Acknowledge]
 
-Found = dict[tuple[str, str], list[Outstanding]]
-"""Messages by operator's id and ending of their number, and by the id and an empty text."""
+class FoundRows:
+    """Messages of one connector that a search of the rows found, by the operator's ids of their parts.
+
+    They are indexed by the number as well. Some operators give all parts one id, and a scan of thousands of messages
+    for each receipt would block the event loop.
+    """
+
+    def __init__(self, connector: int, found: Iterable[Outstanding]) -> None:
+        self._by_id: dict[tuple[str, str], list[Outstanding]] = {}
+        """By id and ending of the number, and by id and an empty text."""
+        for outstanding in found:
+            number = ending(outstanding.message.destination)
+            for of, operator_id in outstanding.operator_ids:
+                if of == connector:
+                    self._by_id.setdefault((operator_id, number), []).append(outstanding)
+                    self._by_id.setdefault((operator_id, ""), []).append(outstanding)
+
+    def holders(self, operator_id: str, number: str) -> Sequence[Outstanding]:
+        """Returns the messages with this id, of those whose number may agree with `number`."""
+        return self._by_id.get((operator_id, ending(number)), ())
 
 
 class ReceiptLookup:
@@ -68,79 +84,64 @@ class ReceiptLookup:
         self._retried_at = 0
 
     async def look_up(self) -> None:
-        """Looks among the rows for the messages of missed receipts; keeps the others as early receipts.
+        """Searches the rows for the messages of missed receipts; keeps the others as early receipts.
 
-        Refuses the receipts that cannot be looked for, since the store is unavailable: the operator sends them again.
+        Refuses receipts while the store is unavailable: the operator sends them again.
         """
-        await self._look_up_unmarked()
-        matcher = self._matcher
-        missed, matcher.missed = matcher.missed, []
-        by_connector: dict[int, list[Missed]] = {}
-        for connector, report, acknowledge in missed:
-            by_connector.setdefault(connector, []).append((report, acknowledge))
+        by_connector: dict[int, list[MissedReceipt]] = {}
+        for receipt in self._matcher.take_missed():
+            by_connector.setdefault(receipt.connector, []).append(receipt)
         try:
             while by_connector:
                 connector = next(iter(by_connector))
-                # Most ids are spelt as in the answer, and there are a dozen other spellings.
-                for literally in (True, False):
-                    waiting = by_connector[connector]
-                    ids = {form for report, _ in waiting for form in readings(report, literally=literally)}
-                    with self._awaited.reading():
-                        try:
-                            found = await self._receipts.find(connector, sorted(ids))
-                        except Unavailable:
-                            for _, acknowledge in waiting:
-                                acknowledge(False)
-                            by_connector[connector] = []
-                        else:
-                            by_connector[connector] = self._sort_out(connector, waiting, found, literally=literally)
-                    self._gathering.wake()
-                    if not by_connector[connector]:
-                        break
-                del by_connector[connector]
-        finally:
-            matcher.missed += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
-
-    async def _look_up_unmarked(self) -> None:
-        """Looks among the rows for the messages of what reads like receipts. Those that have none for long enough came
-        from phones."""
-        matcher = self._matcher
-        unmarked, matcher.unmarked = matcher.unmarked, []
-        by_connector: dict[int, list[UnmarkedReceipt]] = {}
-        for each in unmarked:
-            by_connector.setdefault(each.connector, []).append(each)
-        try:
-            while by_connector:
-                connector, waiting = next(iter(by_connector.items()))
-                ids = {form for each in waiting for form in readings(each.report)}
-                with self._awaited.reading():
-                    try:
-                        found = await self._receipts.find(connector, sorted(ids))
-                    except Unavailable:
-                        for each in waiting:
-                            each.acknowledge(False)
-                    else:
-                        self._tell_apart(connector, waiting, index_by_id(connector, found))
-                self._gathering.wake()
+                # Most ids are written as in the answer, and there are a dozen other notations.
+                for spelled in (False, True):
+                    if waiting := by_connector[connector]:
+                        by_connector[connector] = await self._look_up_all(connector, waiting, spelled=spelled)
+                        self._gathering.wake()
                 del by_connector[connector]
         finally:
             for rest in by_connector.values():
-                matcher.unmarked += rest
+                for receipt in rest:
+                    self._matcher.put_back(receipt)
 
-    def _tell_apart(self, connector: int, waiting: Iterable[UnmarkedReceipt], by_id: Found) -> None:
-        matcher, now = self._matcher, self._clock.now()
-        for each in waiting:
-            report = each.report
-            if (
-                matcher.apply(connector, report)
-                or self._apply_rows(connector, report, by_id)
-                or matcher.ids.is_repeat(connector, report)
-            ):
-                matcher.keep(each.acknowledge)
-            elif 0 <= now - each.at < UNMARKED_MS:
-                matcher.unmarked.append(each)
+    async def _look_up_all(
+        self, connector: int, receipts: Sequence[MissedReceipt], *, spelled: bool
+    ) -> list[MissedReceipt]:
+        """Searches the rows once, and returns the receipts that are to be looked up in other notations (`spelled`)."""
+        matcher = self._matcher
+        ids = {each for receipt in receipts for each in ids_of(receipt.report, spelled=spelled)}
+        left: list[MissedReceipt] = []
+        with self._awaited.reading():
+            try:
+                rows = FoundRows(connector, await self._receipts.find(connector, sorted(ids)))
+            except Unavailable:
+                for receipt in receipts:
+                    receipt.acknowledge(False)
+                return left
+            for receipt in receipts:
+                if self._match(connector, receipt.report, rows, spelled=spelled):
+                    matcher.keep(receipt.acknowledge)
+                elif not spelled:
+                    left.append(receipt)
+                else:
+                    self._apply_unmatched(connector, receipt, rows)
+        return left
+
+    def _apply_unmatched(self, connector: int, receipt: MissedReceipt, rows: FoundRows) -> None:
+        """Decides about a receipt for which neither memory nor rows have a message that its readings fit."""
+        matcher, report = self._matcher, receipt.report
+        known = matcher.ids.is_repeat(connector, report) or self._match(connector, report, rows, last_resort=True)
+        if receipt.otherwise is not None and not known:
+            if 0 <= self._clock.now() - receipt.at < UNMARKED_MS:
+                matcher.put_back(receipt)
             else:
-                each.otherwise()
+                receipt.otherwise()
+            return
+        # An answer about a message that has ended meanwhile is no receipt that waits for its message.
+        if not known and not report.asked:
+            matcher.early.keep(connector, report)
+        matcher.keep(receipt.acknowledge)
 
     async def look_again(self) -> None:
         """Looks for what other nodes may have written meanwhile: the other parts of a message, or the message of a
@@ -182,23 +183,18 @@ class ReceiptLookup:
                 by_connector.setdefault(each.connector, []).append(each)
         for connector, receipts in by_connector.items():
             now = self._clock.now()
-            ids = {form for each in receipts for form in readings(report_of(each, now))}
+            ids = {form for each in receipts for form in ids_of(report_of(each, now))}
             with self._awaited.reading():
-                found = await self._receipts.find(connector, sorted(ids))
-                by_id = index_by_id(connector, found)
+                rows = FoundRows(connector, await self._receipts.find(connector, sorted(ids)))
                 now = self._clock.now()
                 for each in receipts:
                     report = report_of(each, now)
-                    if (
-                        self._matcher.apply(connector, report)
-                        or self._apply_rows(connector, report, by_id)
-                        or self._apply_alone(connector, report, by_id)
-                    ):
+                    if self._match(connector, report, rows) or self._match(connector, report, rows, last_resort=True):
                         self._matcher.early.matched(connector, each.operator_id)
                         self._gathering.wake()
 
     async def find_gathered(self, leases: Leases, oldest: int) -> bool:
-        """Takes up messages whose parts have all ended but which nobody has ended: the node that took the last receipt
+        """Takes up messages whose parts have all ended but which no node has ended: the node that took the last receipt
         died right after. Reads one span of time a call, from the mark on, but not before `oldest`; returns False when
         it has come to the time when it began. Raises Unavailable.
 
@@ -246,7 +242,7 @@ class ReceiptLookup:
                 track.taken = 0
                 for (connector, operator_id), segments in outstanding.operator_ids.items():
                     matcher.settle(track, segments, connector, operator_id, Delivery.UNKNOWN, NO_CODE)
-                # Parts whose answer nobody waits for any more.
+                # Parts that wait for no answer any more.
                 for segment in range(track.message.segments):
                     if segment not in track.states:
                         matcher.end_part(track, segment, Delivery.UNKNOWN, NO_CODE)
@@ -255,86 +251,20 @@ class ReceiptLookup:
         self._overdue_beyond = beyond or 0
         return beyond is not None
 
-    # --- inside
+    def _match(
+        self, connector: int, report: Report, rows: FoundRows, *, spelled: bool = True, last_resort: bool = False
+    ) -> bool:
+        """Applies a receipt to memory as it is now, or to the rows; returns False if it fits no message.
 
-    def _sort_out(
-        self, connector: int, reports: Iterable[Missed], found: Iterable[Outstanding], *, literally: bool
-    ) -> list[Missed]:
-        """Applies receipts to memory as it is now, or to the messages `found`. Returns the others where only literal
-        ids counted (`literally`), else keeps them as early."""
-        matcher = self._matcher
-        by_id = index_by_id(connector, found)
-        left: list[Missed] = []
-        for report, acknowledge in reports:
-            if matcher.apply(connector, report, literally=literally) or self._apply_rows(
-                connector, report, by_id, literally=literally
-            ):
-                matcher.keep(acknowledge)
-            elif literally:
-                left.append((report, acknowledge))
-            else:
-                known = matcher.ids.is_repeat(connector, report) or self._apply_alone(connector, report, by_id)
-                # An answer about a message that has ended meanwhile is no receipt that waits for its message.
-                if not known and not report.asked:
-                    matcher.early.keep(connector, report)
-                matcher.keep(acknowledge)
-        return left
-
-    def _apply_rows(self, connector: int, report: Report, by_id: Found, *, literally: bool = False) -> bool:
-        numbers = [ending(report.destination)]
-        if report.other_number:
-            numbers.append(ending(report.other_number))
-        for form in readings(report, literally=literally):
-            for number in numbers:
-                for outstanding in by_id.get((form, number), ()):
-                    if is_for(report, form, outstanding.message):
-                        if not self._is_clear(report, form, outstanding.message, by_id, literally=literally):
-                            return False
-                        self._note(connector, report, form, outstanding)
-                        return True
-        return False
-
-    def _apply_alone(self, connector: int, report: Report, by_id: Found) -> bool:
-        """Applies a receipt that does not name the number to the one message that has exactly its id."""
-        if self._matcher.apply_alone(connector, report):
+        `spelled` and `last_resort` are those of `readings`.
+        """
+        if self._matcher.match(connector, report, spelled=spelled, last_resort=last_resort):
             return True
-        form = report.operator_id
-        having = by_id.get((form, ""), [])
-        if (
-            len(having) != 1
-            or not is_for_alone(report, form, having[0].message)
-            or not self._is_clear(report, form, having[0].message, by_id)
-        ):
-            return False
-        self._note(connector, report, form, having[0])
-        return True
-
-    def _is_clear(self, report: Report, form: str, message: Message, by_id: Found, *, literally: bool = False) -> bool:
-        """Tells whether a receipt that has the id of `message` is for no other one of the rows: by the number, by the
-        length of the id, or since no other message has it in another notation, which `by_id` may not tell yet
-        (`literally`)."""
-        if is_certain(form) or names(report, message.destination):
-            return True
-        return not literally and all(
-            each.message.key == message.key for other in readings(report) for each in by_id.get((other, ""), ())
-        )
-
-    def _note(self, connector: int, report: Report, form: str, outstanding: Outstanding) -> None:
-        if outstanding.message.key not in self._awaited.ended:
+        found = find_candidate(report, rows.holders, spelled=spelled, last_resort=last_resort)
+        if found is not None and found[0].message.key not in self._awaited.ended:
+            outstanding, operator_id = found
             track = self._awaited.found(outstanding)
-            segments = tuple(n for n in outstanding.operator_ids[connector, form] if n not in track.states)
+            segments = tuple(n for n in outstanding.operator_ids[connector, operator_id] if n not in track.states)
             if segments:
-                self._matcher.note(track, segments, connector, form, report)
-
-
-def index_by_id(connector: int, found: Iterable[Outstanding]) -> Found:
-    """Indexes messages by id and number: some operators give all parts one id, and scanning thousands for each receipt
-    would hold up everybody."""
-    by_id: Found = {}
-    for outstanding in found:
-        number = ending(outstanding.message.destination)
-        for of, operator_id in outstanding.operator_ids:
-            if of == connector:
-                by_id.setdefault((operator_id, number), []).append(outstanding)
-                by_id.setdefault((operator_id, ""), []).append(outstanding)
-    return by_id
+                self._matcher.note(track, segments, connector, operator_id, report)
+        return found is not None

@@ -1,52 +1,57 @@
-"""The receipt matcher: from the operator's id to the message, from the states of its parts to its final one."""
+"""The receipt matcher: from the operator's id to the message, from the states of its parts to its final one.
+
+The way of a receipt, each step only if the one before found nothing:
+
+ 1. `on_report`: memory is searched for a message that a reading of the receipt fits (`app.receipts.readings`).
+ 2. The receipt repeats one of a finished part: it is acknowledged, and changes nothing.
+ 3. The operator never names numbers, as earlier receipts showed: memory is searched by the id alone.
+ 4. The id is an alias, since the part was sent twice: steps 1 and 2 again, with the first id.
+ 5. `missed`: the receipt waits for `ReceiptLookup`, which searches the rows by readings of all kinds.
+ 6. It is kept as early (`app.receipts.early`): its message may be on its way back with the operator's answer.
+
+A match ends the part (`settle`), and the last part ends the message (`complete`). The facts of both wait for the next
+commit; the operator gets its acknowledgement after that.
+
+What can go wrong: the store is away in step 5 (the operator gets an error and repeats the receipt); another message has
+the same id (only the number counts then); a message that only reads like a receipt came from a phone (`on_unmarked`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Message, MessageEnd, Outstanding, PartReceipt
 from heliograph.app.ports import Clock, Gathering, Receipts, Report
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.early import EarlyReceiptCache, report_of
-from heliograph.app.receipts.habits import ID_IN_TEXT, OperatorHabits, ReceiptHabits
-from heliograph.app.receipts.numbers import is_number
-from heliograph.app.receipts.operator_ids import (
-    OperatorIds,
-    has_one_id,
-    is_certain,
-    is_for,
-    is_for_alone,
-    names,
-    readings,
-)
+from heliograph.app.receipts.habits import ID_IN_TEXT, ReceiptHabits
+from heliograph.app.receipts.operator_ids import OperatorIds
+from heliograph.app.receipts.readings import find_candidate, ids_agree, is_for, is_number
 from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.receipt import Delivery, is_final, worst
 
 Acknowledge = Callable[[bool], None]
 
-MOST_UNMARKED = 1_000
-"""The most messages that read like receipts and wait to be told apart; what comes beyond is put off."""
+MOST_UNMARKED: Final = 1_000
+"""Messages that read like receipts and wait for the look-up of their ids. The operator is asked to repeat further ones.
+A thousand are some seconds of traffic, and some hundred kilobytes."""
 
 
 @dataclass(slots=True, eq=False)
-class UnmarkedReceipt:
-    """A message that reads like a receipt but is not marked as one. `otherwise` takes it as a phone's; `at` is when it
-    came, in ms."""
+class MissedReceipt:
+    """A receipt whose message is not in memory, and that waits for a search of the rows."""
 
     connector: int
     report: Report
     acknowledge: Acknowledge
-    otherwise: Callable[[], None]
+    otherwise: Callable[[], None] | None
+    """Takes the receipt as a message from a phone; None if the operator marked it as a receipt."""
     at: int
+    """The time (ms) when it came."""
 
 
 class ReceiptMatcher:
-    """Matches receipts with messages and brings messages to their final state.
-
-    A receipt is looked for in memory first, then among the rows (`app.receipts.lookup`), then it is kept as early: its
-    message may still be on its way back with the operator's answer. It is acknowledged after the commit that keeps it.
-
-    What is not marked as a receipt is one only if it is for a message of ours; else it came from a phone.
-    """
+    """Matches receipts with messages and brings messages to their final state."""
 
     def __init__(
         self,
@@ -58,8 +63,9 @@ class ReceiptMatcher:
         *,
         worker: int | None = None,
     ) -> None:
-        """`finish` is told of every final, in the facts that hold it. `worker` is the number of this node where several
-        share a store: receipts may then come to another node than the one that sent, and rows are looked at again."""
+        """`finish` is called with the end of each message, in the facts that hold it. `worker` is the number of this
+        node where several share a store. Receipts may then come to another node than the one that sent, and rows are
+        searched repeatedly."""
         self.shared = worker is not None
         self.receipts = receipts
         self.awaited = AwaitedReceipts(gathering, clock, mark, worker=worker)
@@ -67,19 +73,21 @@ class ReceiptMatcher:
         self.ids = OperatorIds()
         self.habits = ReceiptHabits()
         self.partial: dict[int, tuple[int, int]] = {}
-        """Messages with some parts ended, where nodes share a store: in which generation of facts, and when (ms), the
-        last of these ended."""
-        self.missed: list[tuple[int, Report, Acknowledge]] = []
-        """Receipts that memory did not match, with their connectors, for `ReceiptLookup`."""
-        self.unmarked: list[UnmarkedReceipt] = []
-        """Receipts of that kind that memory did not match, for `ReceiptLookup`."""
+        """Messages with some parts ended, where nodes share a store. The values are the generation of facts, and the
+        time (ms), in which the last of these parts ended."""
+        self.missed: list[MissedReceipt] = []
+        """Marked receipts that wait for `ReceiptLookup`."""
+        self.unmarked: list[MissedReceipt] = []
+        """Messages that read like receipts and wait for `ReceiptLookup`."""
         self.matched = 0
         """The number of receipts, progress included, that found their message at once."""
         self._gathering = gathering
         self._clock = clock
         self._finish = finish
         self._acknowledge: list[Acknowledge] = []
+        """Acknowledgements of receipts in the commit under way."""
         self._acknowledge_next: list[Acknowledge] = []
+        """Acknowledgements of receipts in the facts being gathered."""
         self._turns_away = False
 
     # --- what the operator answered
@@ -140,7 +148,7 @@ class ReceiptMatcher:
         """Takes up again a receipt that waits for its message, after a start."""
         if not is_final(early.state):
             return
-        if self.apply(early.connector, report_of(early, self._clock.now())):
+        if self.match(early.connector, report_of(early, self._clock.now())):
             self.early.matched(early.connector, early.operator_id)
         else:
             self.early.remember(early)
@@ -149,64 +157,74 @@ class ReceiptMatcher:
 
     def on_report(self, connector: int, report: Report, acknowledge: Acknowledge) -> None:
         """Applies a receipt that has arrived. Calls `acknowledge`, with True only after the commit that keeps it."""
-        habits = self.habits.of(connector)
-        if report.other_id:
-            report = self._rightly_named(connector, report, habits)
-        found = self.apply(connector, report) or self.ids.is_repeat(connector, report)
-        if not found and habits.names_nobody:
-            found = self.apply_alone(connector, report)
-        if not found:
-            resolved = self.ids.resolve_alias(connector, report)
-            if resolved is not None:
-                report = resolved
-                found = self.apply(connector, report) or self.ids.is_repeat(connector, report)
-        if found:
-            self._acknowledge_next.append(acknowledge)
-            self._gathering.wake()
-        elif self._turns_away:
-            acknowledge(False)
-        else:
-            self.missed.append((connector, report, acknowledge))
-            self._gathering.seek()
+        if report.other_id and not ids_agree(report):
+            report = self._with_likelier_id(connector, report)
+        found = self.match(connector, report) or self.ids.is_repeat(connector, report)
+        if not found and self.habits.of(connector).names_no_number:
+            found = self.match(connector, report, last_resort=True)
+        if not found and (first := self.ids.resolve_alias(connector, report)) is not None:
+            report = first
+            found = self.match(connector, report) or self.ids.is_repeat(connector, report)
+        self._acknowledge_or_look_up(found, connector, report, acknowledge, None)
 
     def on_unmarked(
         self, connector: int, report: Report, acknowledge: Acknowledge, otherwise: Callable[[], None]
     ) -> None:
-        """Applies what reads like a receipt but is not marked as one, if it is for a message of ours; else calls
-        `otherwise`, a while later, since its message may be on its way back with the operator's answer."""
-        if self.apply(connector, report) or self.ids.is_repeat(connector, report):
+        """Applies a message that reads like a receipt but is not marked as one, if it is for a message of ours.
+
+        Else calls `otherwise`, a while later, since its message may be on its way back with the operator's answer.
+        """
+        found = self.match(connector, report) or self.ids.is_repeat(connector, report)
+        self._acknowledge_or_look_up(found, connector, report, acknowledge, otherwise)
+
+    def _acknowledge_or_look_up(
+        self,
+        found: bool,
+        connector: int,
+        report: Report,
+        acknowledge: Acknowledge,
+        otherwise: Callable[[], None] | None,
+    ) -> None:
+        if found:
             self._acknowledge_next.append(acknowledge)
             self._gathering.wake()
-        elif self._turns_away or len(self.unmarked) >= MOST_UNMARKED:
+        elif self._turns_away or (otherwise is not None and len(self.unmarked) >= MOST_UNMARKED):
             acknowledge(False)
         else:
-            self.unmarked.append(UnmarkedReceipt(connector, report, acknowledge, otherwise, self._clock.now()))
+            self.put_back(MissedReceipt(connector, report, acknowledge, otherwise, self._clock.now()))
             self._gathering.seek()
 
-    def _rightly_named(self, connector: int, report: Report, habits: OperatorHabits) -> Report:
-        """Says which of two ids is likelier, if the operator's earlier receipts tell; where no number can confirm it,
-        leaves only that one. Where they do not, and the ids are two messages' to this number, drops both: the receipt
-        is kept as one that matches nothing."""
-        if has_one_id(report):
-            return report
-        named = is_number(report.destination) or is_number(report.other_number)
-        if habits.text_counts:
-            if named:
-                return replace(report, text_first=True)
+    def put_back(self, receipt: MissedReceipt) -> None:
+        """Has a receipt wait for the next look-up."""
+        (self.missed if receipt.otherwise is None else self.unmarked).append(receipt)
+
+    def take_missed(self) -> list[MissedReceipt]:
+        """Takes out the receipts that wait for a look-up."""
+        receipts = self.missed + self.unmarked
+        self.missed, self.unmarked = [], []
+        return receipts
+
+    def _with_likelier_id(self, connector: int, report: Report) -> Report:
+        """Chooses between the two ids of a receipt by the operator's earlier receipts.
+
+        If no number can confirm the choice, only the likelier id stays. If earlier receipts do not tell, and the ids
+        are two messages' to this number, both ids are joined: the receipt is kept as one that matches nothing.
+        """
+        habits = self.habits.of(connector)
+        has_number = is_number(report.destination) or is_number(report.other_number)
+        if habits.text_counts and has_number:
+            report = replace(report, text_first=True)
+        elif habits.text_counts:
             habits.counts[ID_IN_TEXT] += 1
-            return replace(report, operator_id=report.other_id, other_id="")
-        if habits.tlv_ids and ID_IN_TEXT not in habits.counts:
-            return report if named else replace(report, other_id="")
-        entries = self.awaited.entries.get(connector)
-        if not entries:
-            return report
-        one, other = entries.get(report.operator_id), entries.get(report.other_id)
-        if one is None or other is None or one.track is other.track:
-            return report
-        both = is_for(report, report.operator_id, one.track.message) and is_for(
-            report, report.other_id, other.track.message
-        )
-        return replace(report, operator_id=f"{report.operator_id} {report.other_id}", other_id="") if both else report
+            report = replace(report, operator_id=report.other_id, other_id="")
+        elif habits.parameter_counts:
+            report = report if has_number else replace(report, other_id="")
+        else:
+            ids = report.operator_id, report.other_id
+            holders = [each for name in ids for each in self.awaited.holders(connector, name)]
+            if len({id(each.track) for each in holders if is_for(report, each.operator_id, each.message)}) == 2:
+                report = replace(report, operator_id=" ".join(ids), other_id="")
+        return report
 
     def add_alias(self, connector: int, operator_id: str, other: str, destination: str) -> None:
         """Makes `operator_id` an alias of `other`: the part was sent and taken twice. A receipt under either id is for
@@ -232,11 +250,7 @@ class ReceiptMatcher:
     def turn_away(self) -> None:
         """Refuses unmatched receipts from now on, since the look-up of rows has stopped."""
         self._turns_away = True
-        missed, self.missed = self.missed, []
-        for _, _, acknowledge in missed:
-            acknowledge(False)
-        unmarked, self.unmarked = self.unmarked, []
-        for each in unmarked:
+        for each in self.take_missed():
             each.acknowledge(False)
 
     # --- around a commit
@@ -260,52 +274,29 @@ class ReceiptMatcher:
 
     # --- matching
 
-    def apply(self, connector: int, report: Report, *, literally: bool = False) -> bool:
-        """Applies the receipt to the part in memory that it is for; returns False if there is none. `literally`: only
-        the id as it is written counts."""
+    def match(self, connector: int, report: Report, *, spelled: bool = True, last_resort: bool = False) -> bool:
+        """Applies the receipt to the part in memory that it is for; returns False if there is none.
+
+        `spelled` and `last_resort` are those of `readings`.
+        """
         entries = self.awaited.entries.get(connector)
         if not entries:
             return False
-        # Nearly all ids are found as they are written: that needs no generator of spellings.
-        written = report.other_id if report.text_first else report.operator_id
-        entry = entries.get(written)
-        if entry is not None and is_for(report, written, entry.track.message):
-            if not self._is_clear(connector, report, written, entry.track.message):
+        # Nearly all receipts have the id of the answer and the number as it was sent. They take a short cut to the
+        # first of the readings, since the walk through these costs ten times as much.
+        operator_id = report.operator_id
+        entry = entries.get(operator_id)
+        if entry is None or entry.track.message.destination != report.destination or report.text_first or report.came:
+            found = find_candidate(
+                report,
+                lambda operator_id, _: self.awaited.holders(connector, operator_id),
+                spelled=spelled,
+                last_resort=last_resort,
+            )
+            if found is None:
                 return False
-            self.note(entry.track, entry.segments, connector, written, report)
-            return True
-        if literally and not report.other_id:
-            return False
-        for form in readings(report, literally=literally):
-            entry = entries.get(form)
-            if entry is not None and is_for(report, form, entry.track.message):
-                if not self._is_clear(connector, report, form, entry.track.message):
-                    return False
-                self.note(entry.track, entry.segments, connector, form, report)
-                return True
-        return False
-
-    def _is_clear(self, connector: int, report: Report, form: str, message: Message) -> bool:
-        """Tells whether a receipt that has the id of `message` is for no other one in memory: by the number, by the
-        length of the id, or since no other message has it in another notation."""
-        if is_certain(form) or names(report, message.destination):
-            return True
-        entries = self.awaited.entries.get(connector, {})
-        having = (entries.get(each) for each in readings(report))
-        return all(each is None or each.track.message is message for each in having)
-
-    def apply_alone(self, connector: int, report: Report) -> bool:
-        """Applies the receipt to the part in memory that has exactly its id, though its addresses do not name the
-        number; returns False if there is none. Requires that `apply` found none."""
-        entry = self.awaited.entries.get(connector, {}).get(report.operator_id)
-        form = report.operator_id
-        if (
-            entry is None
-            or not is_for_alone(report, form, entry.track.message)
-            or not self._is_clear(connector, report, form, entry.track.message)
-        ):
-            return False
-        self.note(entry.track, entry.segments, connector, report.operator_id, report)
+            entry, operator_id = found
+        self.note(entry.track, entry.segments, connector, operator_id, report)
         return True
 
     def note(
