@@ -1,4 +1,13 @@
-"""Awaited receipts in memory: the messages whose receipts are to come, and how their parts enter and leave it."""
+"""Awaited receipts in memory: messages that wait for receipts, and how their parts enter and leave memory.
+
+ 1. A part enters when the operator took it (`take`), or after a start (`restored`).
+ 2. It gets a row in `awaiting` in the same commit if another node may need it, else after KEEP_MS (`spill`).
+ 3. It leaves with its receipt (`settle`), or right after the commit of its row (`committed`).
+ 4. Its receipt is then found through the row (`found`), and the message is tracked again until it ends.
+
+What can go wrong: a read of the rows lacks facts that are committed meanwhile. Tracks therefore stay in memory, and
+ended messages in `ended`, until every read that began before is over (`reading`).
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,48 +21,53 @@ from heliograph.domain.message.ids import first_key_at, time_of, worker_of
 from heliograph.domain.message.receipt import Delivery
 
 KEEP_MS = 30_000
-"""The time for which memory awaits a part's receipt; later the part is found through its row. Milliseconds."""
+"""Milliseconds for which memory awaits a part's receipt. Later the part is found through its row. Most receipts come
+within ten seconds."""
 
 KEEP_PARTS = 20_000
-"""The most parts whose receipts memory awaits, over all connectors."""
+"""Parts whose receipts memory awaits, over all connectors: about 10 MB. Further parts only have rows."""
 
 
 @dataclass(slots=True, eq=False)
 class TrackedMessage:
-    """A message that awaits receipts.
-
-    `states` holds the parts that are in a final state, by number; memory finds the others by `entries`. `rowed`: all
-    of these have rows in `awaiting`; `mixed`: some may have. `unanswered` counts the parts that the operator has not
-    answered yet; `held` says that they are in a lane of this node. `dirty` is the latest generation of facts with a
-    fact about the message.
-    """
+    """A message that awaits receipts."""
 
     message: Message
     states: dict[int, tuple[Delivery, str]]
+    """State and error code of each part in a final state, by number from 0."""
     since: int
+    """The time (ms) when memory began to track the message."""
     entries: "list[AwaitedId]"
+    """The parts whose receipts memory awaits."""
     rowed: bool = False
+    """Whether all parts of `entries` have rows in `awaiting`."""
     mixed: bool = False
+    """Whether some parts of `entries` may have rows, as after a start."""
     unanswered: int = 0
+    """Number of parts that the operator has not answered yet."""
     held: bool = False
+    """Whether the unanswered parts are in a lane of this node."""
     dirty: int = 0
+    """The latest generation of facts with a fact about the message."""
     leaving: bool = False
+    """Whether the track is in `AwaitedReceipts.leaving`."""
     taken: int = 0
-    """The time (ms) when the operator last took a part of the message, or, where the rows do not say, when the message
-    was due; 0 once its receipts are not waited for any more."""
+    """The time (ms) when the operator last took a part, or when the message was due if the rows do not say; 0 once its
+    receipts are given up."""
     connector: int = 0
-    """The connector that a part of it was last reported by; 0 before."""
+    """The connector of the last receipt; 0 before the first receipt."""
 
 
 @dataclass(slots=True, eq=False)
 class AwaitedId:
-    """An operator's id and the parts of a message that it stands for. Several parts have one id where the operator took
-    them as one, or does not tell them apart: a receipt then is for all of them."""
+    """An operator's id and the parts of a message that have it. An operator that joins parts, or gives all of them the
+    same id, sends a receipt for all of them."""
 
     track: TrackedMessage
     connector: int
     operator_id: str
     segments: tuple[int, ...]
+    """Numbers of the parts, from 0."""
 
     @property
     def message(self) -> Message:
@@ -64,26 +78,30 @@ class AwaitedId:
 class AwaitedReceipts:
     """Tracks the messages that await receipts, and finds them by the operator's ids.
 
-    There are never two truths about a message of several parts: its track stays in memory while facts about it wait
+    Memory and rows never disagree about a message of several parts. Its track stays in memory while facts about it wait
     for their commit, while rows are being read that do not show them, and while a lane holds parts of it.
     """
 
     def __init__(self, gathering: Gathering, clock: Clock, mark: int = 0, *, worker: int | None = None) -> None:
-        """`worker` is the number of this node where several share a store: the others must find the parts that they
-        need by rows. None: there are no others."""
+        """`worker` is the number of this node if several share a store; the others find the parts that they need by
+        rows. None: this is the only node."""
         self.mark = mark
         self.entries: dict[int, dict[str, AwaitedId]] = {}
         """Awaited ids by connector and operator's id."""
         self.tracks: dict[int, TrackedMessage] = {}
         """Tracks of messages of several parts, by key."""
         self.leaving: list[TrackedMessage] = []
+        """Tracks that leave memory once the facts about them are durable."""
         self.ended: dict[int, int] = {}
-        """Messages that are over but that rows may still show as open, with the generation of facts that ended them."""
+        """Ended messages that rows may still show as open, with the generation of facts that ended them."""
         self.generation = 1
         """The generation of the facts being gathered."""
         self.committing = 0
+        """The generation of the commit under way, or of the last commit."""
         self.durable = 0
+        """The last generation that is durable."""
         self.reads: list[int] = []
+        """For each read of the rows under way, the generation that was durable when it began."""
         self._gathering = gathering
         self._clock = clock
         self._worker = worker
@@ -108,23 +126,23 @@ class AwaitedReceipts:
         self.generation += 1
 
     def spill(self, facts: Facts, now: int, last_key: int) -> None:
-        """Gives rows to the parts that memory has awaited for long, and moves the mark on. Once a second, right before
-        a commit.
+        """Gives rows to the parts that memory has awaited for KEEP_MS, and moves the mark on. Must be called right before
+        a commit, once a second.
 
-        Where memory holds too many, the latest leave: receipts come roughly in the order of the answers, and where
-        they lag behind by more than memory holds, each would find that its part had just left.
+        If memory holds too many parts, the latest leave. Receipts come roughly in the order of the answers: if the
+        oldest left and receipts lagged, each receipt would miss its part by a moment.
 
-        A part without a row was taken less than KEEP_MS ago, and not more than that after its key was given (`take`):
-        the mark, twice as far back, does not reach it. The mark never passes `last_key`, the highest key that was
-        given: the clock may have been ahead of itself.
+        The mark, 2 * KEEP_MS back, stays below all parts without a row. Such a part was taken less than KEEP_MS ago,
+        and at most KEEP_MS after its key was given (`take`). The mark never passes `last_key`, the highest key given:
+        the clock may have been set back.
         """
         cutoff = now - KEEP_MS
         mark = max(self.mark, min(first_key_at(cutoff - KEEP_MS), last_key))
         most = KEEP_PARTS // max(1, len(self.entries))
         for entries in self.entries.values():
-            for place, entry in enumerate(entries.values()):
+            for index, entry in enumerate(entries.values()):
                 track = entry.track
-                if track.since > cutoff and place < most:
+                if track.since > cutoff and index < most:
                     continue
                 if not track.rowed:
                     self._give_rows(facts, track, self.committing)
@@ -152,7 +170,7 @@ class AwaitedReceipts:
 
     @property
     def _seen(self) -> int:
-        """The generation of facts up to which every read of the rows, also one under way, shows all facts."""
+        """The generation up to which every read of the rows shows all facts, reads under way included."""
         return min(self.durable, *self.reads) if self.reads else self.durable
 
     @contextmanager
@@ -178,7 +196,7 @@ class AwaitedReceipts:
         return track
 
     def found(self, outstanding: Outstanding) -> TrackedMessage:
-        """Returns the track of a message that was read from its rows, merged with what memory knows beyond them."""
+        """Returns the track of a message read from its rows, merged with newer facts from memory."""
         message = outstanding.message
         track = self.tracks.get(message.key)
         if track is None:
@@ -202,7 +220,7 @@ class AwaitedReceipts:
             self._enter(track, segments, connector, operator_id)
 
     def take(self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
-        """Awaits the receipt of a part that the operator took, or of several that it took as one."""
+        """Awaits the receipt of a part that the operator took, or of several parts that it joined."""
         account, key = track.message.account, track.message.key
         now = track.taken = self._clock.now()
         self._enter(track, segments, connector, operator_id)
@@ -228,8 +246,8 @@ class AwaitedReceipts:
         self._own.add(connector)
 
     def share(self, connector: int) -> None:
-        """Gives rows to all awaited parts of a connector whose receipts may come to other nodes, from now on or since a
-        moment ago. A node that has such a receipt already looks for its rows again and again."""
+        """Gives rows to all awaited parts of a connector, since its receipts may now come to other nodes. A node that
+        already has such a receipt searches the rows every `RETRY_EARLY_MS`."""
         if connector not in self._own:
             return
         self._own.remove(connector)
@@ -239,8 +257,8 @@ class AwaitedReceipts:
         self._gathering.wake()
 
     def _needs_row(self, key: int, connector: int) -> bool:
-        """Tells whether another node may have to find the part: when its receipt comes there, or when this node has
-        died, whose marks only cover what it accepted itself."""
+        """Tells whether another node may have to find the part. Its receipt may come there, or this node may die while
+        the message is another node's, which no mark of this node covers."""
         return self._worker is not None and (connector not in self._own or worker_of(key) != self._worker)
 
     # --- out
@@ -262,7 +280,7 @@ class AwaitedReceipts:
         self.ended[key] = self.generation
 
     def let_go(self, track: TrackedMessage) -> None:
-        """Forgets a message that no lane holds any more: now if no receipt is awaited, else with its last one."""
+        """Forgets a message that no lane holds: now if no receipt is awaited, else with its last receipt."""
         if not track.entries:
             self._let_leave(track)
 

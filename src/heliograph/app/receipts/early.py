@@ -1,11 +1,11 @@
-"""Early receipts: those that came before the operator's answer, or that match no message."""
+"""Early receipts: receipts that came before the operator's answer, or that match no message."""
 
 from heliograph.app.facts import EarlyReceipt, Message
 from heliograph.app.ports import Clock, Gathering, Report
 from heliograph.app.receipts.readings import STALE_MS, agrees, is_for, notations
 
 KEEP_EARLY = 20_000
-"""The most early receipts kept in memory, the latest ones; older ones only have their rows."""
+"""Early receipts kept in memory, the latest. Older receipts only have their rows. About 10 MB."""
 
 
 class EarlyReceiptCache:
@@ -16,7 +16,7 @@ class EarlyReceiptCache:
         self._clock = clock
         self._kept: dict[tuple[int, str], EarlyReceipt] = {}
         self._second: dict[tuple[int, str], EarlyReceipt] = {}
-        """The same ones by their other ids, of those that have two."""
+        """Receipts with two ids, by their other id."""
 
     def __bool__(self) -> bool:
         return bool(self._kept)
@@ -30,7 +30,7 @@ class EarlyReceiptCache:
         known = self._kept.get((connector, report.operator_id))
         now = self._clock.now()
         if known is not None and known.destination == report.destination and now - known.at < STALE_MS:
-            return  # the operator sends it again; the first one stays
+            return  # The operator repeats it; the first receipt stays.
         early = EarlyReceipt(
             connector, report.operator_id, report.destination, report.state, report.err, now,
             other_id=report.other_id, other_number=report.other_number,
@@ -75,7 +75,7 @@ class EarlyReceiptCache:
         return None
 
     def discard(self, early: EarlyReceipt) -> bool:
-        """Removes a receipt that tells nothing new; returns False if it is gone already."""
+        """Removes a receipt that adds nothing; returns False if it is gone already."""
         name = (early.connector, early.operator_id)
         if self._forget(name) is None:
             return False

@@ -1,4 +1,4 @@
-"""Habits of operators: the ways in which their receipts depart from the specification, as matched ones have shown."""
+"""Habits of operators: how their receipts depart from the specification, learnt from matched receipts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,37 +34,39 @@ WORDS: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class OperatorHabits:
-    """The habits of one operator. `counts` has the number of matched receipts that showed each."""
+    """The habits of an operator."""
 
     counts: dict[str, int] = field(default_factory=dict)
+    """Matched receipts by the habit that they showed, for example `{"id_zeros": 12}`."""
     usual: int = 0
+    """Matched receipts that follow the specification."""
     named: int = 0
     """Receipts whose addresses had the recipient's number."""
     tlv_ids: int = 0
-    """Receipts with two ids of which the one in the parameter was right."""
+    """Receipts with two ids where the id in receipted_message_id was right."""
 
     @property
     def text_counts(self) -> bool:
-        """Whether the id of the text is the right one where there are two."""
+        """Whether the id in the text is the right one of two."""
         return self.tlv_ids == 0 and self.counts.get(ID_IN_TEXT, 0) > 0
 
     @property
     def parameter_counts(self) -> bool:
-        """Whether the id in receipted_message_id is the right one where there are two."""
+        """Whether the id in receipted_message_id is the right one of two."""
         return self.tlv_ids > 0 and ID_IN_TEXT not in self.counts
 
     @property
     def names_no_number(self) -> bool:
-        """Whether all receipts so far came without the recipient's number."""
+        """Whether all receipts so far lacked the recipient's number."""
         return self.named == 0 and self.counts.get(FOREIGN_NUMBER, 0) > 0
 
     def shown(self) -> dict[str, int]:
-        """Returns the number of receipts by habit, the usual ones first."""
+        """Returns the number of receipts by habit, the specification's first."""
         return ({USUAL: self.usual} if self.usual else {}) | self.counts
 
 
 class ReceiptHabits:
-    """Learns from each matched receipt. A restart forgets it all, and the next receipts teach it again."""
+    """Learns from each matched receipt. A restart forgets the habits, and the next receipts show them again."""
 
     def __init__(self) -> None:
         self._of: dict[int, OperatorHabits] = {}

@@ -12,31 +12,33 @@ from heliograph.app.receipts.readings import ending, find_candidate, ids_of
 from heliograph.domain.message.receipt import NO_CODE, Delivery, is_final
 
 RETRY_EARLY_MS = 250
-"""The pause between two looks for the messages of early receipts, where nodes share a store. Milliseconds."""
+"""Milliseconds between two searches for the messages of early receipts, where nodes share a store."""
 
 FRESH_EARLY_MS = 10_000
-"""The age (ms) up to which an early receipt is looked for that often: by then a message of another node has its row."""
+"""Milliseconds. Age up to which an early receipt is searched for that often. By then a message of another node has its
+row."""
 
 OTHER_PARTS_MS = 1_000
-"""The time (ms) for which this node waits for the other parts of a message before it asks the rows for them."""
+"""Milliseconds for which this node waits for the other parts of a message before it reads their rows."""
 
 OTHER_PARTS = 100
-"""The most messages that are looked for so at once."""
+"""Messages whose other parts are read in one round: each costs a query."""
 
 ENDS = 20_000
-"""The number of ends of parts, roughly, that one step of `find_gathered` reads."""
+"""Ends of parts, roughly, that a step of `find_gathered` reads, so that it holds up the store for moments only."""
 
 SPAN_MS = (1_000, 3_600_000)
-"""Shortest and longest span of time (ms) that one step of `find_gathered` reads."""
+"""Milliseconds. Shortest and longest span of time that a step of `find_gathered` reads."""
 
 ENDS_AFTER_MS = 5_000
-"""The time (ms) after the end of its last part at which a message is taken up: before that a living node may do so."""
+"""Milliseconds after the end of a message's last part until another node ends it. Before that a living node may do
+so."""
 
 LATE_ENDS_MS = 600_000
-"""The delay (ms) with which the end of a part may become durable and still be seen by the next look."""
+"""Milliseconds by which the end of a part may become durable late and still be seen by the next search."""
 
 UNMARKED_MS = 5_000
-"""The time (ms) for which what reads like a receipt waits for a message of ours, before it is taken as a phone's."""
+"""Milliseconds for which an unmarked receipt waits for a message of ours. Then it counts as a phone's message."""
 
 
 class FoundRows:
@@ -62,7 +64,7 @@ class FoundRows:
 
 
 class ReceiptLookup:
-    """Finds among the rows what the matcher does not know, and has it applied."""
+    """Finds the messages of missed receipts among the rows, and applies the receipts."""
 
     def __init__(self, matcher: ReceiptMatcher, gathering: Gathering, clock: Clock, gathered: int = 0) -> None:
         """`gathered` is the durable mark of that name."""
@@ -75,7 +77,7 @@ class ReceiptLookup:
         self._overdue_beyond = 0
         """The key that `give_up` goes on from."""
         self._looked = 0
-        """The time (ms) up to which `find_gathered` has come; 0 when it begins."""
+        """The time (ms) up to which `find_gathered` has read; 0 when it begins."""
         self._until = 0
         """The time (ms) at which `find_gathered` ends."""
         self._span = SPAN_MS[0]
@@ -144,8 +146,8 @@ class ReceiptLookup:
         matcher.keep(receipt.acknowledge)
 
     async def look_again(self) -> None:
-        """Looks for what other nodes may have written meanwhile: the other parts of a message, or the message of a
-        receipt that came too early. Raises Unavailable."""
+        """Reads rows that other nodes may have written meanwhile: the other parts of a message, or the message of an
+        early receipt. Raises Unavailable."""
         matcher, awaited = self._matcher, self._awaited
         now = self._clock.now()
         if matcher.unmarked:
@@ -176,7 +178,7 @@ class ReceiptLookup:
             await self.reconsider([each for each in matcher.early.all() if now - each.at < FRESH_EARLY_MS])
 
     async def reconsider(self, early: Iterable[EarlyReceipt]) -> None:
-        """Looks among the rows for the messages of receipts that are kept as early. Raises Unavailable."""
+        """Searches the rows for the messages of early receipts. Raises Unavailable."""
         by_connector: dict[int, list[EarlyReceipt]] = {}
         for each in early:
             if is_final(each.state):
@@ -194,9 +196,10 @@ class ReceiptLookup:
                         self._gathering.wake()
 
     async def find_gathered(self, leases: Leases, oldest: int) -> bool:
-        """Takes up messages whose parts have all ended but which no node has ended: the node that took the last receipt
-        died right after. Reads one span of time a call, from the mark on, but not before `oldest`; returns False when
-        it has come to the time when it began. Raises Unavailable.
+        """Ends messages whose parts have all ended, but not the message: the node of the last receipt died right after.
+
+        Each call reads a span of time, from the mark on, but not before `oldest`. Returns False after the last span.
+        Raises Unavailable.
 
         The mark passes a span with or after the facts that end the messages found in it.
         """
@@ -226,9 +229,9 @@ class ReceiptLookup:
         return True
 
     async def give_up(self, expired: int, limit: int) -> bool:
-        """Ends messages as UNKNOWN whose validity was over before `expired` and whose receipts never came.
+        """Ends messages as UNKNOWN if their validity ended before `expired` (ms) and their receipts never came.
 
-        Looks at `limit` of those that await receipts, and goes on there the next time; returns whether some are left.
+        Looks at `limit` messages that await receipts; the next call goes on from there. Returns whether some are left.
         """
         matcher, awaited = self._matcher, self._awaited
         with awaited.reading():

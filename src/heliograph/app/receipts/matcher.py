@@ -90,10 +90,10 @@ class ReceiptMatcher:
         """Acknowledgements of receipts in the facts being gathered."""
         self._turns_away = False
 
-    # --- what the operator answered
+    # --- answers of the operator
 
     def taken(self, message: Message, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
-        """Takes up a part that the operator took and whose receipt is wanted, or several that it took as one."""
+        """Awaits the receipt of a part that the operator took, or of several parts that it joined."""
         track = self.awaited.track(message)
         self.ids.begin(connector, operator_id)
         self.awaited.take(track, segments, connector, operator_id)
@@ -106,7 +106,7 @@ class ReceiptMatcher:
                 self.settle(track, segments, connector, operator_id, early.state, early.err)
 
     def part_over(self, message: Message, segment: int, state: Delivery, err: str) -> None:
-        """Ends a part whose receipt was wanted, but which the operator refused, never answered, or got too late."""
+        """Ends a part with a wanted receipt that the operator refused, never answered, or got too late."""
         track = self.awaited.track(message)
         self.end_part(track, segment, state, err)
         self.awaited.answered(track)
@@ -116,7 +116,7 @@ class ReceiptMatcher:
         self.awaited.end(key)
 
     async def load(self, message: Message) -> bool:
-        """Must be called before a lane takes up a message of several parts some of which have their answers.
+        """Must be called before a lane takes up a message with answers to some of its parts.
 
         Returns False if the message is over and nothing of it is to be sent. Raises Unavailable.
         """
@@ -153,7 +153,7 @@ class ReceiptMatcher:
         else:
             self.early.remember(early)
 
-    # --- what came back
+    # --- receipts
 
     def on_report(self, connector: int, report: Report, acknowledge: Acknowledge) -> None:
         """Applies a receipt that has arrived. Calls `acknowledge`, with True only after the commit that keeps it."""
@@ -227,8 +227,8 @@ class ReceiptMatcher:
         return report
 
     def add_alias(self, connector: int, operator_id: str, other: str, destination: str) -> None:
-        """Makes `operator_id` an alias of `other`: the part was sent and taken twice. A receipt under either id is for
-        that part, and the first one counts. A restart forgets aliases."""
+        """Makes `operator_id` an alias of `other`, since the part was sent and taken twice. A receipt under either id
+        is for that part, and the first receipt counts. A restart forgets aliases."""
         if not other or operator_id == other:
             return
         self.ids.add_alias(connector, operator_id, other, destination)
@@ -238,7 +238,7 @@ class ReceiptMatcher:
             self.on_report(connector, Report(other, early.destination, early.state, True, early.err), _unheard)
 
     def discard(self, early: EarlyReceipt) -> None:
-        """Removes an early receipt that tells nothing new."""
+        """Removes an early receipt that adds nothing."""
         if self.early.discard(early):
             self.ids.repeated += 1
             self._gathering.wake()
@@ -339,7 +339,7 @@ class ReceiptMatcher:
             self.end_part(track, segment, state, err)
 
     def end_part(self, track: TrackedMessage, segment: int, state: Delivery, err: str) -> None:
-        """Ends one part, and with the last of them the message."""
+        """Ends a part, and with the last part the message."""
         message = track.message
         now = self._clock.now()
         track.states[segment] = (state, err)
@@ -355,7 +355,7 @@ class ReceiptMatcher:
             self.awaited.let_go(track)
 
     def complete(self, track: TrackedMessage) -> None:
-        """Ends a message whose parts have all ended: in the worst of their states."""
+        """Ends a message in the worst state of its parts, all of which have ended."""
         message = track.message
         states = track.states
         if len(states) == 1:
@@ -384,4 +384,4 @@ class ReceiptMatcher:
 
 
 def _unheard(kept: bool) -> None:
-    """Acknowledges nothing: the operator was told long ago."""
+    """Acknowledges nothing: the operator has its acknowledgement since the early receipt was kept."""
