@@ -133,7 +133,7 @@ class Carriers:
             off=held.rate is None,
             pace=round(pace, 1) if pace < inf else None,
             pace_learnt=None if learnt is None else clock.now() - int((clock.monotonic() - learnt) * 1000),
-            put_off=round(lane.pace.noise, 3),
+            put_off=round(lane.pace.background_share, 3),
             throttles=lane.pace.throttles,
             window_used=lane.in_flight,
             waiting=len(lane),

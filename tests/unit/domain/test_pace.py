@@ -183,7 +183,7 @@ def test_full_queues_of_some_recipients_do_not_starve_the_others(share: float, l
     for seed in range(5):
         link = PacedLink(BucketLimiter(400, 400), latency_s, at_random=share, seed=seed, window=100)
         link.run(60)
-        found.append((link.goodput(30, 60), link.pace.noise))
+        found.append((link.goodput(30, 60), link.pace.background_share))
     goodput, noise = sorted(found)[1]
     assert goodput >= 100, "they sank to three a second"
     assert 0.5 * share < noise < 4 * share
@@ -199,10 +199,10 @@ def test_noise_hides_no_limit() -> None:
 def test_noise_that_is_over_is_forgotten() -> None:
     link = PacedLink(Free(), 0.05, at_random=0.1)
     link.run(30)
-    assert link.pace.noise
+    assert link.pace.background_share
     link.at_random = 0.0
     link.run(30)
-    assert not link.pace.noise
+    assert not link.pace.background_share
 
 
 POORER = {(0.01, 0.0): 0.75, (0.01, 0.05): 0.75, (0.01, 0.5): 0.15, (0.05, 0.5): 0.6, (0.1, 0.5): 0.5, (0.3, 0.5): 0.6}

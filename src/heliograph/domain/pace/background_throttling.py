@@ -1,16 +1,16 @@
-"""Tells throttle answers that are about the pace from those that are not.
+"""Background throttling: throttle answers that come at any pace, so that a lower pace does not help.
 
-An operator that took fifty a second, and still throttles the same share at forty-five, does not mean the pace: the
-queues of single recipients are full, or it throttles at random. It shows in two ways.
+An operator that took fifty parts a second, and throttles the same share at forty-five, does not mean the pace. The
+queues of single recipients are full, for example, or it throttles at random. It shows in two ways:
 
-- **Suspicion.** A pace stood, and was throttled all the same. A raise from there is not taken back for one throttle
-  answer: it may cost as many as a try can afford at this pace.
-- **Trials.** Each cut is one. Until enough parts were answered the pace neither falls nor rises, as either would be by
-  luck. A limit throttles next to nothing after a cut or two, since the pace is then what it took. Where cuts in a row
-  leave the share of throttle answers as it was, they were in vain: this share is noise from then on, the pace is taken
-  back to where it was before them, and no more than the noise is news.
+- **Suspicion.** A pace has stood although it was throttled. The next raise is not taken back for one throttle answer:
+  it may cost as many as a try can afford at this pace.
+- **Trials.** Each reduction is a trial. Until enough parts are answered the pace neither falls nor rises, as either
+  would be by luck. A limit throttles next to nothing after a reduction or two, since the pace then is the goodput. If
+  reductions in a row leave the share of throttle answers as it was, they had no effect. The share is accepted as
+  background from then on, and the pace returns to where it was before them.
 
-BackgroundThrottling is forgotten when parts enough are taken without any.
+The background is forgotten once enough parts are taken without a throttle answer.
 """
 
 from math import sqrt
@@ -19,125 +19,127 @@ from typing import Final
 from heliograph.domain.pace.goodput import Goodput
 
 FLOOR: Final = 0.005
-"""Share of throttle answers that a pace is not cut for which has stood."""
+"""Share of throttle answers up to which a pace that has stood is not reduced."""
 
 MOST: Final = 0.5
-"""The greatest share of them that is noise: an operator that takes less means the pace."""
+"""Largest share of throttle answers that can be background. An operator that takes less means the pace."""
 
 SPARE_S: Final = 0.04
-"""Seconds of the pace: so many parts may be throttled before a suspected raise is taken back. Of 50 a second it is two,
-of 5 none, so that a try costs less than a hundredth of what is sent between two."""
+"""Seconds of the pace. As many parts may be throttled before a suspected raise is taken back: two at 50 a second, none
+at 5. A try then costs less than 1 % of the parts between two tries."""
 
 CLEAN: Final = 100
 """Parts taken without a throttle answer after which nothing is suspected."""
 
 DEVIATIONS: Final = 2.0
-"""Standard deviations (of counts: square roots) beyond what is expected that are no luck."""
+"""Standard deviations (of counts: square roots) above the expected number that are no luck."""
 
 FEWEST: Final = 10
 """Answers of a trial, at least: fewer decide nothing."""
 
 ANSWERS: Final = 20
-"""Answers of a trial, at least, unless it has `REFUSALS`."""
+"""Answers of a trial, at least, unless `REFUSALS` of them are throttle answers."""
 
 MOST_ANSWERS: Final = 150
 """Answers of a trial, at most: for a small share more would take too long."""
 
 REFUSALS: Final = 6
-"""Throttle answers that decide a trial, and that one would have if the cut were in vain."""
+"""Throttle answers that decide a trial. A trial is long enough to expect as many if the reduction had no effect."""
 
 NONE: Final = 5
-"""Throttle answers that a trial without one would have, at least, if the cut were in vain: few have none."""
+"""Expected number of throttle answers in a trial if the reduction had no effect. A trial that expects 5 or more and
+sees none proves that the lower pace helped."""
 
 ALIKE: Final = 2.5
-"""Factor by which the throttle answers after a cut in vain differ from those expected, at most."""
+"""Factor by which the throttle answers after a reduction without effect differ from the expected number, at most."""
 
 ALIKE_PARTS: Final = 3
-"""Parts by which they may be more besides."""
+"""Parts by which they may exceed that besides: small numbers vary more."""
 
 DEEP: Final = 0.99
-"""Share of the pace that a cut leaves which is a trial, at most."""
+"""Share of the pace that a reduction leaves, at most, to count as a trial."""
 
 TRIALS: Final = 3
-"""Cuts in a row that must have been in vain: a burst may deceive one, and others who share a limit two."""
+"""Reductions in a row that must have had no effect. A burst may deceive one, and others who share a limit two."""
 
 MUCH: Final = 0.15
-"""Share of throttle answers from which on one less is enough, as each cut costs so much of the pace."""
+"""Share of throttle answers from which on one trial less is enough: each reduction costs that much of the pace."""
 
 GONE: Final = 4
-"""Throttle answers that noise would have had, after which without any there is none."""
+"""Expected number of throttle answers of the background. If none came instead, the background is gone."""
 
 WEIGHT: Final = 200
-"""Answers that change the share of the noise by half of what they differ."""
+"""Answers that move the share of the background half of the way to what they show."""
 
 CREEP: Final = 1.3
-"""Factor by which noise may become more than it was found to be: what is beyond is for the pace."""
+"""Factor by which the background may grow beyond the share that was found. More than that is due to the pace."""
 
 
 def is_beyond(refused: int, expected: float, spare: float = 0.0) -> bool:
-    """Whether more parts were throttled than are expected, by more than luck and `spare`."""
+    """Returns whether more parts were throttled than expected, by more than luck and `spare`."""
     return refused > expected + DEVIATIONS * sqrt(expected) + spare
 
 
 class BackgroundThrottling:
-    """Remembers the cuts of a pace since it last stood, and the noise that they showed."""
+    """Remembers the reductions of a pace since it last stood, and the background that they showed."""
 
     __slots__ = (
         "_answers",
         "_before",
         "_found",
-        "_in_vain",
         "_last",
         "_rate",
         "_refused",
-        "cuts",
+        "_without_effect",
+        "reductions",
         "share",
         "suspected",
     )
 
     def __init__(self) -> None:
         self.share = 0.0
-        """Share of the parts that are put off whatever the pace."""
+        """Share of the parts that are throttled at any pace."""
         self._found = 0.0
-        """The share when it was found."""
+        """The share as it was found by trials."""
         self.suspected = False
-        """Whether a pace that stood was throttled all the same."""
-        self.cuts = 0
-        """Cuts since the pace last stood."""
-        self._in_vain = 0
-        """Number of the last ones that were in vain, one after the other."""
+        """Whether a pace has stood although it was throttled."""
+        self.reductions = 0
+        """Reductions since the pace last stood."""
+        self._without_effect = 0
+        """Number of the last reductions in a row that had no effect."""
         self._refused = self._answers = 0
-        """Throttle answers, and answers, before those in vain and since."""
+        """Throttle answers, and answers, since before the first of these reductions."""
         self._before = 0.0
-        """Share of the throttle answers among these."""
+        """Share of the throttle answers among them."""
         self._rate = self._last = 0.0
-        """The pace before the first cut in vain, and before the last cut."""
+        """The pace before the first of these reductions, and before the last reduction."""
 
     def forget(self) -> None:
-        """Forgets noise, suspicion and cuts."""
+        """Forgets background, suspicion and reductions."""
         self.share = 0.0
         self.suspected = False
-        self.cuts = 0
+        self.reductions = 0
 
     def spare(self, rate: float, step: float) -> float:
-        """Throttle answers for which a pace of `rate` that was raised by `step`, a share, is not taken back. A limit in
-        so wide a step would throttle more, even where nothing is suspected."""
+        """Returns the throttle answers that do not take back a pace of `rate` that was raised by the share `step`. A
+        limit within a wide step would throttle more, even if nothing is suspected."""
         return SPARE_S * rate * (1.0 if self.suspected else step)
 
     def is_exceeded(self, goodput: Goodput, spare: float) -> bool:
-        """Whether more was throttled than noise and `spare` explain; without either each throttle answer is more."""
+        """Returns whether more was throttled than background and `spare` explain. Without both each throttle answer is
+        more."""
         least = 1.5 if self.share else 0.0
         return is_beyond(goodput.refused, self.share * goodput.answers, max(spare, least))
 
-    def shows(self, step: float) -> float:
-        """Answers at a pace after which a limit would have shown that its last step, a share, passed: what it throttles
-        is more than chance makes of the noise."""
+    def answers_needed(self, step: float) -> float:
+        """Returns the number of answers after which a limit within the last step, a share, would have shown: it would
+        have throttled more than chance makes of the background."""
         return (1 + DEVIATIONS**2 * self.share / step) / step if self.share else 0.0
 
     def stood(self, goodput: Goodput, *, raised: bool) -> None:
-        """Notes what a pace was answered that is about to be raised. `raised`: it was so before, and what is throttled
-        may be for that."""
-        self.cuts = 0
+        """Learns from the answers to a pace that has stood and is about to be raised. `raised`: it was raised before,
+        which may be why parts were throttled."""
+        self.reductions = 0
         if goodput.refused:
             self.suspected = True
         elif goodput.took >= CLEAN:
@@ -149,33 +151,33 @@ class BackgroundThrottling:
             self.share = min(CREEP * self._found, self.share + change)
 
     def is_trying(self, goodput: Goodput) -> bool:
-        """Whether the last cut needs more answers, and the pace is to be left as it is until then."""
-        if not self.cuts or goodput.answers < FEWEST:
-            return self.cuts > 0
+        """Returns whether the trial of the last reduction needs more answers. The pace stays as it is until then."""
+        if not self.reductions or goodput.answers < FEWEST:
+            return self.reductions > 0
         share = max(FLOOR, self._before)
         needed = max(ANSWERS, REFUSALS / share) if goodput.refused else NONE / share
         return goodput.answers < min(MOST_ANSWERS, needed) and goodput.refused < REFUSALS
 
-    def cut_had_no_effect(self, goodput: Goodput) -> bool:
-        """Whether about as much is throttled as before the last cut."""
+    def reduction_had_no_effect(self, goodput: Goodput) -> bool:
+        """Returns whether about the same share is throttled as before the last reduction."""
         expected = self._before * goodput.answers
-        return self.cuts > 0 and max(2.0, expected / ALIKE) <= goodput.refused <= expected * ALIKE + ALIKE_PARTS
+        return self.reductions > 0 and max(2.0, expected / ALIKE) <= goodput.refused <= expected * ALIKE + ALIKE_PARTS
 
-    def cut(self, rate: float, goodput: Goodput) -> float | None:
-        """Notes that a pace of `rate` is to be cut. Returns the pace before the last cuts instead, if they were in
-        vain; from then on what they had throttled is noise."""
-        if self.cut_had_no_effect(goodput) and rate < DEEP * self._last:
-            self._in_vain += 1
+    def reduce(self, rate: float, goodput: Goodput) -> float | None:
+        """Notes a reduction of a pace of `rate`. If the last reductions had no effect, returns the pace before them
+        instead, and accepts their share as background."""
+        if self.reduction_had_no_effect(goodput) and rate < DEEP * self._last:
+            self._without_effect += 1
         else:
-            self._in_vain = self._refused = self._answers = 0
+            self._without_effect = self._refused = self._answers = 0
             self._rate = rate
-        self.cuts += 1
+        self.reductions += 1
         self._last = rate
         self._refused += goodput.refused
         self._answers += goodput.answers
         self._before = self._refused / self._answers
-        if self._in_vain < TRIALS - (self._before >= MUCH) or self._before > MOST:
+        if self._without_effect < TRIALS - (self._before >= MUCH) or self._before > MOST:
             return None
         self.share = self._found = self._before
-        self.cuts = self._in_vain = 0
+        self.reductions = self._without_effect = 0
         return self._rate

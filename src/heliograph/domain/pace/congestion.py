@@ -1,4 +1,4 @@
-"""Congestion: the load that an operator tells with its answers (SMPP v5.0, 4.8.4.18), and what it does to the pace."""
+"""Congestion: the load that an operator reports with its answers (SMPP v5.0, 4.8.4.18), and its effect on the pace."""
 
 from math import inf
 from typing import Final
@@ -7,26 +7,26 @@ NEARING: Final = 80
 """congestion_state from which on the pace is not raised: the operator nears congestion (SMPP v5.0, 4.8.4.18)."""
 
 CONGESTED: Final = 90
-"""congestion_state from which on the pace is cut."""
+"""congestion_state from which on the pace is reduced."""
 
 EASE: Final = 0.98
-"""Factor that a cut for congestion applies to the pace, or to the rate that the operator took."""
+"""Factor of one reduction, applied to the pace or to the goodput."""
 
 EASE_S: Final = 1.0
-"""Seconds between two such cuts, and before the first."""
+"""Seconds between two reductions, and before the first."""
 
 CALM_S: Final = 2.0
-"""Seconds without word of congestion after which the next one is another."""
+"""Seconds without a report of congestion after which the next report begins a new congestion."""
 
 EASE_TO: Final = 0.5
-"""Share of the pace at which congestion began that such cuts leave, since others may be its cause."""
+"""Share of the pace at the start of the congestion that reductions leave: other senders may be its cause."""
 
 EASE_LEAST: Final = 10.0
-"""Parts a second down to which congestion cuts the pace: fewer do not congest an operator."""
+"""Parts a second below which congestion does not reduce the pace: fewer do not congest an operator."""
 
 
 class Congestion:
-    """Remembers an operator's word of congestion. Times are seconds of one clock."""
+    """Remembers an operator's reports of congestion. Times are monotonic seconds."""
 
     __slots__ = ("_at", "_eased_at", "_eased_from")
 
@@ -35,8 +35,8 @@ class Congestion:
         self._eased_from = inf
 
     def eased(self, now: float, percent: int, rate: float, took: float | None) -> float | None:
-        """Returns the pace that is left of `rate` where the operator, of whom `took` parts a second are known to be
-        taken, is `percent` loaded; None where it stays as it is."""
+        """Returns the reduced pace at a load of `percent`; None if the pace stays as it is. `took` is the goodput in
+        parts a second, None if unknown."""
         if percent < CONGESTED:
             return None
         calm, self._at = now - self._at, now

@@ -1,4 +1,4 @@
-"""Goodput: parts that an operator took of those that were written to it since its pace last changed."""
+"""Goodput: parts a second that an operator took, of the parts written to it since its pace last changed."""
 
 from typing import Final
 
@@ -6,15 +6,17 @@ SPAN_S: Final = 1.0
 """Seconds that a measurement spans at least: operators count by the second, and let some through at once."""
 
 SPAN_PARTS: Final = 10
-"""Parts that it counts at least, unless it spans `LONG_SPANS` spans."""
+"""Parts that a measurement counts at least, unless it spans `LONG_SPANS` spans."""
 
 LONG_SPANS: Final = 3
+"""Spans after which `FEWEST_PARTS` are enough: a slow operator takes a part every second or two."""
+
 FEWEST_PARTS: Final = 3
+"""Parts that a measurement counts in any case: fewer are chance."""
 
 
 class Goodput:
-    """Counts the answers to parts that were written from a moment on. Times are seconds of one clock, and are when a
-    part was written, not when its answer came."""
+    """Counts the answers to parts written since a moment. Times are monotonic seconds of writes, not of answers."""
 
     __slots__ = ("_before_s", "_before_took", "_began", "_last", "_span_began", "_span_took", "refused", "took")
 
@@ -22,7 +24,7 @@ class Goodput:
         self.begin(now)
 
     def begin(self, now: float) -> None:
-        """Forgets what was counted. Answers to parts written before must not be counted any more."""
+        """Starts anew. Answers to parts written before must not be counted any more."""
         self._began = self._span_began = self._last = now
         self.took = self.refused = 0
         self._span_took = 0
@@ -45,7 +47,7 @@ class Goodput:
         self.refused += 1
 
     def leave_out(self, seconds: float) -> None:
-        """Leaves out a time in which nothing was written but a probe whose answer was waited for."""
+        """Leaves out a time in which nothing but a probe was in flight."""
         self._began += seconds
         self._span_began += seconds
 
@@ -58,11 +60,11 @@ class Goodput:
         return self.refused / max(1, self.answers)
 
     def is_used(self, rate: float) -> bool:
-        """Whether as much as `rate` allows was taken: nobody knows of an operator what nobody asked of it."""
+        """Returns whether the operator took as much as `rate` allows. An unused pace says nothing about its limit."""
         return self.took >= rate * (self._last - self._began)
 
     def rate(self) -> float | None:
-        """Parts a second that were taken of late; None where too little is known."""
+        """Returns the parts a second taken in the last span or two; None while too few are counted."""
         span_s, took = self._last - self._span_began, self._span_took
         if span_s < SPAN_S or took < SPAN_PARTS:
             span_s, took = span_s + self._before_s, took + self._before_took

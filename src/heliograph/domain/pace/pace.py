@@ -1,24 +1,37 @@
-"""The pace at which one operator is sent to: what it takes, as far as anybody knows, and never more than is configured.
+"""The pace of one connector: parts a second that its operator takes, as far as known, and at most the configured limit.
 
-An operator that is sent too much answers ESME_RTHROTTLED or ESME_RMSGQFUL, and says no word about what it would take:
-so many in any second, in each second of a clock or of a minute, a bucket that fills, a queue that drains, a limit that
-others share. What holds of all of them is used:
+An operator that is sent too much answers ESME_RTHROTTLED or ESME_RMSGQFUL, and does not say how much it would take. Its
+limit may be a count a second, a bucket that fills, a queue that drains, or a share of a limit with others. The pace is
+therefore a state machine, moved by answers and by time:
 
-- **Growing.** While nothing is throttled the pace grows, slowly where answers are slow, since what is under way when
-  the first one is throttled will be throttled too.
-- **Cut** to what was taken over at least a second, by answers to parts that were written since the last change; never
-  by a guess. A door that was shut for most of the time is measured from one opening to the next.
-- **Raised** in steps that double, each once the one before has stood; one that is throttled goes back to the one
-  before, and that, if it is throttled too, to the one before it. A pace so found waits before it tries again: the
-  longer the more parts the last try cost.
-- **Pauses** double while nothing is taken, and end with a single part that asks.
-- **Background throttling.** If cuts do not help and the same share is throttled at any pace, the pace is not the
-  cause: queues of single recipients are full, or the operator throttles at random. The pace returns to where it was
-  and the share is accepted (`heliograph.domain.pace.background_throttling`).
+    stage                    event                                      next stage
+    -----------------------  -----------------------------------------  -------------------------------------
+    GROWING                  throttled, and the goodput is known        TRIED
+    TRIED                    stood                                      CLIMBING_FROM_TRIED
+    TRIED                    throttled                                  TRIED, or STANDING one level down
+    STANDING                 stood, and was quiet                       CLIMBING_FROM_STANDING
+    STANDING                 throttled too often                        STANDING, TRIED if it falls far
+    CLIMBING_FROM_TRIED      stood                                      the same, one level up
+      or _FROM_STANDING      throttled                                  TRIED or STANDING, one level down
+    any                      was shut for most of the time              TRIED
+    any                      operator reports congestion                STANDING
+    any                      rises above NO_LIMIT                       GROWING, or UNLIMITED if it had stood
 
-Parts are spaced evenly, since some operators mean it. Times are seconds of a clock that does not go back.
+- **Growing**: nothing has been throttled. The pace grows exponentially, slowly where answers are slow: the parts in
+  flight when the first one is throttled will be throttled too.
+- **Reduced** to the goodput of at least a second, by answers to parts written since the last change. An operator that
+  was shut for most of the time is measured from one opening to the next.
+- **Raised** in steps that double, each once the level before it has stood. A throttled step goes back to the level
+  before, and from there to the one before that. The more parts the last climb cost, the longer the pace stays.
+- **Pauses** double while nothing is taken (exponential backoff), and end with one part as a probe.
+- **Background throttling**: if reductions do not help and the same share is throttled at any pace, the pace is not the
+  cause. For example, the queues of single recipients are full. The pace returns to where it was, and the share is
+  accepted (`heliograph.domain.pace.background_throttling`).
+
+Parts are spaced evenly, since some operators enforce their limit over milliseconds. Times are monotonic seconds.
 """
 
+from enum import IntEnum
 from math import exp, inf
 from typing import Final
 
@@ -29,179 +42,239 @@ from heliograph.domain.pace.pause import Pauses
 from heliograph.domain.pace.throttle import SHARE_OF_BURST, TokenBucket
 
 START: Final = 30.0
-"""Parts a second to begin with."""
+"""Parts a second of an operator that nothing is known about. Few operators take less."""
 
 AT_ONCE: Final = 10.0
-"""Parts that go at once while nothing is known: a small window of them."""
+"""Parts that may go at once while nothing is known: a usual window."""
 
 NO_LIMIT: Final = 100_000.0
-"""Parts a second from which on a pace is none."""
+"""Parts a second. A faster pace counts as no limit: no operator takes as many."""
 
 GROWN: Final = 5_000.0
-"""Parts a second at which it ends to grow: nothing has been throttled, and there is no limit until something is."""
+"""Parts a second at which growth ends in no limit at all. An operator that took as many without a throttle answer has
+none that matters."""
 
 GROWTH: Final = 8.0
-"""Exponent by which it grows, a second, where answers come at once."""
+"""Exponent of the growth a second where answers come at once: from 30 to 5,000 a second in 0.6 s."""
 
 GROWTH_A_ROUND_TRIP: Final = 0.05
+"""Exponent of the growth a round trip. At most 5 % more is in flight than the operator has answered for."""
+
 LEAST_GROWTH: Final = 0.3
+"""Exponent of the growth a second, at least: answers that take seconds must not stop it."""
 
 LATE_S: Final = 0.002
-"""Seconds by which a part may be late and the next ones make up for it."""
+"""Seconds by which a part may be late so that the next ones make up for it: two timer ticks of the event loop."""
 
 LATE_FROM: Final = 200.0
+"""Parts a second from which on parts make up for all of `LATE_S`. Below that some operators throttle parts that come
+closer together than their limit."""
+
 LATE_SHARE: Final = 0.025
-"""All of it is made up for from so many parts a second on, or where it is so little of the time between two. Else
-less is: parts that come closer together than a limit has them are throttled by some operators."""
+"""Share of the time between two parts that is always made up for."""
 
 UNDER: Final = 0.98
-"""Share of what an operator took that a cut leaves."""
+"""Share of the measured goodput that a reduction leaves, so that the operator's queue drains."""
 
-CUTS: Final = (0.98, 0.95, 0.9, 0.8)
-"""Shares of the pace that are left at most by a cut, and by others that follow it."""
+REDUCTIONS: Final = (0.98, 0.95, 0.9, 0.8)
+"""Shares of the pace that the first, second, ... reduction in a row leaves at most."""
 
 LEFT: Final = 0.5
-"""Share of what a pace had taken of its parts that a cut leaves at least: pauses make it look like less."""
+"""Share that a reduction leaves at least of the pace without its throttled parts. Pauses make the goodput look lower
+than it is."""
 
 SURE_STEP: Final = 0.03
-"""Share by which a pace is raised that has stood; each next raise adds twice as much, up to a doubling."""
+"""Share of the first raise of a pace that has stood. Each next raise doubles it, up to 1."""
 
 UNSURE_STEP: Final = 0.08
+"""Share of the first raise of a pace that has not stood yet."""
 
 TRY_STEP: Final = 0.5
-"""Share by which a pace is raised that was cut in vain: nothing is known against a higher one."""
+"""Share of the first raise after reductions without effect: nothing is known against a higher pace."""
 
 NEAR: Final = 1.25
-"""A raised pace up to so many times the one it was raised from was throttled by the same limit."""
+"""Factor. A raised pace that is throttled below this multiple of its first level met the same limit as before."""
 
 STANDS_S: Final = 1.0
-"""Seconds for which a pace must stand before it is raised, and two round trips."""
+"""Seconds, plus two round trips, for which a pace must stand before it is raised. Operators count by the second."""
 
 STANDS_LONGEST_S: Final = 8.0
-"""Seconds after which a pace has stood however few parts were answered; four times as many where a cut seems to have
-been in vain."""
+"""Seconds after which a pace has stood however few parts were answered. Four times as many while a reduction seems to
+have no effect."""
 
 QUIET_S: Final = 5.0
-"""Seconds for which a pace that has stood is left alone, at least."""
+"""Seconds without a raise, at least, after a pace has stood."""
 
 UNUSED_S: Final = 10.0
-"""Seconds after which it is looked at anew whether a pace is used."""
+"""Seconds between two looks at whether a pace is used."""
 
 QUIET_PARTS: Final = 120
-"""Parts to be sent for each that the last try to raise it cost."""
+"""Parts to be sent before the next climb for each throttled part of the last one: climbs cost less than 1 %."""
 
 LONGEST_QUIET_S: Final = 120.0
+"""Seconds without a raise, at most: an operator's limit may have been lifted."""
 
 PAUSE_S: Final = 0.02
-"""Seconds of a pause, at least, where the pace is sure."""
+"""Seconds of a pause, at least, where the pace has stood."""
 
 UNSURE_PAUSE_S: Final = 0.1
+"""Seconds of a pause, at least, where the pace has not stood yet."""
 
 EARLY_S: Final = 0.2
-"""Seconds in which what an operator took was taken at least, before it is known for longer."""
+"""Seconds over which the parts taken so far are counted, at least, before a goodput is known."""
 
 SHUT: Final = 3
-"""Pauses in a row after which an operator was shut."""
+"""Pauses in a row after which an operator counts as shut."""
 
 SHUT_LONG_S: Final = 3.0
-"""Seconds after which what an operator took before it shut is no part of what it takes."""
+"""Seconds. The goodput from before a longer shut is forgotten."""
 
 FEWEST_OF_A_CYCLE: Final = 5
-"""Parts that were taken, at least, from one opening to the next."""
+"""Parts taken from one opening to the next, at least, for a measurement."""
 
 LEAST: Final = 0.2
-"""Parts a second: the pace is never less."""
+"""Parts a second below which the pace never falls: a part every five seconds still finds out that the limit is gone."""
+
+
+class Stage(IntEnum):
+    """Stages of a pace: where it comes from decides what a throttle answer does to it."""
+
+    GROWING = 0
+    """Nothing has been throttled that ended the growth."""
+    UNLIMITED = 1
+    """Like GROWING, from a pace that had stood before it rose beyond NO_LIMIT: its pauses are short."""
+    TRIED = 2
+    """The pace is what was measured, and has not stood yet."""
+    STANDING = 3
+    """The pace has stood, or is configured."""
+    CLIMBING_FROM_TRIED = 4
+    """The pace was raised from one that was only tried."""
+    CLIMBING_FROM_STANDING = 5
+    """The pace was raised from one that has stood."""
+
+
+GROWING: Final = (Stage.GROWING, Stage.UNLIMITED)
+CLIMBING: Final = (Stage.CLIMBING_FROM_TRIED, Stage.CLIMBING_FROM_STANDING)
+SURE: Final = (Stage.STANDING, Stage.CLIMBING_FROM_STANDING, Stage.UNLIMITED)
+"""Stages in which the pace, or the one it was raised from, has stood."""
+
+
+class Openings:
+    """Counts the parts that an operator took since it last opened. An operator that counts by the minute, for example,
+    takes its parts at once and is shut for the rest of the minute."""
+
+    __slots__ = ("_was_shut", "cycle_s", "last_cycle_s", "since", "took")
+
+    def __init__(self) -> None:
+        self.since = 0.0
+        """Time at which the operator last opened."""
+        self.took = 0
+        """Parts taken since then."""
+        self._was_shut = False
+        """Whether the operator was shut for most of the cycle before."""
+        self.last_cycle_s = 0.0
+        """Seconds from the opening before to the last one."""
+        self.cycle_s = 0.0
+        """Seconds of the cycle that the pace was measured over; 0 if the operator is open most of the time."""
+
+    def begin(self, now: float) -> None:
+        """Counts from now on."""
+        self.since, self.took = now, 0
+
+    def open(self, written: float, shut_s: float) -> float | None:
+        """Notes an opening after `shut_s`. Returns the goodput of the last cycle if the operator was shut for most of
+        it and of the one before."""
+        cycle_s, took = written - self.since, self.took
+        self.begin(written)
+        self.last_cycle_s = cycle_s
+        was_shut, self._was_shut = self._was_shut, shut_s >= cycle_s / 2
+        if was_shut and self._was_shut and cycle_s >= SPAN_S and took >= FEWEST_OF_A_CYCLE:
+            return took / cycle_s
+        return None
 
 
 class Pace:
-    """Number of parts that may be written now. `limit` is what is configured, in parts a second; 0 is none."""
+    """Says how many parts may be written now. `limit` is the configured one, in parts a second; 0 is none."""
 
     __slots__ = (
-        "_asked", "_bucket", "_changed", "_climbing", "_congestion", "_cost", "_cycle_s", "_episode_until", "_goodput",
-        "_growing", "_grown", "_levels", "_limit", "_noise", "_opened", "_opened_took", "_pauses", "_raise_at",
-        "_raised_by", "_round_trip", "_short", "_shuts", "_step", "_sure", "learnt_at", "throttles",
+        "_asked", "_background", "_bucket", "_changed", "_congestion", "_cost", "_episode_until", "_goodput", "_grown",
+        "_levels", "_limit", "_openings", "_pauses", "_raise_at", "_raised_by", "_round_trip", "_short", "_stage",
+        "_step", "learnt_at", "throttles",
     )  # fmt: skip
 
     def __init__(self, limit: float = 0.0) -> None:
         self._limit = 0.0
         self._bucket: TokenBucket | None = None
         self._changed = 0.0
-        """Time of the last change: answers to parts written before say nothing about this one."""
+        """Time of the last change. Answers to parts written before it say nothing about this pace."""
         self._raise_at = 0.0
-        self._growing = False
-        """Whether nothing was throttled yet that ended the growth."""
-        self._sure = False
-        """Whether the pace, or the one it was raised from, has stood."""
-        self._climbing = False
+        """Time before which the pace is not raised."""
+        self._stage = Stage.GROWING
         self._levels: list[float] = []
-        """The paces that it was raised from, which have stood for a moment."""
+        """The paces that it was raised from, lowest first. Each has stood for a moment."""
         self._step = SURE_STEP
+        """Share of the next raise."""
         self._raised_by = 0.0
-        """Share by which it was raised last."""
+        """Share of the last raise."""
         self._cost = 0
         """Parts throttled since the last climb began."""
         self._episode_until = -inf
+        """Time up to which throttle answers have the same cause as the last change."""
         self._goodput = Goodput()
         self._pauses = Pauses()
-        self._noise = BackgroundThrottling()
+        self._background = BackgroundThrottling()
         self._round_trip = 0.0
+        """Seconds from write to answer, a moving average."""
         self._asked = -inf
-        """Time at which somebody last wanted to write."""
+        """Time of the last call of `take`."""
         self._short = False
-        """Whether more was wanted than the pace allowed."""
+        """Whether the lane wanted more than the pace allowed."""
         self._grown = 0.0
-        self._opened = 0.0
-        self._opened_took = 0
-        """Parts taken since the operator opened."""
-        self._shuts = False
-        """Whether it was shut for most of the time before it opened."""
-        self._cycle_s = 0.0
-        """Time from one opening to the next, of an operator that was shut for most of it."""
+        """Time up to which the growth is applied."""
+        self._openings = Openings()
         self._congestion = Congestion()
         self.throttles = 0
         """Throttle answers so far."""
         self.learnt_at: float | None = None
-        """Time at which a throttle answer last changed the pace; None where it is not of the operator's making."""
+        """Time at which a throttle answer last changed the pace; None if the pace is the configured one."""
         self.limit(0.0, limit)
 
     # --- what is known
 
     @property
     def rate(self) -> float:
-        """Parts a second now; infinity where nothing holds them back."""
+        """Parts a second now; infinity without a limit."""
         return inf if self._bucket is None else self._bucket.rate
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing holds parts back, so that what the operator takes may be told in sums: `took_freely`."""
+        """Whether there is no limit, so that taken parts may be counted in sums: `took_freely`."""
         return self._bucket is None
 
     @property
     def paused_until(self) -> float:
-        """The time until which nothing is sent, or was sent last."""
+        """The end of the current pause, or of the last one."""
         return self._pauses.until
 
     @property
-    def noise(self) -> float:
-        """Share of the parts that the operator puts off whatever the pace."""
-        return self._noise.share
+    def background_share(self) -> float:
+        """Share of the parts that the operator throttles at any pace."""
+        return self._background.share
 
     # --- what is configured
 
     def limit(self, now: float, limit: float) -> None:
-        """Changes the configured limit; 0 is none. What was learnt is forgotten."""
+        """Changes the configured limit; 0 is none. Forgets what was learnt."""
         wanted = limit if limit > 0 else inf
         if wanted == self._limit:
             return
         self._limit = wanted
-        self._growing = limit <= 0
-        self._sure = not self._growing
+        self._stage = Stage.STANDING if limit > 0 else Stage.GROWING
         self._step = SURE_STEP
-        self._climbing = False
         self._levels = []
         self._cost = 0
         self._episode_until = -inf
-        self._noise.forget()
+        self._background.forget()
         self.learnt_at = None
         self._change(now, wanted if limit > 0 else START)
 
@@ -210,12 +283,12 @@ class Pace:
     def take(self, now: float, n: int) -> int:
         """Uses up and returns as many of `n` parts as may be written now."""
         if now - self._asked > SPAN_S and not self._pauses.run and now - self.ready_at(self._asked) > SPAN_S:
-            # nobody knows what it would have taken meanwhile
+            # The goodput of an idle time says nothing about the operator.
             self._begin_anew(now)
         self._asked = now
         if self._bucket is None:
             return n
-        if self._pauses.holds_back(now):
+        if self._pauses.is_paused(now):
             return 0
         if self._pauses.probing:
             granted = self._bucket.take(now, 1)
@@ -242,7 +315,7 @@ class Pace:
     def taken(self, written: float, now: float) -> None:
         """Notes that the operator took a part that was written then."""
         self._answered(written, now)
-        self._opened_took += 1
+        self._openings.took += 1
         pauses = self._pauses
         if pauses.is_over(written, self._changed):
             shut = pauses.run >= SHUT
@@ -254,8 +327,8 @@ class Pace:
             self._goodput.take(written)
 
     def took_freely(self, now: float, n: int) -> None:
-        """Notes that the operator took so many parts of late, where the pace is free."""
-        self._opened_took += n
+        """Notes that the operator took so many parts since the last call, where the pace is free."""
+        self._openings.took += n
         self._goodput.take(now, n)
         self._look_anew(now)
 
@@ -264,11 +337,11 @@ class Pace:
         self.throttles += 1
         self._answered(written, now)
         if written < self._changed:
-            self._cost += not self._noise.share
+            self._cost += not self._background.share
             return
         self._goodput.refuse(written)
-        self._cost += not self._noise.share
-        if not (self._growing or self._noise.is_exceeded(self._goodput, self._spare())):
+        self._cost += not self._background.share
+        if not (self._stage in GROWING or self._background.is_exceeded(self._goodput, self._spare())):
             return
         if not self._pauses.is_news(written):
             return
@@ -281,37 +354,40 @@ class Pace:
         self._round_trip += (took - self._round_trip) / (16 if self._round_trip else 1)
 
     def _pause(self, now: float, written: float) -> None:
-        may_be_noise = self._noise.cuts > 0 and self.rate < GROWN
-        least = PAUSE_S if self._sure or may_be_noise else UNSURE_PAUSE_S
-        if self._growing:
+        may_be_background = self._background.reductions > 0 and self.rate < GROWN
+        least = PAUSE_S if self._stage in SURE or may_be_background else UNSURE_PAUSE_S
+        is_growing = self._stage in GROWING
+        if is_growing:
             least = max(least, 2 * self._round_trip)
-        self._pauses.begin(now, written, least, 1 / self.rate, probe=self._growing)
+        self._pauses.begin(now, written, least, 1 / self.rate, probe=is_growing)
 
     def _heed(self, now: float) -> None:
-        """Changes the pace for a throttle answer that is news."""
-        if self._growing:
-            self._cut_growing(now)
-        elif self._climbing:
-            near = self.rate <= NEAR * self._levels[0]
-            self._step_back(now, sure=(self._sure and near) or len(self._levels) == 1)
+        """Moves the state machine for a throttle answer that is news."""
+        stage = self._stage
+        if stage in GROWING:
+            self._end_growth(now)
+        elif stage in CLIMBING:
+            is_near = self.rate <= NEAR * self._levels[0]
+            stands = len(self._levels) == 1 or (stage == Stage.CLIMBING_FROM_STANDING and is_near)
+            self._step_back(now, Stage.STANDING if stands else Stage.TRIED)
         elif now < self._episode_until or not self._goodput.took:
-            pass  # that is known, or the operator is shut
-        elif self._levels or not self._sure or self._is_refused():
-            self._cut(now)
+            pass  # The last change had the same cause, or the operator is shut.
+        elif self._levels or stage == Stage.TRIED or self._is_refused():
+            self._reduce(now)
 
     def _is_refused(self) -> bool:
         """Whether a pace that has stood is throttled too often."""
         return self._goodput.refused > 1 and is_beyond(self._goodput.refused, FLOOR * self._goodput.answers)
 
     def _spare(self) -> float:
-        """Throttle answers for which the pace is not taken back to the one that it was raised from, if it was."""
-        return self._noise.spare(self.rate, self._raised_by) if self._levels else 0.0
+        """Throttle answers that do not yet take a raised pace back."""
+        return self._background.spare(self.rate, self._raised_by) if self._levels else 0.0
 
     # --- up
 
     def _followed(self, now: float) -> TokenBucket | None:
         """Returns the bucket, after a raise if it is time for one."""
-        if self._growing:
+        if self._stage in GROWING:
             self._grow(now)
         elif now >= self._raise_at and self._has_stood(now):
             self._raise(now)
@@ -327,12 +403,13 @@ class Pace:
 
     def _raise(self, now: float) -> None:
         rate, goodput = self.rate, self._goodput
-        if not goodput.is_used(0.8 * (1 - self._noise.share) * rate):
+        if not goodput.is_used(0.8 * (1 - self._background.share) * rate):
             self._look_anew(now)
             return
-        self._noise.stood(goodput, raised=self._climbing)
-        if not self._climbing:
-            self._climbing = True
+        self._background.stood(goodput, raised=self._stage in CLIMBING)
+        if self._stage not in CLIMBING:
+            stands = self._stage == Stage.STANDING
+            self._stage = Stage.CLIMBING_FROM_STANDING if stands else Stage.CLIMBING_FROM_TRIED
             self._levels = []
             self._cost = 0
         self._levels.append(rate)
@@ -341,98 +418,92 @@ class Pace:
         self._change(now, rate * (1 + step))
 
     def _look_anew(self, now: float) -> None:
-        """Counts from now on, where the pace does not change since not all of it is used."""
+        """Counts anew from now on, once in a while, where the pace stays because it is not used up."""
         if now - self._changed > UNUSED_S:
-            self._noise.stood(self._goodput, raised=False)
+            self._background.stood(self._goodput, raised=False)
             self._changed = now
             self._goodput.begin(now)
 
     def _has_stood(self, now: float) -> bool:
-        """Whether the pace may be raised: it stood for long enough, by time and by answers, or for the longest time."""
-        if not (self._climbing or not self._sure or now >= self._changed + self._quiet_s()):
+        """Whether the pace may be raised: it stood long enough, by time and by answers, or for the longest time."""
+        if self._stage == Stage.STANDING and now < self._changed + self._quiet_s():
             return False
-        noise, goodput = self._noise, self._goodput
-        if now >= self._changed + STANDS_LONGEST_S * (4 if noise.cuts and goodput.refused else 1):
+        background, goodput = self._background, self._goodput
+        if now >= self._changed + STANDS_LONGEST_S * (4 if background.reductions and goodput.refused else 1):
             return True
-        if noise.is_trying(goodput) or noise.cut_had_no_effect(goodput):
+        if background.is_trying(goodput) or background.reduction_had_no_effect(goodput):
             return False
-        return goodput.answers >= noise.shows(max(self._raised_by, SURE_STEP) if self._climbing else self._step)
+        step = max(self._raised_by, SURE_STEP) if self._stage in CLIMBING else self._step
+        return goodput.answers >= background.answers_needed(step)
 
     def _stands_s(self) -> float:
         """Time for which a pace must stand before it is raised, at least."""
-        return max(STANDS_S + 2 * self._round_trip, self._cycle_s)
+        return max(STANDS_S + 2 * self._round_trip, self._openings.cycle_s)
 
     def _quiet_s(self) -> float:
-        """Time for which a sure pace is left alone."""
+        """Time without a raise of a pace that has stood."""
         return max(QUIET_S, min(LONGEST_QUIET_S, QUIET_PARTS * self._cost / self.rate))
 
     # --- down
 
-    def _cut_growing(self, now: float) -> None:
-        """Ends the growth; until enough is known the pace is what was taken so far."""
+    def _end_growth(self, now: float) -> None:
+        """Ends the growth at the goodput; until that is known the pace is the average so far."""
         measured = self._goodput.rate()
         if measured is not None:
-            self._growing = False
             offered = measured / (1 - self._goodput.share_refused)
-            self._noise.cut(min(self.rate, offered), self._goodput)
-            self._settle(now, min(self.rate, measured * UNDER), sure=False)
+            self._background.reduce(min(self.rate, offered), self._goodput)
+            self._settle(now, min(self.rate, measured * UNDER), Stage.TRIED)
             return
-        so_far = max(self.rate / 2, (self._opened_took + 1) / max(EARLY_S, now - self._opened))
+        so_far = max(self.rate / 2, (self._openings.took + 1) / max(EARLY_S, now - self._openings.since))
         if so_far < self.rate:
             self._set(now, so_far)
             self.learnt_at = now
 
-    def _step_back(self, now: float, *, sure: bool) -> None:
-        self._settle(now, self._levels.pop(), sure=sure)
+    def _step_back(self, now: float, stage: Stage) -> None:
+        self._settle(now, self._levels.pop(), stage)
 
-    def _cut(self, now: float) -> None:
-        """Cuts the pace to what was taken, if that is known."""
+    def _reduce(self, now: float) -> None:
+        """Reduces the pace to the goodput, if that is known."""
         measured = self._goodput.rate()
-        if measured is None or self._noise.is_trying(self._goodput):
+        if measured is None or self._background.is_trying(self._goodput):
             return
-        before = self._noise.cut(self.rate, self._goodput)
+        before = self._background.reduce(self.rate, self._goodput)
         if before is not None:
             self._pauses.end(now, 0.0)
             self._levels = []
-            self._settle(now, before, sure=False)
+            self._settle(now, before, Stage.TRIED)
             self._step = TRY_STEP
         elif self._levels:
-            self._step_back(now, sure=True)
+            self._step_back(now, Stage.STANDING)
         else:
-            share = CUTS[min(self._noise.cuts - 1 + (not self._sure), len(CUTS) - 1)]
-            rate = min(self.rate * share, UNDER * measured / (1 - self._noise.share))
+            stands = self._stage == Stage.STANDING
+            share = REDUCTIONS[min(self._background.reductions - stands, len(REDUCTIONS) - 1)]
+            rate = min(self.rate * share, UNDER * measured / (1 - self._background.share))
             if self._goodput.share_refused <= MOST:
                 rate = max(rate, LEFT * self.rate * (1 - self._goodput.share_refused))
             self._cost = 1
-            self._settle(now, rate, sure=self._sure and rate >= 0.8 * self.rate)
+            self._settle(now, rate, Stage.STANDING if stands and rate >= 0.8 * self.rate else Stage.TRIED)
 
     def _open(self, now: float, written: float) -> None:
-        """The operator takes parts again after it took none. Where it was shut for most of the time since it last
-        opened, and so it was the time before, the pace is what it took in that time."""
-        cycle_s, took = written - self._opened, self._opened_took
+        """Notes that the operator takes parts again after it took none. The pace falls to the goodput of the last cycle
+        if the operator was shut for most of the last two."""
+        openings = self._openings
         shut_s = written - self._pauses.closed_at
-        self._opened, self._opened_took = written, 0
-        again, self._shuts = self._shuts, shut_s >= cycle_s / 2
         if shut_s > SHUT_LONG_S:
             self._goodput.begin(now)
-        if not (again and self._shuts and cycle_s >= SPAN_S and took >= FEWEST_OF_A_CYCLE):
-            return
-        if took / cycle_s >= self.rate:
-            return
-        self._growing = False
-        self._cycle_s = cycle_s
-        self._levels = []
-        self._settle(now, took / cycle_s * UNDER, sure=False)
+        goodput = openings.open(written, shut_s)
+        if goodput is not None and goodput < self.rate:
+            openings.cycle_s = openings.last_cycle_s
+            self._levels = []
+            self._settle(now, goodput * UNDER, Stage.TRIED)
 
-    def _settle(self, now: float, rate: float, *, sure: bool) -> None:
-        """Ends a climb at a pace that stands, or that may."""
-        self._climbing = False
-        self._sure = sure
-        self._step = SURE_STEP if sure and not self._noise.share else UNSURE_STEP
+    def _settle(self, now: float, rate: float, stage: Stage) -> None:
+        """Ends growth or a climb at a pace that has stood, or is tried."""
+        self._stage = stage
+        self._step = SURE_STEP if stage == Stage.STANDING and not self._background.share else UNSURE_STEP
         self._raised_by = 0.0
         self.learnt_at = now
         self._change(now, rate)
-        # what is throttled until then was so for the same reason
         self._episode_until = now + SPAN_S + self._round_trip
 
     # --- the bucket
@@ -444,8 +515,8 @@ class Pace:
         self._raise_at = now + self._stands_s()
 
     def _begin_anew(self, now: float) -> None:
-        """Forgets what was taken before a time in which nothing was asked of the operator."""
-        self._opened, self._opened_took = now, 0
+        """Forgets the goodput from before an idle time."""
+        self._openings.begin(now)
         self._grown = now
         self._goodput.begin(now)
 
@@ -453,7 +524,7 @@ class Pace:
         rate = max(LEAST, min(rate, self._limit))
         if rate >= NO_LIMIT:
             self._bucket = None
-            self._growing = True
+            self._stage = Stage.UNLIMITED if self._stage in SURE else Stage.GROWING
             self.learnt_at = None
             return
         if rate >= self._limit:
@@ -467,22 +538,21 @@ class Pace:
             self._bucket.change(now, rate, burst)
 
     def _burst(self, rate: float) -> float:
-        """Parts that may go at once: some of what is configured; of what was learnt those alone that are late."""
+        """Parts that may go at once: a share of a configured pace; of a learnt one only the parts that are late."""
         if rate >= self._limit:
             return max(1.0, SHARE_OF_BURST * rate)
         late_s = min(LATE_S, max(LATE_S * rate / LATE_FROM, LATE_SHARE / rate))
-        return max(1 + rate * late_s, AT_ONCE if self._growing and self.learnt_at is None else 1.0)
+        return max(1 + rate * late_s, AT_ONCE if self._stage in GROWING and self.learnt_at is None else 1.0)
 
     # --- congestion
 
     def congested(self, now: float, percent: int) -> None:
-        """Notes the operator's load, 0 to 99: from NEARING on the pace is not raised, from CONGESTED on it is cut."""
+        """Notes the operator's load, 0 to 99. From NEARING on the pace does not rise, from CONGESTED on it falls."""
         if percent < NEARING:
             return
         self._raise_at = max(self._raise_at, now + self._stands_s())
         self._short = False
         eased = self._congestion.eased(now, percent, self.rate, self._goodput.rate())
         if eased is not None:
-            self._growing = False
             self._levels = []
-            self._settle(now, eased, sure=True)
+            self._settle(now, eased, Stage.STANDING)

@@ -1,4 +1,4 @@
-"""Pauses after throttle answers: they double while the operator takes nothing, and end with one part that asks."""
+"""Pauses after throttle answers: exponential backoff while the operator takes nothing, ended by one part as a probe."""
 
 from math import inf
 from typing import Final
@@ -7,13 +7,14 @@ LONGEST_S: Final = 2.0
 """Seconds of the longest pause. An operator that counts by the minute takes nothing for most of one."""
 
 LONGEST_FIRST_S: Final = 0.5
+"""Seconds of the first pause, at most, however slow the pace is."""
 
 PROBE_LOST_S: Final = 10.0
 """Seconds after which a probe without an answer counts as lost with its link."""
 
 
 class Pauses:
-    """Holds back an operator's parts after it throttled some. Times are seconds of one clock."""
+    """Pauses one connector after its operator throttled parts. Times are monotonic seconds."""
 
     __slots__ = ("_began", "_length", "_probe", "_probing", "_refused", "closed_at", "run", "until")
 
@@ -25,35 +26,40 @@ class Pauses:
         self._refused = -inf
         self._probing = False
         self._probe = -inf
-        """Time at which the probe was written that has no answer yet."""
+        """Time at which the unanswered probe was written."""
         self.run = 0
-        """Pauses in a row between which nothing was taken."""
+        """Pauses in a row without a part taken in between."""
         self.closed_at = 0.0
-        """Time at which the part was written that the first of them was for."""
+        """Time at which the part was written that caused the first of these pauses."""
 
-    def holds_back(self, now: float) -> bool:
+    def is_paused(self, now: float) -> bool:
         """Whether nothing may be written now."""
         return now < self.until or (self._probing and now < self._probe + PROBE_LOST_S)
 
     def probe(self, now: float) -> None:
-        """Notes that a single part is written that asks."""
+        """Notes that the probe is written."""
         self._probe = now
 
     @property
     def probing(self) -> bool:
+        """Whether a single part ends the pause."""
         return self._probing
 
     def ready_at(self) -> float:
-        """The time before which `holds_back` says so."""
+        """Returns the time up to which `is_paused` is true."""
         return max(self.until, self._probe + PROBE_LOST_S) if self._probing else self.until
 
     def is_news(self, written: float) -> bool:
-        """Whether a throttle answer to a part written then says more than the one that the last pause was for."""
+        """Returns whether a throttled part was written after the last pause began, so that it is not due to the same
+        burst."""
         return written >= self._began
 
     def begin(self, now: float, written: float, least_s: float, interval_s: float, *, probe: bool) -> None:
-        """Begins a pause of at least `least_s` for a part written then. `interval_s` is what lies between two parts;
-        `probe`: one part alone ends it, as it does where nothing was taken since the pause before."""
+        """Begins a pause of at least `least_s` for a part written at `written`.
+
+        `interval_s` is the time between two parts at the pace. `probe` ends the pause with a single part, as happens
+        anyway if nothing was taken since the pause before.
+        """
         if not self.run:
             self.closed_at = written
             self._length = max(least_s, min(LONGEST_FIRST_S, interval_s))
@@ -66,12 +72,15 @@ class Pauses:
         self.until = now + self._length
 
     def is_over(self, written: float, since: float) -> bool:
-        """Whether a part that was taken ends the pauses: it was written after the last one began, or, with parts that
-        were written from `since` on, after the part that this was for, so that the operator did not take nothing."""
+        """Returns whether a taken part ends the pauses: the operator took something after all.
+
+        The part must have been written after the last pause began. A part written from `since` on need only have been
+        written after the one that caused the pause.
+        """
         return self.run > 0 and (written >= self._began or (written >= since and written > self._refused))
 
     def end(self, now: float, interval_s: float) -> bool:
-        """Ends them, `interval_s` after the last one began at the earliest; returns whether a probe was waited for."""
+        """Ends the pauses, at the earliest `interval_s` after the last one began. Returns whether a probe was due."""
         probed, self._probing = self._probing, False
         self.run = 0
         self.until = min(self.until, max(now, self._began + interval_s))

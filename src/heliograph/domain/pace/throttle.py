@@ -1,9 +1,9 @@
-"""A rate that is kept in every second, not just on average."""
+"""A token bucket: a rate that holds in every second, not just on average."""
 
 from math import inf, nextafter
 
 SHARE_OF_BURST = 0.1
-"""Share of a second's worth that may go at once after a pause, unless told otherwise."""
+"""Share of a second's worth that may go at once after a pause, by default."""
 
 
 class TokenBucket:
