@@ -126,8 +126,9 @@ class AwaitedReceipts:
         self.generation += 1
 
     def spill(self, facts: Facts, now: int, last_key: int) -> None:
-        """Gives rows to the parts that memory has awaited for KEEP_MS, and moves the mark on. Must be called right before
-        a commit, once a second.
+        """Gives rows to the parts that memory has awaited for KEEP_MS, and moves the mark on.
+
+        Must be called right before a commit, once a second.
 
         If memory holds too many parts, the latest leave. Receipts come roughly in the order of the answers: if the
         oldest left and receipts lagged, each receipt would miss its part by a moment.
