@@ -11,7 +11,7 @@ from heliograph.adapters.smpp.options import Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accepted, Incoming, Outcome, Part, Report, Unknown
-from heliograph.domain.message.extras import NONE, Extras
+from heliograph.domain.message.extras import NONE, Extras, Tlv
 from heliograph.domain.message.state import Kind
 from heliograph.domain.security.host import AllowedHosts
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
@@ -130,6 +130,7 @@ def parts_of(
     header_octets: int = 6,
     repertoire: Repertoire = PLAIN,
     extras: Extras = NONE,
+    tlvs: tuple[Tlv, ...] = (),
 ) -> list[Part]:
     """All parts of one message."""
     cut = split(content, kind, header_octets, repertoire, extras.elements)
@@ -154,7 +155,7 @@ def parts_of(
     total = len(pieces)
     reference = reference if total > 1 else 0
     return [
-        Part(message, number, total, encoding, piece, reference, None, header_octets, cut.elements)
+        Part(message, number, total, encoding, piece, reference, None, header_octets, cut.elements, tlvs)
         for number, piece in enumerate(pieces)
     ]
 

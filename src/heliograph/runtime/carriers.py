@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -84,6 +85,8 @@ class Carriers:
         policy = self._environment.policy(connector)
         lane.unknown_wait_ms, lane.joins = policy.unknown_wait_ms, policy.joins_parts
         lane.repertoire = policy.repertoire
+        lane.tlvs_of = partial(self._environment.directory.tlvs_over, connector.id)
+        lane.templated = policy.needs_templates
         self._limits.set(lane, Limit(policy.timetable, connector.rate, share))
         return lane
 

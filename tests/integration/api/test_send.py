@@ -582,20 +582,21 @@ WISHING = but(type="binary", content="0106")
 async def test_wishes_are_stored_with_the_message(path: str) -> None:
     gateway = await open_gateway(policy=LanePolicy(tlvs=TLVS))
     elements = bytes.fromhex("05040b8423f0")
-    expected = Extras(2, 0xF5, elements, ((0x1400, b"110\0"), (0x1501, b"\1\2")), progress=True)
+    expected = Extras(2, 0xF5, elements, {"entity": "110", "0x1501": {"hex": "0102"}}, progress=True)
     url = {"dlr-url": "https://example.com/r"}
     wishes = {"priority": 2, "udh": "0605040B8423F0", "coding": "0xF5", "validity": 600, "progress": True} | url
     tlvs = {"entity": "110", "0x1501": {"hex": "0102"}}
     assert (await gateway.send(WISHING | wishes | {"tlvs": tlvs}, path)).status == 200
     [message] = gateway.intake.accepted[-1].messages
     assert read_extras(message.extras) == expected
+    assert gateway.directory.tlvs_over(message.connector, message) == ((0x1400, b"110\0"), (0x1501, b"\1\2"))
     assert message.expires == message.time + 600_000
     assert (await gateway.send(but(validity=90.5))).status == 200
     assert gateway.intake.accepted[-1].messages[0].expires == message.time + 90_500
     form = {name: str(value) for name, value in wishes.items()} | {"tlv_entity": "110", "tlv_5377": "x"}
     assert (await gateway.send_form(WISHING | form, path)).status == 200
     [message] = gateway.intake.accepted[-1].messages
-    assert read_extras(message.extras).tlvs == ((0x1400, b"110\0"), (0x1501, b"x"))
+    assert gateway.directory.tlvs_over(message.connector, message) == ((0x1400, b"110\0"), (0x1501, b"x"))
 
 
 @pytest.mark.parametrize(
@@ -700,12 +701,15 @@ async def test_a_text_that_fits_its_template_goes_with_its_tlvs(path: str, kind:
     text = but(content=" Your code is 4711.\r\nHelio", type=kind, **{"from": "Helio"})
     assert (await gateway.send(text, path)).status == 200
     [message] = gateway.intake.accepted[-1].messages
-    assert read_extras(message.extras) == Extras(tlvs=((0x1400, b"110\0"), (0x1401, b"117\0")))
+    assert message.extras == ""
+    assert gateway.directory.tlvs_over(message.connector, message) == ((0x1400, b"110\0"), (0x1401, b"117\0"))
     assert message.content == text["content"]
     own = text | {"tlvs": {"template": "118", "0x1501": "x"}, "priority": 1}
     assert (await gateway.send(own, path)).status == 200
     [message] = gateway.intake.accepted[-1].messages
-    assert read_extras(message.extras) == Extras(1, tlvs=((0x1400, b"110\0"), (0x1401, b"118\0"), (0x1501, b"x")))
+    assert read_extras(message.extras).priority == 1
+    own_win = ((0x1400, b"110\0"), (0x1401, b"118\0"), (0x1501, b"x"))
+    assert gateway.directory.tlvs_over(message.connector, message) == own_win
 
 
 @pytest.mark.parametrize("path", ["/api/v1/messages", V2, "/api/v1/messages/quote"])
@@ -748,7 +752,8 @@ async def test_all_messages_of_a_batch_have_the_tlvs() -> None:
     numbers = [f"49170123456{n}" for n in range(5)]
     reply = await gateway.send(but(to=numbers, content="Your code is 1.\nHelio", **{"from": "Helio"}))
     assert reply.status == 200
-    assert {len(read_extras(message.extras).tlvs) for message in gateway.intake.accepted[-1].messages} == {2}
+    messages = gateway.intake.accepted[-1].messages
+    assert {len(gateway.directory.tlvs_over(message.connector, message)) for message in messages} == {2}
 
 
 async def test_tlvs_of_the_request_and_its_template_are_bounded_together() -> None:

@@ -23,9 +23,11 @@ from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Rep
 from heliograph.app.ports.carrier import UNSENDABLE
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.app.routing.candidates import Routed
+from heliograph.domain.message.extras import Extras, read_extras
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind
+from heliograph.domain.message.tlv_rules import TlvRule, passing
 from heliograph.domain.text import alphabet
 from heliograph.domain.text.repertoire import Encoding, Repertoire
 from heliograph.domain.text.segment import count
@@ -584,3 +586,13 @@ def test_a_text_that_takes_more_parts_than_were_charged_cannot_be_sent(desk: Des
     desk.lane.repertoire = Repertoire("latin1")
     parts = desk.sent(desk.message(content, segments=count(content, Kind.TEXT)[1]))
     assert [(part.encoding, part.octets) for part in parts] == [(UNSENDABLE, b"")] * 2
+
+
+def test_tlvs_are_made_for_the_operator_that_a_message_is_written_to(desk: Desk) -> None:
+    desk.lane.tlvs_of = lambda message: passing(read_extras(message.extras).tlvs, (TlvRule(0x1400, 0x1400, "ref"),))
+    (part,) = desk.sent(desk.message(extras=Extras(tlvs={"ref": "7"}).text()))
+    assert part.tlvs == ((0x1400, b"7"),)
+    (other,) = desk.sent(desk.message(extras=Extras(tlvs={"0x1401": "7"}).text()))
+    assert (other.encoding, other.octets, other.tlvs) == (UNSENDABLE, b"", ())
+    (plain,) = desk.sent(desk.message())
+    assert plain.tlvs == ()

@@ -12,7 +12,6 @@ from heliograph.app.inbound import opt_outs as module
 from heliograph.app.inbound.opt_outs import HELP_PAUSE_MS, OptOuts
 from heliograph.app.sending.directory import Directory
 from heliograph.config.opt_out import load_opt_out_words
-from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.message.tlv_rules import TlvRule
@@ -148,4 +147,4 @@ async def test_answers_go_with_the_tlvs_of_the_template_that_they_fit(journal: M
         message = InboundMessage(OWNER.account, connector.id, PHONE, NUMBER, "Stop!", b"Stop!", 0, NOW)
         opt_outs.judge(message, replace(OWNER, stop_text=text))
         assert message.reply is not None
-        assert read_extras(message.reply.messages[0].extras).tlvs == tlvs
+        assert directory.tlvs_over(connector.id, message.reply.messages[0]) == tlvs

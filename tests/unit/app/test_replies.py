@@ -18,7 +18,7 @@ from heliograph.app.notices.webhook import SubjectRenderer, WebhookDeliverer
 from heliograph.app.sending.compose import SendRules
 from heliograph.app.webhook_job import TryResult
 from heliograph.domain.message import ids
-from heliograph.domain.message.extras import Tlv, read_extras
+from heliograph.domain.message.extras import Tlv
 from heliograph.domain.message.tlv_rules import TlvRule
 from heliograph.domain.message.way import Way
 from tests.support.gateway import START, Gateway, open_gateway
@@ -244,5 +244,6 @@ async def test_a_reply_goes_with_the_tlvs_of_the_template_that_it_fits(text: str
     await desk.gateway.directory.refresh()
     assert delivered(await desk.answered(text))
     (message,) = desk.messages
-    assert (message.content, read_extras(message.extras).tlvs) == (text, tlvs)
+    assert (message.content, message.extras) == (text, "")
+    assert desk.gateway.directory.tlvs_over(message.connector, message) == tlvs
     assert desk.lines == []

@@ -49,7 +49,7 @@ def test_a_sender_without_templates_is_refused() -> None:
     with pytest.raises(Fault, match="The sender 'OTHER' has no registered template") as refused:
         book.required(7, "OTHER", Kind.TEXT, [INDIA])
     assert refused.value.field == "from"
-    assert book.tlvs_of_answer(7, "OTHER", INDIA, "Hi Ann") == ()
+    assert book.attached(7, "OTHER", Kind.TEXT, INDIA, "Hi Ann") == ()
 
 
 def test_a_text_that_fits_none_is_refused_with_the_nearest(book: TemplateBook) -> None:
@@ -59,8 +59,8 @@ def test_a_text_that_fits_none_is_refused_with_the_nearest(book: TemplateBook) -
     assert refused.value.message.endswith(
         'The nearest is plain: at character 6 the template has its end, and the text "!".'
     )
-    assert book.tlvs_of_answer(8, "HELIO", INDIA, "Hello!") == ()
-    assert book.tlvs_of_answer(8, "HELIO", INDIA, "Hi you") == ((0x1401, b"2\0"),)
+    assert book.attached(8, "HELIO", Kind.TEXT, INDIA, "Hello!") == ()
+    assert book.attached(8, "HELIO", Kind.TEXT, INDIA, "Hi you") == ((0x1401, b"2\0"),)
 
 
 def test_a_template_whose_tlvs_do_not_pass_is_told_to_who_runs_the_gateway(book: TemplateBook) -> None:

@@ -236,8 +236,8 @@ def test_latin_1_and_national_tables(
 
 
 def test_extras_of_a_message_win_over_the_options() -> None:
-    extras = Extras(priority=2, coding=0xF5, elements=bytes.fromhex("05040b8423f0"), tlvs=((0x1400, b"abc"),))
-    [part] = parts_of("0102", kind=Kind.BINARY, expires=NOW + HOUR_MS, extras=extras)
+    extras = Extras(priority=2, coding=0xF5, elements=bytes.fromhex("05040b8423f0"))
+    [part] = parts_of("0102", kind=Kind.BINARY, expires=NOW + HOUR_MS, extras=extras, tlvs=((0x1400, b"abc"),))
     read = foreign(part, priority=1, binary_coding=4)
     assert (read.priority_flag, read.data_coding, read.esm_class) == (2, 0xF5, 0x40)
     assert read.short_message == bytes.fromhex("0605040b8423f00102")

@@ -57,7 +57,10 @@ class Encoder:
         submit_sm can hold."""
         message = part.message
         if part.encoding == UNSENDABLE:
-            raise FieldError("short_message", "the operator's alphabets take more parts for it than were charged")
+            raise FieldError(
+                "short_message",
+                "it takes more parts than were charged, or has a TLV that does not pass",
+            )
         destination, numbering = message.destination, self._numbering
         if self._dest_rules:
             destination, ruled = readdress(destination, self._dest_rules)
@@ -73,7 +76,7 @@ class Encoder:
             message.extras,
         )  # fmt: skip
         template = self._templates.get(key) or self._make(key)
-        tlvs = read_extras(message.extras).tlvs if message.extras else ()
+        tlvs = part.tlvs
         if single:
             if elements:
                 octets = b"%c%b%b" % (len(elements), elements, octets)

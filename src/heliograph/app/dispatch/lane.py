@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.lane_item import LaneItem
-from heliograph.app.dispatch.parts import PartCutter
+from heliograph.app.dispatch.parts import PartCutter, TlvsOf
 from heliograph.app.facts import Accept, Facts, Message, Queueing, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
@@ -47,7 +47,8 @@ class Lane:
         "_begun", "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_returned",
         "_troubles", "_turn", "ahead", "carrier", "closed", "connector", "cutter", "fast", "filling",
         "flying", "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "off", "overflowing",
-        "pace", "paused_until", "per_account", "queues", "ready", "repertoire", "took", "unknown_wait_ms",
+        "pace", "paused_until", "per_account", "queues", "ready", "repertoire", "templated", "tlvs_of", "took",
+        "unknown_wait_ms",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -97,6 +98,10 @@ class Lane:
         self.took = 0
         """Parts taken that `pace` has not been told of, since it is free."""
         self.repertoire = PLAIN
+        self.tlvs_of: TlvsOf | None = None
+        """Tells the TLVs of messages over this connector, where it has any."""
+        self.templated = False
+        """Whether texts may have TLVs of their templates, so that `tlvs_of` is asked about each of them."""
         self.joins = False
         """Whether long messages go whole: the operator cuts them up."""
         self.unknown_wait_ms = 0
@@ -221,7 +226,8 @@ class Lane:
                 if len(aside[message.destination]) > ASIDE:
                     break
                 continue
-            parts = self.cutter.cut(item, header_octets, joins=self.joins, repertoire=self.repertoire)
+            tlvs_of = self.tlvs_of if message.extras or self.templated else None
+            parts = self.cutter.cut(item, header_octets, joins=self.joins, repertoire=self.repertoire, tlvs_of=tlvs_of)
             self.marked += parts
             free -= len(parts)
             if item.row:

@@ -1,15 +1,21 @@
 """Parts: how a message is cut for its operator, and the concatenation references that its parts share."""
 
+from collections.abc import Callable
+
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.facts import Message
 from heliograph.app.ports import Part
 from heliograph.app.ports.carrier import UNSENDABLE
-from heliograph.domain.message.extras import read_extras
+from heliograph.domain.message.extras import Tlv, read_extras
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 from heliograph.domain.text.segment import HEADER_OCTETS, split, split_into
 
 REFERENCES = 255
 """Concatenation references of 8 bits, 0 left out: so many long messages to one number are under way at most."""
+
+
+TlvsOf = Callable[[Message], tuple[Tlv, ...]]
+"""Returns the TLVs of a message for one operator. Raises ValueError where one of them does not pass."""
 
 
 class PartCutter:
@@ -24,11 +30,22 @@ class PartCutter:
         """Counts the numbers to which long messages are under way."""
         return len(self._used)
 
-    def cut(self, item: LaneItem, header_octets: int, *, joins: bool, repertoire: Repertoire = PLAIN) -> list[Part]:
-        """Cuts the waiting parts of the item, and takes them from `to_send`. The parts leave `header_octets` free,
-        unless that would make more of them than the customer was charged for. `joins`: a long message becomes one
-        part. `repertoire` has the alphabets that the operator takes: a message charged for another operator, or other
-        settings, is cut into as many parts as were charged, or cannot be sent."""
+    def cut(
+        self,
+        item: LaneItem,
+        header_octets: int,
+        *,
+        joins: bool,
+        repertoire: Repertoire = PLAIN,
+        tlvs_of: TlvsOf | None = None,
+    ) -> list[Part]:
+        """Makes the waiting parts of the item for its operator, and takes them from `to_send`.
+
+        `header_octets` are left free for a header, unless that would make more parts than were charged. `joins`: a long
+        message becomes one part. `repertoire` has the alphabets that the operator takes. `tlvs_of` tells the TLVs of a
+        message that may have some. A message that this operator cannot take as it was accepted becomes UNSENDABLE
+        parts, which are refused: this is the place to ask the next candidate of its route.
+        """
         message = item.message
         total = message.segments
         item.shape(joins)
@@ -44,6 +61,12 @@ class PartCutter:
                 encoding, cut.parts = UNSENDABLE, [b""] * total
             else:
                 encoding, cut = again.encoding, again
+        tlvs: tuple[Tlv, ...] = ()
+        if tlvs_of is not None:
+            try:
+                tlvs = tlvs_of(message)
+            except ValueError:
+                encoding, cut.parts = UNSENDABLE, [b""] * total
         pieces = cut.parts
         if item.whole:
             total, pieces = 1, [b"".join(pieces)]
@@ -51,7 +74,18 @@ class PartCutter:
             item.reference = self._reference(message)
         numbers, item.to_send = item.waiting, []
         return [
-            Part(message, number, total, encoding, pieces[number], item.reference, item, header_octets, cut.elements)
+            Part(
+                message,
+                number,
+                total,
+                encoding,
+                pieces[number],
+                item.reference,
+                item,
+                header_octets,
+                cut.elements,
+                tlvs,
+            )
             for number in numbers
         ]
 

@@ -6,14 +6,12 @@ queue like any other, and suppressions do not hold for it.
 """
 
 from collections import OrderedDict
-from dataclasses import replace
 from typing import Final
 
 from heliograph.app.configuration import NumberOwner
 from heliograph.app.facts import Accept, InboundMessage, Message
 from heliograph.app.ports import Journal
 from heliograph.app.sending.directory import Directory
-from heliograph.domain.message.extras import NONE
 from heliograph.domain.message.opt_out import OptOutWords, Wish
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.numbers import phone
@@ -70,11 +68,8 @@ class OptOuts:
             return None
         segments = segment.count(text, Kind.TEXT, self._directory.repertoire(message.connector))[1]
         charge = price * segments
-        book = self._directory.templates
-        attached = () if book is None else book.tlvs_of_answer(owner.account, number, message.connector, text)
         reply = Message(
             owner.account, phone_number, number, Kind.TEXT, text, segments, charge, message.at,
             message.at + self._validity_ms, State.SENT, message.connector, queued=True,
-            extras=replace(NONE, tlvs=attached).text() if attached else "",
         )  # fmt: skip
         return Accept(owner.account, [reply], charge, message.at, exempt=True)

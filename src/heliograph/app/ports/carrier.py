@@ -6,11 +6,13 @@ from typing import Any, Final, Protocol
 
 from heliograph.app.facts import Message
 from heliograph.app.ports.carrier_state import CarrierState
+from heliograph.domain.message.extras import Tlv
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.text.segment import HEADER_OCTETS
 
 UNSENDABLE: Final = -1
-"""Encoding of parts whose message needs more parts in the operator's alphabets than were charged."""
+"""The encoding of parts whose message this operator cannot take as it was accepted: it takes more parts than were
+charged in the operator's alphabets, or has a TLV that does not pass."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +38,8 @@ class Part:
     """Octets that the parts of a long message leave free for their header."""
     elements: bytes = b""
     """Elements of the user data header, but that which numbers the parts."""
+    tlvs: tuple[Tlv, ...] = ()
+    """Optional parameters of the submit_sm: those that pass to this operator, and those of the text's template."""
     written: float = 0.0
     """Monotonic seconds of its last hand-over to the carrier; the lane's own mark too."""
 

@@ -82,7 +82,7 @@ class Composer:
         account = who.view.account
         destinations, routes = self._destinations(who.view, fields)
         sender = _sender(who, fields.sender)
-        fitting = self._directory.templates is not None and self._templates(who, sender, fields.kind, routes)
+        fitting = self._needs_template(who, sender, fields.kind, routes)
         optional, wrong_optional = _optional_fields(fields)
         texts = self._texts(account, fields, fields.kind, routes, optional)
         attached = self._attached(who, sender, routes, texts) if fitting else None
@@ -96,6 +96,12 @@ class Composer:
         if optional is not None and optional.validity is not None:
             expires = self._expires(who, optional.validity, at)
         batch = len(destinations) > 1
+        extras = ""
+        if optional is not None or attached is not None:
+            given = optional or _NO_OPTIONAL_FIELDS
+            extras = given.extras.text()
+            for place, (_, connector, _) in enumerate(routes):
+                given.check_tlvs(self._directory.tlvs(connector), attached[place] if attached is not None else ())
         messages = []
         total = 0
         for (destination, connector, price), (content, segments) in zip(routes, texts, strict=True):
@@ -106,12 +112,9 @@ class Composer:
                     account.id, destination, sender, fields.kind, content, segments, charge, at, expires, state,
                     connector, wants or self._directory.asks_receipts(connector), callback_url,
                     None if batch else reference, 0, scheduled,
-                    extras="" if optional is None else optional.text(self._directory.tlvs(connector)), way=way,
+                    extras=extras, way=way,
                 )
             )  # fmt: skip
-        if attached is not None:
-            for message, tlvs in zip(messages, attached, strict=True):
-                message.extras = (optional or _NO_OPTIONAL_FIELDS).text(self._directory.tlvs(message.connector), tlvs)
         if total > defaults.MAX_CHARGE:
             problem = f"This costs {format_credits(total)}, more than one request may; is the price right?"
             raise invalid("to", problem)
@@ -190,32 +193,20 @@ class Composer:
                 texts.append((text, self._count(text, kind, repertoire, optional)))
         return texts
 
-    def _templates(self, who: Principal, sender: str, kind: Kind | None, routes: Routes) -> bool:
+    def _needs_template(self, who: Principal, sender: str, kind: Kind | None, routes: Routes) -> bool:
         """Returns whether the content must fit a template over one of these connectors. Raises Fault."""
         book = self._directory.templates
-        if book is None:
+        if book is None or not who.door.needs_templates:
             return False
-        try:
-            return book.required(who.view.account.id, sender, kind, [connector for _, connector, _ in routes])
-        except Fault:
-            if who.door.needs_templates:
-                raise
-            return False
+        return book.required(who.view.account.id, sender, kind, [connector for _, connector, _ in routes])
 
     def _attached(
         self, who: Principal, sender: str, routes: Routes, texts: list[tuple[str, int]]
     ) -> list[tuple[Tlv, ...]]:
-        """Returns the TLVs of the templates that the texts fit. Raises Fault."""
-        book, account = self._directory.templates, who.view.account.id
-        if book is None:
-            return []
+        """Returns the TLVs of the templates that the texts fit. Raises Fault where a text fits none."""
+        book = self._directory.templates
         connectors, contents = [connector for _, connector, _ in routes], [content for content, _ in texts]
-        if who.door.needs_templates:
-            return book.tlvs(account, sender, connectors, contents)
-        return [
-            book.tlvs_of_answer(account, sender, connector, content)
-            for connector, content in zip(connectors, contents, strict=True)
-        ]
+        return [] if book is None else book.tlvs(who.view.account.id, sender, connectors, contents)
 
     def _count(self, content: str, kind: Kind, repertoire: Repertoire, optional: OptionalFields | None = None) -> int:
         """Returns the segments that the content takes in an operator's alphabets. Raises Fault."""
@@ -282,7 +273,7 @@ class Composer:
         routes = [] if "to" in unreadable else self._destinations(who.view, fields)[1]
 
         def check_sender() -> bool:
-            return self._templates(who, _sender(who, fields.sender), kind, routes)
+            return self._needs_template(who, _sender(who, fields.sender), kind, routes)
 
         def check_content() -> None:
             texts = self._texts(who.view.account, fields, kind, routes, _optional_fields(fields)[0])

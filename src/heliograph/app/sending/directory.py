@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account, ApiKey, Connector, NumberOwner, Price
 from heliograph.app.connector_kind import LanePolicy
+from heliograph.app.facts import Message
 from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import Candidate, Routed, RoutingState, candidates, chosen
 from heliograph.app.routing.rules import RouteRules
@@ -19,7 +20,8 @@ from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
 from heliograph.domain.limits.gate import Policy, compile_policy
 from heliograph.domain.limits.sender_state import SenderState
-from heliograph.domain.message.tlv_rules import TlvRule
+from heliograph.domain.message.extras import Tlv, read_extras
+from heliograph.domain.message.tlv_rules import TlvRule, passing
 from heliograph.domain.money.price_dates import in_force, next_change
 from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceTable, Tariff
 from heliograph.domain.numbers.number_rules import NumberRules, normalise_number
@@ -173,6 +175,15 @@ class Directory:
     def tlvs(self, connector: int) -> tuple[TlvRule, ...]:
         """Returns the rules for the TLVs of requests that the connector's operator is sent."""
         return self._tlvs.get(connector, ())
+
+    def tlvs_over(self, connector: int, message: Message) -> tuple[Tlv, ...]:
+        """Returns the TLVs that a message has over a connector: those of the template that its text fits, and those of
+        its request. Raises ValueError where one of its request does not pass to the operator."""
+        given = passing(read_extras(message.extras).tlvs, self.tlvs(connector)) if message.extras else ()
+        if self.templates is None:
+            return given
+        attached = self.templates.attached(message.account, message.sender, message.kind, connector, message.content)
+        return tuple(sorted({**dict(attached), **dict(given)}.items())) if attached else given
 
     def repertoire(self, connector: int) -> Repertoire:
         """Returns the alphabets that the connector's operator takes; PLAIN itself where they are the usual ones."""

@@ -4,7 +4,7 @@ They are checked after all others, in the order of `NAMES`.
 """
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from heliograph.app.sending.fields import shown
@@ -41,24 +41,19 @@ class OptionalFields:
 
     validity: Any = None
     extras: Extras = NONE
-    tlvs: dict[str, Any] = field(default_factory=dict)
-    """Optional parameters as given, by name or number."""
     is_one_part: bool = False
     """Whether the customer's own header numbers the parts itself, or is too long to be in each: there may be one."""
 
-    def text(self, rules: tuple[TlvRule, ...], attached: tuple[Tlv, ...] = ()) -> str:
-        """Returns the text of the message's extras, to an operator with these rules. Those of the TLVs `attached` that
-        the request does not give itself go along. Raises Fault."""
-        if not self.tlvs and not attached:
-            return self.extras.text()
+    def check_tlvs(self, rules: tuple[TlvRule, ...], attached: tuple[Tlv, ...] = ()) -> None:
+        """Checks that the TLVs pass to an operator with these rules, beside those `attached` of a template. Raises
+        Fault."""
         try:
-            tlvs = {**dict(attached), **dict(passing(self.tlvs, rules))}
+            tlvs = {**dict(attached), **dict(passing(self.extras.tlvs, rules))}
         except ValueError as problem:
             raise invalid(TLVS, str(problem)) from None
         if len(tlvs) > MAX_TLVS:
             both = f"With the {len(attached)} of its template the message has {len(tlvs)} TLVs"
             raise invalid(TLVS, f"{both}; the limit is {MAX_TLVS}.")
-        return replace(self.extras, tlvs=tuple(sorted(tlvs.items()))).text()
 
 
 def read_optional_fields(given: dict[str, Any], kind: Kind, *, wants_receipt: bool) -> OptionalFields:
@@ -75,16 +70,15 @@ def read_optional_fields(given: dict[str, Any], kind: Kind, *, wants_receipt: bo
         coding = _whole(CODING, value, 255)
         if kind is not Kind.BINARY:
             raise invalid(CODING, "The coding goes with the type binary; the coding of a text is found by its letters.")
-    if (value := given.get(TLVS)) is not None:
-        if not isinstance(value, dict):
-            raise invalid(TLVS, 'The tlvs are an object by number or name, such as {"0x1400": "text"}.')
-        optional.tlvs = value
+    tlvs = given.get(TLVS)
+    if tlvs is not None and not isinstance(tlvs, dict):
+        raise invalid(TLVS, 'The tlvs are an object by number or name, such as {"0x1400": "text"}.')
     progress = False
     if (value := given.get(PROGRESS)) is not None:
         progress = _flag(value)
         if progress and not wants_receipt:
             raise invalid(PROGRESS, "The progress goes with dlr and a URL; nobody would be told.")
-    optional.extras = Extras(priority, coding, elements, (), progress)
+    optional.extras = Extras(priority, coding, elements, tlvs or {}, progress)
     return optional
 
 

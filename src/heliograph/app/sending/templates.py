@@ -72,8 +72,11 @@ class TemplateBook:
             attached.append(_passing(fitting[text], requiring))
         return attached
 
-    def tlvs_of_answer(self, account: int, sender: str, connector: int, text: str) -> tuple[Tlv, ...]:
-        """Returns the TLVs to attach to a text that answers a phone: none where no template fits."""
+    def attached(self, account: int, sender: str, kind: int, connector: int, text: str) -> tuple[Tlv, ...]:
+        """Returns the TLVs to attach when a text is written to an operator. A text that fits no template has none:
+        requests are checked when they are accepted, and answers to phones go as they are."""
+        if kind == Kind.BINARY:
+            return ()
         try:
             return self.tlvs(account, sender, (connector,), (text,))[0]
         except Fault:

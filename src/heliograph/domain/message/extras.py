@@ -1,10 +1,12 @@
 """Extras: fields that few messages are sent with, beside their text. Pure.
 
-A message keeps its extras as one text, which is empty for nearly all. They are read when it is cut and submitted.
+A message keeps its extras as one text, as its request gave them. It is empty for nearly all messages. They are read
+when the message is cut for its operator: only then is it known which TLVs pass, and how their values are written.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,8 +27,9 @@ class Extras:
     """data_coding, 0 to 255, of a binary message; None is the connector's."""
     elements: bytes = b""
     """Elements of the customer's own user data header, without the length octet before them."""
-    tlvs: tuple[Tlv, ...] = ()
-    """Optional parameters; of a long message each part has them."""
+    tlvs: Mapping[str, Any] = field(default_factory=dict)
+    """Optional parameters as given, by name or number: `{"0x1400": "text", "entity": {"hex": "0102"}}`. Each part of a
+    long message has them."""
     progress: bool = False
     """Whether the customer is told ENROUTE and ACCEPTD too."""
 
@@ -40,7 +43,7 @@ class Extras:
         if self.elements:
             said["udh"] = self.elements.hex()
         if self.tlvs:
-            said["tlvs"] = [[tag, value.hex()] for tag, value in self.tlvs]
+            said["tlvs"] = dict(self.tlvs)
         if self.progress:
             said["progress"] = True
         return json.dumps(said, separators=(",", ":")) if said else ""
@@ -54,7 +57,10 @@ class Extras:
             said.append(f"data_coding {self.coding:#04x}")
         if self.elements:
             said.append(f"header {len(self.elements):02x}{self.elements.hex()}")
-        said += [f"TLV {tag:#06x} {value.hex()}" for tag, value in self.tlvs]
+        said += [
+            f"TLV {name} " + (f"hex {value['hex']}" if isinstance(value, dict) else str(value))
+            for name, value in self.tlvs.items()
+        ]
         if self.progress:
             said.append("states on the way are told")
         return ", ".join(said)
@@ -74,6 +80,6 @@ def read_extras(text: str) -> Extras:
         said.get("priority"),
         said.get("coding"),
         bytes.fromhex(said.get("udh", "")),
-        tuple((tag, bytes.fromhex(value)) for tag, value in said.get("tlvs", ())),
+        said.get("tlvs", {}),
         said.get("progress", False),
     )

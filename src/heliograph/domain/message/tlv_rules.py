@@ -1,5 +1,6 @@
 """Rules for the optional parameters (TLV) of a request: which pass to an operator, and how their values are written."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -67,7 +68,7 @@ def _from_hex(given: dict[str, Any]) -> bytes:
         raise ValueError("has hex that is not two hexadecimal digits for each octet") from None
 
 
-def passing(given: dict[str, Any], rules: tuple[TlvRule, ...]) -> tuple[Tlv, ...]:
+def passing(given: Mapping[str, Any], rules: tuple[TlvRule, ...]) -> tuple[Tlv, ...]:
     """Returns the TLVs that a request gives by number (`0x1400`, `5120`) or name, by their tags. Raises ValueError in
     words for one that no rule passes, and for a value that cannot be written."""
     if len(given) > MAX_TLVS:
