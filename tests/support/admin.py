@@ -21,7 +21,6 @@ from heliograph.app.admin.prices import ManagePrices
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
-from heliograph.app.admin.routes import ManageRoutes
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
 from heliograph.app.admin.signed_state import SignedState
@@ -299,7 +298,6 @@ async def open_house() -> AdminHouse:
         templates=ManageTemplates(store, clock),
         recipients=ManageRecipients(store, clock),
         prices=ManagePrices(store, clock),
-        routes=ManageRoutes(store, clock),
         guard=ManageGuard(store, clock),
         conversations=Conversations(store),
         refusals=ViewRefusals(store, clock),

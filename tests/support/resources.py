@@ -21,8 +21,9 @@ def sample(field: Field) -> Any:
 
 
 def sample_of(resource: Resource, operation: Operation) -> dict[str, Any]:
-    """The JSON values that must be given."""
-    return {each.name: sample(each) for each in resource.fields_of(operation) if each.default is REQUIRED}
+    """The JSON values that must be given, and those with an example."""
+    fields = resource.fields_of(operation)
+    return {each.name: sample(each) for each in fields if each.default is REQUIRED or each.example}
 
 
 def key_of(resource: Resource, operation: Operation, row: dict[str, Any]) -> dict[str, Any]:

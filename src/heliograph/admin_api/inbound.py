@@ -1,28 +1,14 @@
-"""Numbers that phones write to, and what they wrote."""
+"""Messages from phones."""
 
 from msgspec import Struct
 
 from heliograph.admin_api import serialize, shapes
-from heliograph.admin_api.request import AdminRequest, parse_key
+from heliograph.admin_api.request import AdminRequest
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.error import invalid
 
 PAGE = 100
-
-
-async def list_numbers(request: AdminRequest) -> Struct:
-    return shapes.NumbersShape([serialize.number(each) for each in await request.inbound.numbers()])
-
-
-async def add_number(request: AdminRequest) -> Struct:
-    body: shapes.NewNumber = request.body
-    return serialize.number(await request.inbound.add_number(body.number, body.account, body.keyword, body.connector))
-
-
-async def remove_number(request: AdminRequest) -> Struct:
-    await request.inbound.remove_number(parse_key(request.path["id"]) or 0)
-    return shapes.DoneShape()
 
 
 async def search_inbound(request: AdminRequest) -> Struct:

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from heliograph.admin_api import serialize, shapes
-from heliograph.admin_api.request import AdminRequest, parse_key, texts_of
+from heliograph.admin_api.request import AdminRequest, texts_of
 from heliograph.app.admin.manage import ConnectorChange
 from heliograph.domain.error import missing
 
@@ -61,20 +61,6 @@ async def test_connector(request: AdminRequest) -> Struct:
     probed = await request.services.probe(found)
     await request.manage.note("connector.test", found.name, {"ok": "true" if probed.ok else "false"})
     return shapes.Probe(probed.ok, [shapes.ProbeStep(*step) for step in probed.steps])
-
-
-async def list_routes(request: AdminRequest) -> Struct:
-    return shapes.Routes([serialize.route(each) for each in await request.manage.routes()])
-
-
-async def add_route(request: AdminRequest) -> Struct:
-    body: shapes.NewRoute = request.body
-    return serialize.route(await request.manage.add_route(body.prefix, body.connector, body.priority))
-
-
-async def remove_route(request: AdminRequest) -> Struct:
-    await request.manage.remove_route(parse_key(request.path["id"]) or 0)
-    return shapes.DoneShape()
 
 
 async def decide(request: AdminRequest) -> Struct:

@@ -36,6 +36,8 @@ from heliograph.app.admin.reports import DEFAULT_RANGE
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Resource
+from heliograph.app.resources.numbers import NUMBERS
+from heliograph.app.resources.routes import ROUTES
 from heliograph.app.resources.senders import SENDERS
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Reason
 from heliograph.domain.message.status import MessageStatus
@@ -61,7 +63,7 @@ _MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = QueryParameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
 _PLAN = QueryParameter("plan", "The price plan.")
 
-RESOURCES: tuple[Resource, ...] = (SENDERS,)
+RESOURCES: tuple[Resource, ...] = (SENDERS, ROUTES, NUMBERS)
 """All of which the operations are drawn from their descriptions."""
 
 _FIRST: tuple[AdminOperation, ...] = (
@@ -139,12 +141,6 @@ _LAST: tuple[AdminOperation, ...] = (
          QueryParameter("zone", "Time zone by its IANA name: whose days these are, and in which times are told.",
             {"type": "string", "default": "UTC"})),
         (INVALID, NOT_FOUND)),
-    # routes and prices
-    AdminOperation("GET", "/routes", Scope.READ_ROUTES, "Every route", network.list_routes, shapes.Routes),
-    AdminOperation("POST", "/routes", Scope.WRITE_ROUTES, "Add a route",
-        network.add_route, shapes.RouteShape, shapes.NewRoute, (), (INVALID, NOT_FOUND, CONFLICT), 201),
-    AdminOperation("DELETE", "/routes/{id}", Scope.WRITE_ROUTES, "Remove a route",
-        network.remove_route, shapes.DoneShape, None, (), (NOT_FOUND,)),
     # templates
     AdminOperation("GET", "/templates", Scope.READ_ROUTES, "Every template, or those that a message may fit",
         templates.list_templates, template_shapes.TemplatesShape, None,
@@ -165,12 +161,6 @@ _LAST: tuple[AdminOperation, ...] = (
         templates.check_text, template_shapes.TemplateCheckShape, template_shapes.TextToCheck,
         (), (INVALID, NOT_FOUND)),
     # what phones send
-    AdminOperation("GET", "/numbers", Scope.READ_ROUTES, "Every number that phones write to",
-        inbound.list_numbers, shapes.NumbersShape),
-    AdminOperation("POST", "/numbers", Scope.WRITE_ROUTES, "Give an account the messages to a number",
-        inbound.add_number, shapes.NumberShape, shapes.NewNumber, (), (INVALID, NOT_FOUND, CONFLICT), 201),
-    AdminOperation("DELETE", "/numbers/{id}", Scope.WRITE_ROUTES, "Remove a number",
-        inbound.remove_number, shapes.DoneShape, None, (), (NOT_FOUND,)),
     AdminOperation("GET", "/inbound", Scope.READ_MESSAGES, "Messages from phones, the newest first",
         inbound.search_inbound, shapes.InboundMessages, None,
         (QueryParameter("account", "The account's name."),

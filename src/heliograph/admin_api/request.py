@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
-    from heliograph.app.admin.routes import ManageRoutes
     from heliograph.app.admin.sign_in import SignIn
     from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
@@ -64,7 +63,6 @@ class AdminServices:
     templates: "ManageTemplates"
     recipients: "ManageRecipients"
     prices: "ManagePrices"
-    routes: "ManageRoutes"
     guard: "ManageGuard"
     conversations: "Conversations"
     refusals: "ViewRefusals"

@@ -10,8 +10,7 @@ from heliograph.admin_api import account_shapes, bind_states, price_shapes, shap
 from heliograph.app import configuration
 from heliograph.app.admin.explain import is_held
 from heliograph.app.admin.history import Event
-from heliograph.app.admin.inbound import NumberView
-from heliograph.app.admin.manage import AccountDetails, RouteView
+from heliograph.app.admin.manage import AccountDetails
 from heliograph.app.admin.prices import BuiltIn
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.connector_kind import ConnectorKind
@@ -116,14 +115,6 @@ def connector_with_links(
     plain = connector(kind, found, own, now)
     said = [shapes.LinkShape(format_utc(report.at), report.node, to_builtins(report.state)) for report in own]
     return {**plain, "deferred": backlog.deferred.get(found.id, 0), "links": said}
-
-
-def route(found: RouteView) -> shapes.RouteShape:
-    return shapes.RouteShape(found.id, found.prefix, found.connector, found.priority)
-
-
-def number(found: NumberView) -> shapes.NumberShape:
-    return shapes.NumberShape(found.id, found.number, found.keyword, found.account, found.connector)
 
 
 def suppressions(found: Sequence[Suppression], limit: int) -> suppression_shapes.SuppressionsShape:

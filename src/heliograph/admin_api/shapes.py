@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from heliograph.app.admin.manage import MAX_PRIORITY
 from heliograph.domain.message.status import MessageStatus
 
 _STATUSES = [f"`{each}`" for each in MessageStatus]
@@ -74,25 +73,6 @@ class Probe(Struct):
     steps: list[ProbeStep]
 
 
-class NewRoute(Accepts):
-    """Numbers that begin with `prefix` go to `connector`; the longest prefix wins, then the higher priority."""
-
-    connector: Name
-    prefix: Prefix = ""
-    priority: Annotated[int, Meta(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
-
-
-class RouteShape(Struct):
-    id: int
-    prefix: Prefix
-    connector: Name
-    priority: int
-
-
-class Routes(Struct):
-    routes: list[RouteShape]
-
-
 class DecisionShape(Struct):
     """The route of a number now, the price of a segment, and the reasons."""
 
@@ -148,29 +128,6 @@ class MessageInFull(MessageShape):
     extras: Annotated[str, Meta(description="Fields of the submit_sm that the request set, in words; else empty.")]
     history: list[HistoryEvent]
     now: Annotated[DecisionShape, Meta(description="Where its destination would go now.")]
-
-
-class NewNumber(Accepts):
-    """Messages from phones to `number` go to `account`: those that begin with `keyword`, over `connector`."""
-
-    number: Annotated[str, Meta(description="3 to 15 digits, or 3 to 11 letters and digits.", examples=["3388"])]
-    account: Name
-    keyword: Annotated[str, Meta(description="The first word of the text; empty is any.")] = ""
-    connector: Annotated[str, Meta(description="The connector's name; empty is any.")] = ""
-
-
-class NumberShape(Struct):
-    """A number that phones write to, and whose it is."""
-
-    id: int
-    number: str
-    keyword: str
-    account: Name
-    connector: str
-
-
-class NumbersShape(Struct):
-    numbers: list[NumberShape]
 
 
 class InboundShape(Struct):

@@ -124,7 +124,9 @@ async def _connectors(manage: "Manage", settings: "Settings", binds: bool) -> As
     if not connectors:
         yield Finding("connectors", "note", "there is none", "heliograph connector add NAME --host H --port P ...")
         return
-    routed = {route.connector for route in await manage.routes()}
+    from heliograph.app.resources import routes
+
+    routed = {route["connector"] for route in await routes.find(manage)}
     for connector in connectors:
         if not connector.enabled:
             yield Finding(

@@ -6,7 +6,18 @@ from typing import Any
 import click
 
 from heliograph.app.resources.description import Answer, Operation, Preset, Resource
-from heliograph.app.resources.fields import REQUIRED, Choice, Field, Flag, Many, Moment, Reference, Whole, singular
+from heliograph.app.resources.fields import (
+    OPEN,
+    REQUIRED,
+    Choice,
+    Field,
+    Flag,
+    Many,
+    Moment,
+    Reference,
+    Whole,
+    singular,
+)
 from heliograph.cli.command import Command, Group, Invocation, examples, print_fields, print_table, tell
 
 MOST_ROWS = 100_000
@@ -62,18 +73,16 @@ def show(
         rows = answer[resource.plural]
         invocation.show(dict(answer), lambda: _print_rows(resource, rows, answer.get("cursor")))
     elif operation.answers is Answer.ITEM:
-        told = operation.done.format_map({**given, **answer})
         lines = [(each.name, each.text(answer[each.name])) for each in resource.fields]
+        told = resource.told(operation, given, answer)
         invocation.show(dict(answer), lambda: tell(told) if told else print_fields(lines))
     else:
         result = {**given, **({"removed": True} if operation.answers is Answer.DONE else answer)}
-        fields = {each.name: each for each in resource.fields_of(operation)}
-        texts = {name: fields[name].type.text(value) for name, value in given.items()}
-        invocation.show(result, lambda: tell(operation.done.format_map({**result, **texts})))
+        invocation.show(result, lambda: tell(resource.told(operation, given, answer)))
 
 
 def _print_rows(resource: Resource, rows: list[dict[str, Any]], cursor: str | None) -> None:
-    columns = resource.columns
+    columns = resource.fields
     print_table(
         [each.name.upper() for each in columns],
         [[each.text(row[each.name]) for each in columns] for row in rows],
@@ -117,7 +126,7 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
     if field.name in operation.arguments:
         metavar = one.name.upper() + ("..." if several else "")
         return click.Argument([field.name], metavar=metavar, nargs=-1 if several else 1, required=True)
-    default = field.type.show(field.default) if field.default not in (REQUIRED, None) else None
+    default = field.type.show(field.default) if field.default not in OPEN else None
     return click.Option(
         [f"--{one.name.replace('_', '-')}", field.name],
         required=field.default is REQUIRED,

@@ -1,4 +1,4 @@
-"""`heliograph number` and `heliograph inbound`: messages from phones, and whose they are."""
+"""`heliograph inbound`: messages from phones, and whose they are."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,64 +19,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.records import InboundRecord
     from heliograph.cli.remote import RemoteGateway
-
-
-@click.group(cls=Group)
-def number() -> None:
-    """Numbers that phones write to, and whose they are.
-
-    A number is what the operator gives as destination. Where several fit, one of the connector comes before one of any,
-    and one whose keyword is the first word of the text before one without."""
-
-
-@number.command(
-    "add",
-    epilog=examples(
-        "heliograph number add 3388 --account acme",
-        "heliograph number add 3388 --account pizzeria --keyword PIZZA --connector op1",
-    ),
-)
-@click.argument("digits", metavar="NUMBER")
-@click.option("--account", metavar="NAME", required=True, help="The account that gets the messages.")
-@click.option("--keyword", metavar="WORD", default="", help="Only messages that begin with it.")
-@click.option("--connector", metavar="NAME", default="", help="Only messages that come over it.")
-@click.pass_obj
-def add_number(invocation: Invocation, digits: str, account: str, keyword: str, connector: str) -> None:
-    """Gives an account the messages to a number."""
-    added = invocation.inbound(lambda manage: manage.add_number(digits, account, keyword, connector))
-    from heliograph.admin_api import serialize
-
-    invocation.show(
-        as_json(serialize.number(added)),
-        lambda: click.echo(f"Messages to {added.number} now go to {account} (number {added.id})."),
-    )
-
-
-@number.command("list")
-@click.pass_obj
-def list_numbers(invocation: Invocation) -> None:
-    """Every number."""
-    found = invocation.inbound(lambda manage: manage.numbers())
-    from heliograph.admin_api import serialize, shapes
-
-    invocation.show(
-        as_json(shapes.NumbersShape([serialize.number(each) for each in found])),
-        lambda: print_table(
-            ("ID", "NUMBER", "KEYWORD", "ACCOUNT", "CONNECTOR"),
-            [(each.id, each.number, each.keyword, each.account, each.connector or "(any)") for each in found],
-            empty="There is no number yet: heliograph number add NUMBER --account NAME",
-            right=("ID",),
-        ),
-    )
-
-
-@number.command("remove", epilog=examples("heliograph number remove 3"))
-@click.argument("number_id", metavar="ID", type=int)
-@click.pass_obj
-def remove_number(invocation: Invocation, number_id: int) -> None:
-    """Removes a number: messages to it are nobody's."""
-    invocation.inbound(lambda manage: manage.remove_number(number_id))
-    invocation.show({"id": number_id, "removed": True}, lambda: click.echo(f"Number {number_id} is removed."))
 
 
 @click.group(cls=Group)

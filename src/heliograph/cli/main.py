@@ -16,7 +16,7 @@ _MODULES = {
     "connector": "connector",
     "route": "routing",
     "price": "price",
-    "number": "inbound",
+    "number": "resources.numbers",
     "inbound": "inbound",
     "sender": "resources.senders",
     "guard": "guard",

@@ -18,9 +18,8 @@ from heliograph.admin_api import (
     template_shapes,
 )
 from heliograph.app.admin.guard import HoldView
-from heliograph.app.admin.inbound import NumberView
 from heliograph.app.admin.keys import NewKey
-from heliograph.app.admin.manage import AccountDetails, NewAccount, RouteView
+from heliograph.app.admin.manage import AccountDetails, NewAccount
 from heliograph.app.admin.prices import BuiltIn, PriceChanges, format_since
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.admin.views import FailingHost
@@ -120,16 +119,6 @@ class RemoteManage(RemoteUseCases):
     async def remove_connector(self, name: str) -> None:
         self.gateway.ask("DELETE", shapes.DoneShape, "connectors", name)
 
-    async def routes(self) -> list[RouteView]:
-        return [RouteView(**asdict(each)) for each in self.gateway.get(shapes.Routes, "routes").routes]
-
-    async def add_route(self, prefix: str, connector: str, priority: int = 0) -> RouteView:
-        body = {"prefix": prefix, "connector": connector, "priority": priority}
-        return RouteView(**asdict(self.gateway.ask("POST", shapes.RouteShape, "routes", body=body)))
-
-    async def remove_route(self, route: int) -> None:
-        self.gateway.ask("DELETE", shapes.DoneShape, "routes", route)
-
     async def audit_log(self, query: AuditQuery) -> list[AuditEntry]:
         entries: list[AuditEntry] = []
         cursor: str | None = None
@@ -179,17 +168,7 @@ class RemotePrices(RemoteUseCases):
 
 
 class RemoteInbound(RemoteUseCases):
-    """The methods of `ManageInbound` that are about numbers."""
-
-    async def add_number(self, number: str, account: str, keyword: str, connector: str) -> NumberView:
-        body = {"number": number, "account": account, "keyword": keyword, "connector": connector}
-        return NumberView(**asdict(self.gateway.ask("POST", shapes.NumberShape, "numbers", body=body)))
-
-    async def numbers(self) -> list[NumberView]:
-        return [NumberView(**asdict(each)) for each in self.gateway.get(shapes.NumbersShape, "numbers").numbers]
-
-    async def remove_number(self, number: int) -> None:
-        self.gateway.ask("DELETE", shapes.DoneShape, "numbers", number)
+    """The methods of `ManageInbound`, of which the admin API has others."""
 
 
 class RemoteSuppressions(RemoteUseCases):

@@ -18,7 +18,6 @@ from heliograph.app.admin.prices import ManagePrices
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
-from heliograph.app.admin.routes import ManageRoutes
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
@@ -115,7 +114,6 @@ class AdminApps:
             templates=ManageTemplates(store, clock),
             recipients=ManageRecipients(store, clock),
             prices=ManagePrices(store, clock),
-            routes=ManageRoutes(store, clock),
             guard=ManageGuard(store, clock),
             conversations=Conversations(store),
             refusals=ViewRefusals(store, clock),

@@ -14,14 +14,14 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.keys import digest_key
 from heliograph.app.admin.manage import Credentials, Manage
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.records import UserRole
-from heliograph.app.resources.desk import AlreadyThere
+from heliograph.app.resources import numbers
+from heliograph.app.resources.desk import AlreadyThere, Desk
 from heliograph.domain.money.amounts import MICRO
 from heliograph.http.asgi import Receive, Scope, Send, respond
 
@@ -78,17 +78,17 @@ async def close_demo_account(manage: Manage) -> bool:
     return True
 
 
-async def open_demo_number(inbound: ManageInbound) -> None:
+async def open_demo_number(desk: Desk) -> None:
     """Gives the demo account its number, unless somebody has it already."""
     with contextlib.suppress(AlreadyThere):
-        await inbound.add_number(DEMO_NUMBER, DEMO_NAME)
+        await numbers.add(desk, DEMO_NUMBER, DEMO_NAME)
 
 
-async def close_demo_number(inbound: ManageInbound) -> None:
+async def close_demo_number(desk: Desk) -> None:
     """Before a real run: takes the number from the demo account, so that others may have it."""
-    for each in await inbound.numbers():
-        if (each.number, each.account) == (DEMO_NUMBER, DEMO_NAME):
-            await inbound.remove_number(each.id)
+    for each in await numbers.find(desk):
+        if (each["number"], each["account"]) == (DEMO_NUMBER, DEMO_NAME):
+            await numbers.remove(desk, each["id"])
 
 
 async def _demo_exists(manage: Manage) -> bool:
@@ -126,17 +126,17 @@ async def remove_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
 async def prepare(store: Store, secrets: Secrets, clock: Clock, journal: Journal, *, dev: bool) -> None:
     """Opens the demo account and user before a development run, and closes them before a real run."""
     manage, users = Manage(store, secrets, clock), ManageUsers(store, secrets, clock)
-    inbound = ManageInbound(store, clock)
+    desk = Desk(store, clock)
     if not dev:
         if await close_demo_account(manage):
             journal.say("warning", "demo_account.suspended")
-        await close_demo_number(inbound)
+        await close_demo_number(desk)
         if await remove_demo_user(users, secrets):
             journal.say("warning", "demo_operator.removed")
         return
     try:
         await open_demo_account(manage)
-        await open_demo_number(inbound)
+        await open_demo_number(desk)
     except AlreadyThere:
         journal.say("warning", "demo_account.name_taken")
     if not await open_demo_user(users, secrets):

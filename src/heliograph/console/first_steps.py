@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from heliograph.app.admin.prices import PriceQuery
 from heliograph.app.records import Scope, Search
+from heliograph.app.resources import routes
 from heliograph.console.request import PageRequest
 
 
@@ -35,7 +36,7 @@ async def first_steps(request: PageRequest) -> list[FirstStep]:
         FirstStep(
             "Route numbers to it",
             "A route leads all numbers, or those with a prefix, to a connector.",
-            "Add a route", "/routing", Scope.WRITE_ROUTES, bool(await manage.routes()),
+            "Add a route", "/routing", Scope.WRITE_ROUTES, bool(await routes.find(manage)),
         ),
         FirstStep(
             "Set a price",

@@ -267,7 +267,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["connector", "add", "op1", "--host", "h", "--port", "1"], "system_id: it is needed to bind", ""),
         (["connector", "set", "op1"], "Nothing to change was named.", "heliograph connector set op1"),
         (["connector", "test", "op1"], "there is no connector op1", "heliograph connector list"),
-        (["route", "add", "--prefix", "4", "--connector", "op1"], "there is no connector op1", "connector list"),
+        (["route", "add", "--prefix", "4", "--connector", "op1"], "There is no connector op1", "connector list"),
         (["route", "remove"], "Name the route by its id or by --prefix.", "heliograph route list"),
         (["route", "remove", "--prefix", "4"], "No route fits", "heliograph route list"),
         (["price", "set", "--prefix", "+4", "--price", "1"], "prefix: '+4' is no prefix", ""),

@@ -4,12 +4,13 @@ import json
 import shlex
 from typing import Any
 
+import click
 import pytest
 
 from heliograph.admin_api.operations import RESOURCES
 from heliograph.app.resources.description import Answer, Operation, Resource
 from heliograph.app.resources.fields import singular
-from heliograph.cli.drawn import command_of
+from heliograph.cli.main import heliograph
 from tests.support.resources import NAMES, key_of, sample_of
 
 ALL = pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.plural)
@@ -45,7 +46,7 @@ def test_a_thing_is_added_listed_and_removed(run: Any, resource: Resource) -> No
     (row,) = json.loads(run(*list_it, "--json").stdout)[resource.plural]
     assert added.items() >= (row if add.answers is Answer.ITEM else given).items()
     head = run(*list_it).stdout.splitlines()[0]
-    assert all(each.name.upper() in head for each in resource.columns)
+    assert all(each.name.upper() in head for each in resource.fields)
     key = key_of(resource, remove, row)
     removed = run(*words(resource, remove, key), "--json")
     assert json.loads(removed.stdout) == {**key, "removed": True}
@@ -56,10 +57,11 @@ def test_a_thing_is_added_listed_and_removed(run: Any, resource: Resource) -> No
 
 @ALL
 def test_each_example_can_be_typed(resource: Resource) -> None:
-    shown = [(each.examples, command_of(resource, each)) for each in resource.operations]
-    shown += [(each.examples, command_of(resource, resource.operation(each.of), each)) for each in resource.presets]
-    for lines, command in shown:
+    group = heliograph.commands[resource.name]
+    assert isinstance(group, click.Group)
+    shown = [(each.name, each.examples) for each in resource.operations]
+    for word, lines in shown + [(each.name, each.examples) for each in resource.presets]:
         for line in lines:
-            group, name, *arguments = shlex.split(line, comments=True)
-            assert (group, name) == (resource.name, command.name)
-            command.make_context(name, arguments)
+            name, command, *arguments = shlex.split(line, comments=True)
+            assert (name, command) == (resource.name, word)
+            group.commands[command].make_context(command, arguments)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.users import ManageUsers
+from heliograph.app.resources import numbers
+from heliograph.app.resources.desk import Desk
 from heliograph.composition import dev
 from heliograph.simulator.smsc import Simulator
 from tests.support.admin import Browser, open_house
@@ -26,18 +27,20 @@ async def test_the_operator_is_there_only_while_a_development_run_lasts() -> Non
 
 async def test_the_demo_account_has_its_number_only_so_long_too() -> None:
     house = await open_house()
-    inbound = ManageInbound(house.gateway.store, house.gateway.clock)
+    desk = Desk(house.gateway.store, house.gateway.clock)
     await house.admin.manage.create_account(dev.DEMO_NAME, 0, {})
 
-    await dev.open_demo_number(inbound)
-    await dev.open_demo_number(inbound)
-    assert [(each.number, each.account) for each in await inbound.numbers()] == [(dev.DEMO_NUMBER, dev.DEMO_NAME)]
-    await dev.close_demo_number(inbound)
-    assert await inbound.numbers() == []
-    await inbound.add_number(dev.DEMO_NUMBER, "acme")
-    await dev.open_demo_number(inbound)
-    await dev.close_demo_number(inbound)
-    assert [each.account for each in await inbound.numbers()] == ["acme"]
+    await dev.open_demo_number(desk)
+    await dev.open_demo_number(desk)
+    assert [(each["number"], each["account"]) for each in await numbers.find(desk)] == [
+        (dev.DEMO_NUMBER, dev.DEMO_NAME)
+    ]
+    await dev.close_demo_number(desk)
+    assert await numbers.find(desk) == []
+    await numbers.add(desk, dev.DEMO_NUMBER, "acme")
+    await dev.open_demo_number(desk)
+    await dev.close_demo_number(desk)
+    assert [each["account"] for each in await numbers.find(desk)] == ["acme"]
 
 
 async def test_somebody_elses_name_is_left_alone() -> None:

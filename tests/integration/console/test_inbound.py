@@ -15,7 +15,7 @@ from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.way import Way
 from heliograph.domain.numbers.phone import mask
-from tests.integration.console.test_console import EVIL, text_of
+from tests.integration.console.test_console import text_of
 from tests.support.admin import AdminHouse, Browser
 
 PHONE, OTHER = "447700900123", "491701234567"
@@ -97,23 +97,6 @@ async def test_a_callback_that_was_given_up_is_replayed(house: AdminHouse, ada: 
     assert "The callback is retried." in text_of(page)
     entry = (await house.entries())[-1]
     assert (entry.action, entry.target, entry.details) == ("callback.replay", message, {"account": "acme"})
-
-
-async def test_numbers_are_added_and_removed(house: AdminHouse, ada: Browser) -> None:
-    assert "There are none" in text_of(await ada.get("/numbers"))
-    number = {"number": "+3388", "account": "acme", "keyword": "Pizza", "connector": ""}
-    page = await ada.follow(await ada.post("/numbers/add", number))
-    assert "Messages to 3388 go to acme within five seconds." in text_of(page)
-    assert "3388 pizza acme any" in text_of(page).lower()
-    assert (await ada.post("/numbers/add", number)).status == 400
-    wrong = await ada.post("/numbers/add", number | {"number": EVIL})
-    assert wrong.status == 400
-    assert "<script>alert" not in wrong.text
-    id_ = page.text.split('name="id" value="')[1].split('"')[0]
-    page = await ada.follow(await ada.post("/numbers/remove", {"id": id_}))
-    assert "There are none" in text_of(page)
-    assert (await ada.post("/numbers/remove", {"id": id_})).status == 404
-    assert [entry.action for entry in await house.entries()][-2:] == ["number.add", "number.remove"]
 
 
 async def test_a_conversation_has_both_sides_in_the_order_of_time(house: AdminHouse, ada: Browser) -> None:

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from heliograph.app.admin import routes
 from heliograph.app.configuration import Price
+from heliograph.app.resources import routes
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Answered, Browser
 
@@ -119,7 +119,7 @@ async def test_a_list_that_cannot_be_used_changes_nothing(
 
 async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Browser) -> None:
     for number in range(60):
-        await house.admin.manage.add_route(str(100 + number), "operator", number)
+        await routes.add(house.admin.desk, str(100 + number), "operator", number)
     page = await ada.get("/routing")
     assert (len(prefixes(page)), "61 routes, page 1 of 2" in text_of(page)) == (50, True)
     found = await ada.get("/routing", "q=1595551234&connector=operator")
@@ -136,7 +136,7 @@ async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Brow
     assert "The route is changed" in (await ada.follow(await ada.post("/routing/routes", changed))).text
     entry = (await house.entries())[-1]
     assert (entry.action, entry.details["was"]) == ("route.set", "159 operator 59")
-    (now,) = [each.id for each in await house.admin.manage.routes() if each.prefix == "159"]
+    (now,) = [each["id"] for each in await routes.find(house.admin.desk) if each["prefix"] == "159"]
     taken = await ada.post("/routing/routes", changed | {"prefix": "158", "priority": "58", "replaces": str(now)})
     assert "exists already" in taken.text
     assert "there is no route" in (await ada.post("/routing/routes", changed | {"replaces": "999"})).text.lower()
@@ -153,7 +153,7 @@ async def test_a_list_of_routes_is_added_to_what_is_there(
     assert (entry.action, entry.details) == ("route.import", {"routes": "3", "added": "2"})
     for bad, said in (
         ("prefix,connector\n49,nobody\n", "there is no connector 'nobody'"),
-        ("prefix,connector,priority\n49,operator,x\n", "it is a whole number"),
+        ("prefix,connector,priority\n49,operator,x\n", "is not a whole number"),
         ("prefix,connector\n49,operator\n49,operator\n", "line 2 has the same route"),
         ("prefix,to\n49,operator\n", "the heading is to name the columns"),
         ("prefix,connector,cost\n49,operator,1\n", "there is no column 'cost'"),
@@ -162,5 +162,5 @@ async def test_a_list_of_routes_is_added_to_what_is_there(
         assert answered.status == 400
         assert said in unescape(answered.text)
     monkeypatch.setattr(routes, "MOST_AT_ONCE", 2)
-    assert "2 at most go at once" in (await ada.post("/routing/routes/import", {"csv": text})).text
-    assert len(await house.admin.manage.routes()) == 3
+    assert "give 1 to 2 at once" in (await ada.post("/routing/routes/import", {"csv": text})).text
+    assert len(await routes.find(house.admin.desk)) == 3

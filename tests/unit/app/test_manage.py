@@ -10,6 +10,7 @@ from heliograph.app.admin.keys import digest_key
 from heliograph.app.admin.manage import Credentials, Manage
 from heliograph.app.configuration import Price
 from heliograph.app.records import AuditQuery
+from heliograph.app.resources import routes
 from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.domain.limits.defaults import MAX_BALANCE
@@ -348,24 +349,24 @@ async def test_a_long_password_is_only_doubted(manage: Manage) -> None:
 async def test_routes(manage: Manage) -> None:
     await manage.add_connector("op1", BIND)
     await manage.add_connector("op2", BIND)
-    low = await manage.add_route("", "op1")
-    await manage.add_route("44", "op1", -5)
-    high = await manage.add_route("44", "op2", 5)
-    found = [(route.prefix, route.connector, route.priority) for route in await manage.routes()]
+    low = await routes.add(manage, "", "op1")
+    await routes.add(manage, "44", "op1", -5)
+    high = await routes.add(manage, "44", "op2", 5)
+    found = [tuple(route.values())[1:] for route in await routes.find(manage)]
     assert found == [("", "op1", 0), ("44", "op2", 5), ("44", "op1", -5)]
     with pytest.raises(AlreadyThere):
-        await manage.add_route("44", "op2", 5)
+        await routes.add(manage, "44", "op2", 5)
     with pytest.raises(NoSuch, match="there is no connector op3"):
-        await manage.add_route("44", "op3")
+        await routes.add(manage, "44", "op3")
     for prefix in ("+44", "044", "4 4", "1" * 16, "٤"):
         with pytest.raises(Invalid):
-            await manage.add_route(prefix, "op1")
-    await manage.remove_route(high.id)
+            routes.PREFIX.read(prefix)
+    await routes.remove(manage, high["id"])
     with pytest.raises(NoSuch):
-        await manage.remove_route(high.id)
+        await routes.remove(manage, high["id"])
     await manage.remove_connector("op1")
     gone, route = await manage.audit_log(AuditQuery(limit=2))
     assert (gone.action, gone.details["routes"]) == ("connector.remove", "(all) priority 0, 44 priority -5")
     assert {name: gone.details.get(name, "") for name in (*BIND, "window")} == {**BIND, "window": "10", "password": ""}
     assert (route.action, route.details) == ("route.remove", {"prefix": "44", "connector": "op2", "priority": "5"})
-    assert low.id not in [route.id for route in await manage.routes()]
+    assert low["id"] not in [route["id"] for route in await routes.find(manage)]

@@ -1,7 +1,7 @@
 """Lists of routes as CSV: what is read, and which lines are named because they cannot be used."""
 
 from heliograph.app.admin.route_table import RouteSheet
-from heliograph.app.admin.routes import RouteRow
+from heliograph.app.resources.routes import RouteRow
 
 
 def read(text: str) -> RouteSheet:

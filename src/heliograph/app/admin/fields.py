@@ -40,16 +40,6 @@ class FieldRule:
     """Scope of whoever sets it, beside the right to change accounts."""
 
 
-def check_prefix(prefix: str) -> str:
-    """Returns the prefix. Raises Invalid if no number can begin with it."""
-    if prefix and _PREFIX(prefix) is None:
-        raise Invalid(
-            "prefix",
-            f"{prefix!r} is no prefix; give up to 15 digits without + or a leading 0, or '' for all numbers",
-        )
-    return prefix
-
-
 def amount(field: str, text: str) -> int:
     """Parses decimal credits; returns micro-credits. Raises Invalid."""
     try:

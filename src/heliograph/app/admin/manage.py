@@ -1,4 +1,4 @@
-"""Administration of accounts, keys, credit, connectors, routes and prices.
+"""Administration of accounts, keys, credit and connectors.
 
 Checks every change and makes it durable by one call of the store, whole or not at all. A running gateway notices it by
 the store's revision.
@@ -22,11 +22,11 @@ from heliograph.app.configuration import (
     LedgerQuery,
     Missing,
     Price,
-    Route,
 )
 from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
 from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
+from heliograph.app.resources import routes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.app.sending.rehash import Hash
@@ -39,7 +39,6 @@ from heliograph.domain.security import signature
 from heliograph.domain.security.secret_text import API_KEY, RANDOM_OCTETS, make_secret
 
 MAX_NOTE_CHARS = 200
-MAX_PRIORITY = 1_000_000
 
 _KEY_ID_OCTETS = 5
 _PASSWORD_OCTETS = 16
@@ -84,14 +83,6 @@ class ConnectorChange:
 
     connector: Connector
     warnings: list[str]
-
-
-@dataclass(slots=True)
-class RouteView:
-    id: int
-    prefix: str
-    connector: str
-    priority: int
 
 
 class Manage(Desk):
@@ -343,14 +334,14 @@ class Manage(Desk):
         kind = self.kind_of(gone)
         settings = {each: kind.settings[each].text(value) for each, value in kind.values(gone).items()}
         shown = {each: text for each, text in settings.items() if not kind.settings[each].secret}
-        routes = [
-            f"{route.prefix or '(all)'} priority {route.priority}"
-            for route in await self.routes()
-            if route.connector == name
+        gone_routes = [
+            f"{route['prefix'] or '(all)'} priority {route['priority']}"
+            for route in await routes.find(self)
+            if route["connector"] == name
         ]
         details = {**shown, **_shown({each: str(value) for each, value in kind.options(gone).items()})}
-        if routes:
-            details["routes"] = ", ".join(routes)
+        if gone_routes:
+            details["routes"] = ", ".join(gone_routes)
         try:
             await self.audited("connector.remove", name, details).network.remove_connector(name)
         except Missing:
@@ -362,38 +353,6 @@ class Manage(Desk):
 
     async def backlog(self) -> BacklogCounts:
         return await self.store.upkeep.counts(self.now)
-
-    # --- routes
-
-    async def add_route(self, prefix: str, connector: str, priority: int = 0) -> RouteView:
-        fields.check_prefix(prefix)
-        if not -MAX_PRIORITY <= priority <= MAX_PRIORITY:
-            raise Invalid("priority", f"it must lie between -{MAX_PRIORITY} and {MAX_PRIORITY}")
-        target = await self.connector(connector)
-        audited = self.audited("route.add", prefix, {"connector": connector, "priority": str(priority)})
-        try:
-            route = await audited.network.add_route(Route(0, prefix, target.id, priority))
-        except Exists:
-            raise AlreadyThere("route", f"of {_all_or(prefix)} to {connector} with priority {priority}") from None
-        return RouteView(route.id, prefix, connector, priority)
-
-    async def routes(self) -> list[RouteView]:
-        """By prefix, and the one that is taken first."""
-        tables = await self.store.network.tables()
-        names = tables.connector_names()
-        routes = sorted(tables.routes, key=lambda route: (route.prefix, -route.priority, route.connector))
-        return [RouteView(route.id, route.prefix, names.get(route.connector, "?"), route.priority) for route in routes]
-
-    async def remove_route(self, route: int) -> None:
-        """Removes a route. The audit log keeps it, so that it can be made again."""
-        gone = next((each for each in await self.routes() if each.id == route), None)
-        if gone is None:
-            raise NoSuch("route", str(route))
-        was = {"prefix": gone.prefix or "(all)", "connector": gone.connector, "priority": str(gone.priority)}
-        try:
-            await self.audited("route.remove", str(route), was).network.change_routes((), [route])
-        except Missing:
-            raise NoSuch("route", str(route)) from None
 
     # --- inside
 
@@ -451,10 +410,6 @@ def _ask_secrets_again(kind: ConnectorKind, was: Connector, now: Connector, text
 def _shown(texts: Mapping[str, str]) -> dict[str, str]:
     """Texts as the audit log may have them: without the values of secrets."""
     return {name: "(changed)" if "password" in name else text for name, text in texts.items()}
-
-
-def _all_or(prefix: str) -> str:
-    return f"the prefix {prefix}" if prefix else "all numbers"
 
 
 def _merged(options: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:

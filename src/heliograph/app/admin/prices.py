@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heliograph.app.admin import fields
 from heliograph.app.configuration import Missing, Price
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
+from heliograph.app.resources.routes import PREFIX
 from heliograph.domain.calendar import TimeProblem, format_utc, parse_time, zone
 from heliograph.domain.money import amounts
 from heliograph.domain.money.price_dates import in_force
@@ -154,7 +154,7 @@ class ManagePrices(Desk):
 
 def check(price: Price) -> None:
     """Raises Invalid unless the price may be set."""
-    fields.check_prefix(price.prefix)
+    PREFIX.read(price.prefix)
     check_name("plan", price.plan)
     for name, micro in (("price", price.price), ("inbound", price.inbound or 0), ("since", price.since)):
         if micro < 0:

@@ -1,15 +1,13 @@
 """Reads and writes lists of routes: CSV with a heading."""
 
 import csv
-from collections.abc import Iterable
-from typing import Final, TextIO
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TextIO
 
 from heliograph.app.admin.csv_rows import named_rows
-from heliograph.app.admin.fields import check_prefix
-from heliograph.app.admin.manage import MAX_PRIORITY, RouteView
 from heliograph.app.admin.number_list import BadLine
-from heliograph.app.admin.routes import RouteRow
 from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.routes import PREFIX, PRIORITY, RouteRow
 
 COLUMNS: Final = ("prefix", "connector", "priority")
 """The columns of a list, in the order in which it is written; `priority` may be left out."""
@@ -39,23 +37,18 @@ class RouteSheet:
     def _read(self, row: dict[str, str]) -> RouteRow:
         """Raises Invalid."""
         prefix, connector = row["prefix"].removeprefix("+"), row["connector"]
-        check_prefix(prefix)
         if connector not in self._connectors:
             raise Invalid("connector", f"there is no connector {connector[:40]!r}")
-        return RouteRow(prefix, connector, parse_priority(row.get("priority", "")))
+        return RouteRow(PREFIX.read(prefix), connector, parse_priority(row.get("priority", "")))
 
 
 def parse_priority(text: str) -> int:
     """Reads a priority; empty is 0. Raises Invalid."""
-    text = text.strip() or "0"
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 8 or int(digits) > MAX_PRIORITY:
-        raise Invalid("priority", f"it is a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}")
-    return int(text)
+    return int(PRIORITY.read(PRIORITY.parse(text.strip() or "0")))
 
 
-def write(routes: Iterable[RouteView], file: TextIO) -> None:
+def write(routes: Iterable[Mapping[str, Any]], file: TextIO) -> None:
     """Writes routes as a list that `RouteSheet` reads."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows((route.prefix, route.connector, route.priority) for route in routes)
+    writer.writerows([route[column] for column in COLUMNS] for route in routes)

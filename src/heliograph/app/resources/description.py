@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from heliograph.app.records import Scope
-from heliograph.app.resources.fields import Field
+from heliograph.app.resources.fields import OPEN, Field
 
 _IN_PATH = re.compile(r"{(\w+)(?::(\w+))?}")
 
@@ -144,8 +144,10 @@ class Resource:
     presets: tuple[Preset, ...] = ()
     answer_name: str = ""
     """The name of the thing in the OpenAPI document, where that is not `name` with a capital."""
-    shown: tuple[str, ...] = ()
-    """Fields that tables for people have, where these are not all."""
+    called: str = ""
+    """The field that people call it by, where that is not the last of the key."""
+    link: str = ""
+    """A page of the console about a row, a format of the row: `/inbound?q={number}`."""
 
     def operation(self, name: str) -> Operation:
         return next(each for each in self.operations if each.name == name)
@@ -157,13 +159,21 @@ class Resource:
         return next(each for each in self.fields if each.name == name)
 
     @property
-    def columns(self) -> tuple[Field, ...]:
-        """The fields of tables for people."""
-        return tuple(self.field(name) for name in self.shown) if self.shown else self.fields
+    def title_field(self) -> Field:
+        return self.field(self.called or self.key[-1])
 
     def fields_of(self, operation: Operation) -> tuple[Field, ...]:
         """The fields in the path of an operation, then the fields that it reads."""
         return *(self.field(name) for name in operation.in_path), *operation.reads
+
+    def told(self, operation: Operation, given: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+        """Returns the sentence for people after an operation, of JSON values given and answered; maybe empty."""
+        known = (*self.fields, *self.fields_of(operation))
+        texts = {each.name: each.text(each.type.show(each.default)) for each in known if each.default not in OPEN}
+        fields = {each.name: each for each in known}
+        for name, value in {**given, **answer}.items():
+            texts[name] = fields[name].text(value) if name in fields else str(value)
+        return operation.done.format_map(texts)
 
     def listed(self, operation: Operation, rows: list[dict[str, Any]], limit: int) -> str | None:
         """Returns the cursor after a page: the key of its last row, None where no page follows."""

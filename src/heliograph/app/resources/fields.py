@@ -22,6 +22,9 @@ REQUIRED: Final = object()
 KEEP: Final = object()
 """The default of a field that stays as it is where it is not given."""
 
+OPEN: Final = (REQUIRED, KEEP, None)
+"""Defaults that are no values of the field."""
+
 MAX_NOTE_CHARS = 200
 
 

@@ -3,11 +3,12 @@ below."""
 
 from importlib import import_module
 
+from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.senders import SENDERS
 from heliograph.console.pages.drawn import pages_of
 from heliograph.console.request import PageRoute
 
-DRAWN = (SENDERS,)
+DRAWN = (NUMBERS, SENDERS)
 """Resources with a page that shows a list and forms."""
 
 _MODULES = (
@@ -17,7 +18,6 @@ _MODULES = (
     "guard",
     "inbound",
     "conversation",
-    "numbers",
     "registered_texts",
     "sending",
     "accounts",

@@ -10,6 +10,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import SMPP, ConnectorKind, OptionField, Setting
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import Scope
+from heliograph.app.resources import routes
 from heliograph.app.resources.desk import Invalid
 from heliograph.console.pages.overview import lines_of
 from heliograph.console.pages.reports import connector_figures
@@ -135,7 +136,7 @@ async def show(
     texts, form = texts_of(kind, found), form_of(kind)
     if problem is not None:
         texts |= {each: request.form[each] for each in form if each in request.form and not form[each].secret}
-    routes = [route for route in await request.manage.routes() if route.connector == name]
+    leading = [route for route in await routes.find(request.desk) if route["connector"] == name]
     others = [each for each in await request.manage.link_states() if each.connector == found.id]
     return request.page(
         "connector.html",
@@ -147,7 +148,7 @@ async def show(
         texts=texts,
         **_shown_options(request, kind, kind.options(found), problem),
         fields=form,
-        routes=routes,
+        routes=leading,
         nodes=others if state is None else [],
         **_shown(request, state, problem, steps),
     )

@@ -3,11 +3,13 @@ buttons beside each row."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import quote
 
 from heliograph.admin_api.dispatch import Dispatcher
 from heliograph.admin_api.drawn import operations_of
 from heliograph.app.resources.description import Answer, Operation, Resource
 from heliograph.app.resources.fields import REQUIRED, Choice, Field, Many, Moment, Reference, Text, Whole, singular
+from heliograph.console import PATH
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
 SHOWN = 500
@@ -58,6 +60,7 @@ class DrawnPage:
             writes=lambda operation: request.may(resource.scope_of(operation)),
             inputs=lambda operation: [_input(each) for each in resource.fields_of(operation)],
             row_fields=lambda operation: [singular(each).name for each in resource.fields_of(operation)],
+            page=lambda form, row: PATH + form.format_map({name: quote(str(value)) for name, value in row.items()}),
             offers=offers,
             form=request.form,
             problem=problem,
@@ -70,8 +73,7 @@ class DrawnPage:
                 answer = await self._ask(request, operation, given)
             except Mistake as mistake:
                 return await self.show(request, problem_of(mistake))
-            texts = {each.name: each.type.text(given.get(each.name)) for each in self._resource.fields_of(operation)}
-            return request.go(self.path, operation.done.format_map({**answer, **texts}))
+            return request.go(self.path, self._resource.told(operation, given, answer))
 
         return run
 
@@ -96,17 +98,17 @@ class DrawnPage:
 def columns(resource: Resource) -> list[dict[str, Any]]:
     """Returns the columns of the table. `phone` says where a narrow screen has them: the last field of the key heads a
     row, and its state, or else whose it is, stands at the end of the same line."""
-    fields = resource.columns
-    head = resource.key[-1] if resource.key[-1] in {each.name for each in fields} else fields[0].name
+    head = resource.title_field
+    fields = [each for each in resource.fields if not (resource.called and each.name in resource.key)]
     ends = [each for kind in (Choice, Reference) for each in fields if isinstance(each.type, kind)]
-    ordered = sorted(fields, key=lambda each: each.name != head)
+    ordered = sorted(fields, key=lambda each: each is not head)
     return [
         {
             "field": each,
             "label": label(each),
             "kind": _kind(each),
-            "is_head": each.name == head,
-            "phone": "one" if each.name == head else "one end" if ends and each is ends[0] else "two",
+            "is_head": each is head,
+            "phone": "one" if each is head else "one end" if ends and each is ends[0] else "two",
         }
         for each in ordered
     ]

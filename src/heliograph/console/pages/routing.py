@@ -6,10 +6,9 @@ from typing import Any
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import route_table
-from heliograph.app.admin.manage import RouteView
 from heliograph.app.admin.route_table import RouteSheet, parse_priority
-from heliograph.app.admin.routes import ManageRoutes, RouteRow
 from heliograph.app.records import Scope
+from heliograph.app.resources import routes
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.domain.display import counted
@@ -33,16 +32,16 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
             decision = await request.views.decide(number_of(number), account)
         except Mistake as mistake:
             problem = problem_of(mistake)
-    routes = await _found(request)
-    pages = max(1, -(-len(routes) // PAGE))
+    found = await _found(request)
+    pages = max(1, -(-len(found) // PAGE))
     asked = query.get("page", "")
     page = min(pages, max(1, int(asked))) if asked.isascii() and asked.isdigit() and len(asked) <= 6 else 1
-    edited = next((each for each in routes if str(each.id) == query.get("edit")), None)
+    edited = next((each for each in found if str(each["id"]) == query.get("edit")), None)
     return request.page(
         "routing.html",
         status=200 if problem is None else 400,
-        routes=routes[(page - 1) * PAGE : page * PAGE],
-        total=len(routes),
+        routes=found[(page - 1) * PAGE : page * PAGE],
+        total=len(found),
         page=page,
         pages=pages,
         asked={name: query[name] for name in ASKED if query.get(name)},
@@ -57,14 +56,15 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
     )
 
 
-async def _found(request: PageRequest) -> list[RouteView]:
+async def _found(request: PageRequest) -> list[dict[str, Any]]:
     """Returns the routes to a connector, or to all, that are for a prefix or for numbers within it or around it."""
     prefix = number_of(request.query.get("q", "").strip()).removeprefix("+")
     connector = request.query.get("connector", "")
     return [
         route
-        for route in await request.manage.routes()
-        if connector in ("", route.connector) and (route.prefix.startswith(prefix) or prefix.startswith(route.prefix))
+        for route in await routes.find(request.desk)
+        if connector in ("", route["connector"])
+        and (route["prefix"].startswith(prefix) or prefix.startswith(route["prefix"]))
     ]
 
 
@@ -72,29 +72,24 @@ async def show_page(request: PageRequest) -> PageResponse:
     return await show(request)
 
 
-def _routes(request: PageRequest) -> ManageRoutes:
-    return request.services.admin.routes.acting_as(request.actor.name, request.actor.address)
-
-
 async def add_route(request: PageRequest) -> PageResponse:
     """Adds a route, or puts it in the place of the one that it `replaces`."""
     form = request.form
     old = parse_key(form.get("replaces", ""))
     try:
-        wanted = RouteRow(
-            form.get("prefix", "").strip(), form.get("connector", ""), parse_priority(form.get("priority", ""))
-        )
+        prefix = routes.PREFIX.read(form.get("prefix", "").strip())
+        connector, priority = form.get("connector", ""), parse_priority(form.get("priority", ""))
         if old is None:
-            await request.manage.add_route(wanted.prefix, wanted.connector, wanted.priority)
+            await routes.add(request.desk, prefix, connector, priority)
         else:
-            await _routes(request).change(old, wanted)
+            await routes.change(request.desk, old, prefix, connector, priority)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(PATH, f"The route is {'there' if old is None else 'changed'}; it counts within five seconds.")
 
 
 async def remove_route(request: PageRequest) -> PageResponse:
-    await request.manage.remove_route(parse_key(request.form.get("route", "")) or 0)
+    await routes.remove(request.desk, parse_key(request.form.get("route", "")) or 0)
     return request.go(PATH, "The route is removed.")
 
 
@@ -113,7 +108,7 @@ async def import_list(request: PageRequest) -> PageResponse:
         if sheet.bad:
             problem = FormProblem("The list cannot be used; nothing was changed.", "csv")
             return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
-        added = await _routes(request).put(sheet.routes)
+        added = await routes.put(request.desk, sheet.routes)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     there = len(sheet.routes) - added

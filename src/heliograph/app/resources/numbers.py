@@ -1,0 +1,141 @@
+"""Numbers: which account gets the messages that phones send to a number."""
+
+from collections.abc import Callable
+from typing import Any
+
+from heliograph.app.configuration import Exists, Missing
+from heliograph.app.records import Scope
+from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
+from heliograph.app.resources.desk import AlreadyThere, Desk, NoSuch, account_id, connector_id
+from heliograph.app.resources.fields import Field, Reference, Text, Whole
+from heliograph.domain.numbers.number_rules import (
+    InboundNumber,
+    keyword_problem,
+    normalise_number,
+    normalise_word,
+    number_problem,
+)
+
+
+async def find(desk: Desk) -> list[dict[str, Any]]:
+    """Returns all numbers, by number and keyword."""
+    tables, accounts = await desk.store.network.tables(), await desk.account_names()
+    connectors = tables.connector_names() | {0: ""}
+    return [
+        {
+            "id": each.id,
+            "number": each.number,
+            "keyword": each.keyword,
+            "account": accounts.get(each.account, "?"),
+            "connector": connectors.get(each.connector, "?"),
+        }
+        for each in tables.numbers
+    ]
+
+
+async def add(desk: Desk, number: str, account: str, keyword: str = "", connector: str = "") -> dict[str, Any]:
+    """Gives an account the messages to a number; with a keyword only messages that begin with it."""
+    owner = await account_id(desk.store, account)
+    by = await connector_id(desk.store, connector) if connector else 0
+    texts = {"account": account, "keyword": keyword, "connector": connector}
+    try:
+        audited = desk.audited("number.add", number, texts)
+        added = await audited.inbound.add_number(InboundNumber(0, number, owner, keyword, by))
+    except Exists:
+        raise AlreadyThere("number", f"{number} {keyword}".strip()) from None
+    return {"id": added.id, "number": number, **texts}
+
+
+async def remove(desk: Desk, id: int) -> None:
+    """Removes a number. The audit log keeps it, so that it can be made again."""
+    gone = next((each for each in await find(desk) if each["id"] == id), None)
+    if gone is None:
+        raise NoSuch("number", str(id))
+    was = {name: str(value) for name, value in gone.items() if name != "id"}
+    try:
+        await desk.audited("number.remove", str(id), was).inbound.remove_number(id)
+    except Missing:
+        raise NoSuch("number", str(id)) from None
+
+
+def _reader(problem_of: Callable[[str], str | None], usual: Callable[[str], str]) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        problem = problem_of(text)
+        if problem is not None:
+            raise ValueError(problem)
+        return usual(text)
+
+    return read
+
+
+_ID = Field("id", Whole(), "The number's key, which lists tell.")
+_NUMBER = Field(
+    "number",
+    Text(_reader(number_problem, normalise_number)),
+    "As the operator writes it: 3 to 15 digits, or 3 to 11 letters and digits.",
+    example="3388",
+)
+_KEYWORD = Field(
+    "keyword",
+    Text(_reader(keyword_problem, normalise_word)),
+    "The first word of the text, for example PIZZA; empty is any.",
+    "",
+    empty="(any)",
+)
+_ACCOUNT = Field("account", Reference("account"), "The account that gets the messages.")
+_CONNECTOR = Field(
+    "connector",
+    Reference("connector", optional=True),
+    "The connector that the messages come over; empty is any.",
+    "",
+    empty="(any)",
+)
+
+NUMBERS = Resource(
+    name="number",
+    plural="numbers",
+    summary="Numbers that phones write to, and their accounts",
+    more="A number is the destination that the operator gives. If several fit, a number of the connector comes before "
+    "a number of any, and a keyword that is the first word of the text before none. A text that fits no number "
+    "is kept, and can be given to an account later.",
+    nothing="There is no number yet: all that phones write is kept, unrouted.",
+    key=("id",),
+    called="number",
+    link="/inbound?q={number}",
+    fields=(_ID, _NUMBER, _KEYWORD, _ACCOUNT, _CONNECTOR),
+    scopes=Scopes(Scope.READ_ROUTES, Scope.WRITE_ROUTES),
+    operations=(
+        Operation("list", "GET", "/numbers", find, "Every number that phones write to", answers=Answer.EACH),
+        Operation(
+            "add",
+            "POST",
+            "/numbers",
+            add,
+            "Give an account the messages to a number",
+            reads=(_NUMBER, _ACCOUNT, _KEYWORD, _CONNECTOR),
+            answers=Answer.ITEM,
+            status=201,
+            conflicts=True,
+            arguments=("number",),
+            examples=(
+                "number add 3388 --account acme",
+                "number add 3388 --account pizzeria --keyword PIZZA --connector op1",
+            ),
+            done="Messages to {number} now go to {account} (number {id}).",
+            label="Add",
+        ),
+        Operation(
+            "remove",
+            "DELETE",
+            "/numbers/{id}",
+            remove,
+            "Remove a number",
+            arguments=("id",),
+            more="Messages to it are kept, unrouted.",
+            examples=("number remove 3",),
+            done="Number {id} is removed; messages to it are kept, unrouted.",
+            label="Remove",
+            confirm="Remove {number}? What phones write to it is then kept, unrouted.",
+        ),
+    ),
+)

@@ -1,0 +1,167 @@
+"""Routes: which connector takes which numbers. The longest prefix wins, then the higher priority."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from heliograph.app.configuration import Exists, Missing, Route
+from heliograph.app.records import AuditEntry, Scope
+from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, connector_id
+from heliograph.app.resources.fields import Field, Reference, Text, Whole
+
+MAX_PRIORITY: Final = 1_000_000
+MOST_AT_ONCE: Final = 10_000
+"""Routes that a list may have."""
+
+_PREFIX_TEXT = re.compile(r"([1-9][0-9]{0,14})?").fullmatch
+
+
+def read_prefix(text: str) -> str:
+    """Reads the first digits of numbers; empty is all numbers. Raises ValueError."""
+    if _PREFIX_TEXT(text) is None:
+        raise ValueError(f"{text!r} is no prefix; give up to 15 digits without + or a leading 0, or '' for all numbers")
+    return text
+
+
+async def find(desk: Desk) -> list[dict[str, Any]]:
+    """Returns all routes, by prefix; of a prefix the route that is taken first comes first."""
+    tables = await desk.store.network.tables()
+    names = tables.connector_names()
+    routes = sorted(tables.routes, key=lambda route: (route.prefix, -route.priority, route.connector))
+    return [
+        {"id": each.id, "prefix": each.prefix, "connector": names.get(each.connector, "?"), "priority": each.priority}
+        for each in routes
+    ]
+
+
+async def add(desk: Desk, prefix: str, connector: str, priority: int = 0) -> dict[str, Any]:
+    """Sends numbers with a prefix to a connector."""
+    target = await connector_id(desk.store, connector)
+    texts = {"connector": connector, "priority": str(priority)}
+    try:
+        audited = desk.audited("route.add", prefix, texts)
+        route = await audited.network.add_route(Route(0, prefix, target, priority))
+    except Exists:
+        raise AlreadyThere("route", _called(prefix, connector, priority)) from None
+    return {"id": route.id, "prefix": prefix, "connector": connector, "priority": priority}
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """A route of a list, by the name of its connector."""
+
+    prefix: str
+    connector: str
+    priority: int = 0
+
+
+async def put(desk: Desk, routes: Sequence[RouteRow]) -> int:
+    """Adds routes that are not there yet, all in one commit or none; returns how many."""
+    if not 0 < len(routes) <= MOST_AT_ONCE:
+        raise Invalid("routes", f"there are {len(routes)}; give 1 to {MOST_AT_ONCE} at once")
+    ids = {name: number for number, name in (await desk.connector_names()).items()}
+    for each in routes:
+        if each.connector not in ids:
+            raise NoSuch("connector", each.connector)
+    rows = [Route(0, each.prefix, ids[each.connector], each.priority) for each in routes]
+
+    def noted(added: int) -> AuditEntry:
+        return desk.entry("route.import", "routes", {"routes": str(len(rows)), "added": str(added)})
+
+    return await desk.store.noting(noted).network.change_routes(rows, ())
+
+
+async def change(desk: Desk, id: int, prefix: str, connector: str, priority: int) -> None:
+    """Puts a route in the place of another route, in one commit."""
+    routes = await find(desk)
+    wanted = {"prefix": prefix, "connector": connector, "priority": priority}
+    was = next((each for each in routes if each["id"] == id), None)
+    if was is None:
+        raise NoSuch("route", str(id))
+    if was == {"id": id, **wanted}:
+        return
+    if any(each.items() >= wanted.items() for each in routes):
+        raise AlreadyThere("route", _called(prefix, connector, priority))
+    target = await connector_id(desk.store, connector)
+    told = {
+        "connector": connector,
+        "priority": str(priority),
+        "was": f"{was['prefix'] or '(all)'} {was['connector']} {was['priority']}",
+    }
+    try:
+        network = desk.audited("route.set", prefix, told).network
+        await network.change_routes([Route(0, prefix, target, priority)], [id])
+    except Missing:
+        raise NoSuch("route", str(id)) from None
+
+
+async def remove(desk: Desk, id: int) -> None:
+    """Removes a route. The audit log keeps it, so that it can be made again."""
+    gone = next((each for each in await find(desk) if each["id"] == id), None)
+    if gone is None:
+        raise NoSuch("route", str(id))
+    was = {"prefix": gone["prefix"] or "(all)", "connector": gone["connector"], "priority": str(gone["priority"])}
+    try:
+        await desk.audited("route.remove", str(id), was).network.change_routes((), [id])
+    except Missing:
+        raise NoSuch("route", str(id)) from None
+
+
+def _called(prefix: str, connector: str, priority: int) -> str:
+    numbers = f"the prefix {prefix}" if prefix else "all numbers"
+    return f"of {numbers} to {connector} with priority {priority}"
+
+
+_ID = Field("id", Whole(), "The route's key, which lists tell.")
+_CONNECTOR = Field("connector", Reference("connector"), "The connector that takes the numbers.")
+PREFIX = Field(
+    "prefix",
+    Text(read_prefix, pattern="([1-9][0-9]{0,14})?"),
+    'First digits of the numbers; "" is all numbers.',
+    "",
+    example="4477",
+    empty="(all)",
+)
+PRIORITY = Field("priority", Whole(-MAX_PRIORITY, MAX_PRIORITY), "Higher ones of a prefix come first.", 0, example="10")
+
+ROUTES = Resource(
+    name="route",
+    plural="routes",
+    summary="Which connector takes which numbers",
+    more="The longest prefix wins, then the higher priority.",
+    nothing='There is no route yet: heliograph route add --prefix "" --connector NAME',
+    key=("id",),
+    fields=(_ID, PREFIX, _CONNECTOR, PRIORITY),
+    scopes=Scopes(Scope.READ_ROUTES, Scope.WRITE_ROUTES),
+    operations=(
+        Operation("list", "GET", "/routes", find, "Every route", answers=Answer.EACH),
+        Operation(
+            "add",
+            "POST",
+            "/routes",
+            add,
+            "Add a route",
+            reads=(PREFIX, _CONNECTOR, PRIORITY),
+            answers=Answer.ITEM,
+            status=201,
+            conflicts=True,
+            examples=(
+                'route add --prefix "" --connector op1           # everything',
+                "route add --prefix 4477 --connector uk --priority 10",
+            ),
+            done="Route {id}: {prefix} to {connector}, priority {priority}.",
+        ),
+        Operation(
+            "remove",
+            "DELETE",
+            "/routes/{id}",
+            remove,
+            "Remove a route",
+            arguments=("id",),
+            examples=("route remove 3", "route remove --prefix 4477 --connector uk"),
+            done="Route {id} is removed.",
+        ),
+    ),
+)
