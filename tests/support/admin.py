@@ -37,6 +37,7 @@ from heliograph.app.sending.failure_register import DAY_S
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.console import PATH
 from heliograph.console.app import Console
+from heliograph.console.render import Renderer
 from heliograph.console.request import SESSION_COOKIE, ConsoleServices, KnobView, SimulatedMessage
 from heliograph.http.asgi import Asgi, Event
 from heliograph.runtime.recent_activity import RecentActivity
@@ -257,6 +258,10 @@ class AdminHouse:
         return answered
 
 
+RENDERER = Renderer()
+"""Shared by the consoles of all tests, since compiling a template takes longer than most tests of its page."""
+
+
 async def no_pause(_: float) -> None:
     """Waits for no time at all."""
 
@@ -324,4 +329,4 @@ async def open_house() -> AdminHouse:
         simulated=simulator,
     )
     users = ManageUsers(store, secrets, clock, "cli:root")
-    return AdminHouse(gateway, admin, users, AdminApi(admin), Console(services), services, simulator, probed)
+    return AdminHouse(gateway, admin, users, AdminApi(admin), Console(services, RENDERER), services, simulator, probed)

@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Mapping
+from functools import cached_property
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -25,9 +26,13 @@ class AdminApi:
 
     def __init__(self, services: AdminServices) -> None:
         self._services = services
-        known = operations(services.manage.kinds)
-        self._document = _encode(document(known))
-        self._dispatcher = Dispatcher(known, services.desk, services)
+        self._operations = operations(services.manage.kinds)
+        self._dispatcher = Dispatcher(self._operations, services.desk, services)
+
+    @cached_property
+    def _document(self) -> bytes:
+        """The OpenAPI document. Built on the first request for it: that takes as long as hundreds of other requests."""
+        return _encode(document(self._operations))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Headers = []

@@ -171,8 +171,11 @@ class AdminApps:
 
     def _make_console(self) -> "Console":
         from heliograph.console.app import Console
+        from heliograph.console.render import Renderer
         from heliograph.console.request import ConsoleServices
 
+        renderer = Renderer()
+        renderer.compile()
         parts, engine = self._parts, self._parts.engine
         self._console = Console(
             ConsoleServices(
@@ -189,9 +192,9 @@ class AdminApps:
                 healthy=lambda: engine.gatherer.healthy,
                 status_name=CommandStatus.name_of,
                 simulated=parts.simulated,
-            )
+            ),
+            renderer,
         )
-        self._console.compile()
         return self._console
 
 

@@ -143,17 +143,13 @@ class RawRequest:
 class Console:
     """Mounted at PATH."""
 
-    def __init__(self, services: ConsoleServices) -> None:
+    def __init__(self, services: ConsoleServices, renderer: Renderer) -> None:
         self._services = services
         self._sessions = services.admin.sign_in
-        self._renderer = Renderer()
+        self._renderer = renderer
         self._exports = Exports(services.most_exports)
         self._jobs = ListRuns(services.directory, services.sending, services.clock)
         self._pages = [(_pattern(page.path), page) for page in PAGES]
-
-    def compile(self) -> None:
-        """Compiles every page's template, so that no visitor need wait for it. Blocks; may be called in any thread."""
-        self._renderer.compile()
 
     async def stop(self) -> None:
         """Stops the lists that are being sent where they are."""

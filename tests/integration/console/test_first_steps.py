@@ -6,7 +6,7 @@ import pytest
 
 from heliograph.console.app import Console
 from tests.integration.console.test_console import sent, text_of
-from tests.support.admin import AdminHouse, Browser
+from tests.support.admin import RENDERER, AdminHouse, Browser
 
 TITLES = ("Connect an operator", "Route numbers to it", "Set a price", "Open an account", "Send a test message")
 
@@ -15,7 +15,7 @@ TITLES = ("Connect an operator", "Route numbers to it", "Set a price", "Open an 
 async def house(house: AdminHouse) -> AdminHouse:
     """A gateway that is no development run."""
     house.services.simulated = None
-    house.console = Console(house.services)
+    house.console = Console(house.services, RENDERER)
     return house
 
 
