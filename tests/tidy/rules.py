@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "src" / "heliograph"
@@ -34,30 +35,33 @@ class Module:
         """The folder that the file lies in, such as `app/dispatch`."""
         return self.path.rpartition("/")[0]
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree, which most rules go through."""
+        return list(ast.walk(self.tree))
+
 
 def parsed(path: str, text: str) -> Module:
     return Module(path, text, ast.parse(text))
 
 
+@cache
 def read_modules() -> list[Module]:
-    """All modules of the product."""
+    """All modules of the product. Parsed once for all tests of a process."""
     return [parsed(path.relative_to(SOURCES).as_posix(), path.read_text()) for path in sorted(SOURCES.rglob("*.py"))]
 
 
 def same_names_in_a_folder(modules: Iterable[Module]) -> set[str]:
     """Returns classes whose name occurs twice in one folder, such as `app/admin:Page`."""
     counts = Counter(
-        f"{module.folder}:{node.name}"
-        for module in modules
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ClassDef)
+        f"{module.folder}:{node.name}" for module in modules for node in module.nodes if isinstance(node, ast.ClassDef)
     )
     return {place for place, count in counts.items() if count > 1}
 
 
 def docstrings(module: Module) -> Iterator[tuple[int, str]]:
     """Line and text of each docstring: of modules, classes and functions, and below attributes and constants."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Lambda | ast.IfExp):
             continue
         for each in getattr(node, "body", []):
@@ -69,7 +73,7 @@ def docstrings(module: Module) -> Iterator[tuple[int, str]]:
 def long_functions(module: Module) -> list[str]:
     return [
         f"{module.path}:{node.name}"
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
     ]
@@ -88,13 +92,13 @@ def has_sql(module: Module) -> bool:
     """Whether SQL stands in a module, other than those of a store's hot path."""
     if module.path.rsplit("/", 1)[-1].removesuffix(".py") in HOT:
         return False
-    prose = {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Expr)}
+    prose = {id(node.value) for node in module.nodes if isinstance(node, ast.Expr)}
     return any(
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and SQL.match(node.value)
         and id(node) not in prose
-        for node in ast.walk(module.tree)
+        for node in module.nodes
     )
 
 
@@ -119,7 +123,7 @@ def large_ports(module: Module) -> Iterator[str]:
     """Yields the protocols of `app/ports` that ask for more than `PORT_METHODS`, or that inherit from another one."""
     if not module.path.startswith("app/ports/"):
         return
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Protocol" for base in node.bases):
             methods = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
             if len(methods) > PORT_METHODS or len(node.bases) > 1:
@@ -147,7 +151,7 @@ def said(module: Module) -> Iterator[tuple[int, str]]:
     """Line and text of what a module may say to users: its literals of several words, docstrings but for those of
     commands left out."""
     silent: set[int] = set()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Lambda | ast.IfExp):
             continue
         is_command = isinstance(node, ast.FunctionDef) and any(
@@ -157,7 +161,7 @@ def said(module: Module) -> Iterator[tuple[int, str]]:
         silent |= {
             id(each.value) for each in body[1 if is_command else 0 :] if isinstance(each, ast.Expr)
         }  # fmt: skip
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
@@ -171,6 +175,7 @@ INNER_DOCUMENTS = frozenset(["architecture.md", "glossary.md"])
 """Documents for those who work on the code."""
 
 
+@cache
 def read_said() -> dict[str, str]:
     """All texts that users see, by where they stand: what the program says, pages of the console, documents, alerts."""
     root = SOURCES.parents[1]

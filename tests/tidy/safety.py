@@ -2,7 +2,7 @@
 them."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tests.tidy.rules import Module
@@ -51,8 +51,8 @@ RUNS_SQL: Final = frozenset(
 
 def calls(module: Module) -> Iterator[tuple[ast.Call, str]]:
     """Yields each call with the dotted name of what is called, as it is imported."""
-    names = _imports(module.tree)
-    for node in ast.walk(module.tree):
+    names = _imports(module.nodes)
+    for node in module.nodes:
         if isinstance(node, ast.Call):
             dotted = _dotted(node.func)
             first, dot, rest = dotted.partition(".")
@@ -80,7 +80,7 @@ def unsafe(module: Module) -> list[str]:
 def unsafe_imports(module: Module) -> list[str]:
     """Returns the places where a module is imported that nothing of ours needs."""
     found = []
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             named = [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -95,7 +95,7 @@ def unsafe_imports(module: Module) -> list[str]:
 def trusts_everybody(module: Module) -> list[str]:
     """Returns the functions in which a certificate is not verified."""
     found = []
-    for function in _functions(module.tree):
+    for function in _functions(module.nodes):
         for node in ast.walk(function):
             if isinstance(node, ast.Attribute) and node.attr == "CERT_NONE":
                 found.append(f"{module.path}:{function.name}")
@@ -111,7 +111,7 @@ def trusts_everybody(module: Module) -> list[str]:
 def guesses_secrets(module: Module) -> list[str]:
     """Returns the places where `random` makes something that is called a secret."""
     found = []
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if not isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) or node.value is None:
             continue
         sources = [_dotted(each.func) for each in ast.walk(node.value) if isinstance(each, ast.Call)]
@@ -127,7 +127,7 @@ def checks_by_assert(module: Module) -> list[str]:
     from outside. Allowed are asserts that something is not None, is of a type, or is never reached."""
     return [
         f"{module.path}:{node.lineno}: {ast.unparse(node)}"
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Assert) and not _tells_types(node.test)
     ]
 
@@ -149,7 +149,7 @@ def made_sql(module: Module) -> list[str]:
     """
     found = set()
     constants = {target for target, value in _assigned(module.tree.body) if _is_constant(value, frozenset())}
-    for function in _functions(module.tree):
+    for function in _functions(module.nodes):
         local: dict[str, bool] = {}
         for target, value in _assigned(ast.walk(function)):
             local[target] = local.get(target, True) and _is_constant(value, constants)
@@ -211,8 +211,8 @@ def _assigned(nodes: object) -> Iterator[tuple[str, ast.expr]]:
             yield node.target.id, node.value
 
 
-def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
+def _functions(nodes: Iterable[ast.AST]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -226,10 +226,10 @@ def _dotted(node: ast.expr) -> str:
     return ""
 
 
-def _imports(tree: ast.AST) -> dict[str, str]:
+def _imports(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Returns what the names of imports stand for."""
     found: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found |= {
                 each.asname or each.name.partition(".")[0]: (each.asname and each.name) or each.name.partition(".")[0]

@@ -99,12 +99,12 @@ def slips(module: Module) -> list[str]:
     """Returns the private functions that are used once in their module and have at most `SLIP_LINES`."""
     uses = Counter(
         node.id if isinstance(node, ast.Name) else node.attr
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Name | ast.Attribute)
     )
     return [
         node.name
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name.startswith("_")
         and not node.name.endswith("__")
