@@ -98,6 +98,7 @@ def test_a_message_is_sent_and_seen_to_arrive(opened: Opener) -> None:
     expect(page.get_by_role("cell", name="Journey one")).to_be_visible()
 
 
+@pytest.mark.extended
 def test_why_a_message_failed_is_found(opened: Opener) -> None:
     operator = opened()
     send_one(operator, "491701239001", "This one fails")
@@ -178,6 +179,7 @@ def test_a_scheduled_message_is_moved_and_cancelled(opened: Opener) -> None:
     expect(page.get_by_role("region", name="Ledger entries")).to_contain_text("refund")
 
 
+@pytest.mark.extended
 def test_an_account_is_opened_and_topped_up(opened: Opener) -> None:
     operator = opened()
     page = operator.go("/accounts")
@@ -200,6 +202,7 @@ def test_an_account_is_opened_and_topped_up(opened: Opener) -> None:
     expect(page.get_by_role("region", name="Audit log")).to_contain_text("user:admin")
 
 
+@pytest.mark.extended
 def test_a_connector_is_added_tested_and_paused_and_a_number_routed(opened: Opener) -> None:
     operator = opened()
     page = operator.go("/connectors-new")
@@ -227,6 +230,7 @@ def test_a_connector_is_added_tested_and_paused_and_a_number_routed(opened: Open
     expect(page.get_by_role("status")).to_contain_text("op1 and its routes are removed")
 
 
+@pytest.mark.extended
 def test_a_price_list_out_of_a_file_is_previewed_and_imported(opened: Opener, tmp_path: Path) -> None:
     file = tmp_path / "prices.csv"
     file.write_text("prefix;price\n39;0.05\n3933;0.06\n", encoding="utf-8-sig")
@@ -252,6 +256,7 @@ def test_a_price_list_out_of_a_file_is_previewed_and_imported(opened: Opener, tm
     expect(page.get_by_role("status")).to_have_text("The price is removed.")
 
 
+@pytest.mark.extended
 def test_a_phone_is_suppressed_and_comes_back(opened: Opener) -> None:
     operator = opened()
     later = (datetime.now(UTC) + timedelta(days=50)).strftime("%Y-%m-%dT%H:%M")
@@ -285,6 +290,7 @@ def test_a_phone_is_suppressed_and_comes_back(opened: Opener) -> None:
     expect(page.get_by_role("link", name="491701239301")).to_have_count(0)
 
 
+@pytest.mark.extended
 def test_a_phone_writes_and_is_answered(opened: Opener) -> None:
     operator = opened()
     page = operator.go("/numbers")
@@ -319,6 +325,7 @@ def test_a_phone_writes_and_is_answered(opened: Opener) -> None:
     expect(page.get_by_role("row").filter(has_text="3399")).to_have_count(0)
 
 
+@pytest.mark.extended
 def test_the_overview_lives(chromium: Browser, tmp_path: Path) -> None:
     # a gateway of its own: what was sent before would drop out of the five minutes while one looks
     with GatewayProcess(tmp_path / "data", dev=True) as gateway, opening(chromium, gateway) as opened:
@@ -348,6 +355,7 @@ def test_what_refreshes_itself_stays_under_a_held_button_and_when_it_has_ended(o
     assert page.evaluate("asked") == 0
 
 
+@pytest.mark.extended
 def test_what_cannot_be_refreshed_says_how_old_it_is(opened: Opener) -> None:
     operator = opened()
     page = operator.go("/")
@@ -359,6 +367,7 @@ def test_what_cannot_be_refreshed_says_how_old_it_is(opened: Opener) -> None:
     expect(page.locator(".stale")).to_have_count(0)
 
 
+@pytest.mark.extended
 def test_the_theme_is_chosen_and_kept(opened: Opener) -> None:
     operator = opened()
     page = operator.go("/")
@@ -493,6 +502,7 @@ def test_times_are_those_of_the_viewer_and_what_is_typed_too(opened: Opener) -> 
     expect(page.locator("main time")).to_have_text("2027-01-15 12:00:00.125")
 
 
+@pytest.mark.extended
 def test_a_field_for_a_time_shows_that_it_has_the_focus(opened: Opener) -> None:
     """The focus is in a part of the field, so that no rule for what has the focus holds."""
     page = opened().go("/messages")
@@ -504,6 +514,7 @@ def test_a_field_for_a_time_shows_that_it_has_the_focus(opened: Opener) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.extended
 def test_reports_are_in_the_zone_of_who_looks(opened: Opener) -> None:
     operator = opened(zone="Asia/Dubai")
     page = operator.go("/reports?range=90d")
@@ -518,6 +529,7 @@ def test_reports_are_in_the_zone_of_who_looks(opened: Opener) -> None:
     expect(page.locator(".u-legend")).to_contain_text("Time, Asia/Dubai")
 
 
+@pytest.mark.extended
 def test_a_phone_has_a_menu(opened: Opener) -> None:
     operator = opened(size=PHONE)
     page = operator.go("/")

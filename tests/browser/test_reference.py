@@ -22,6 +22,7 @@ def section(page: Page, operation: str) -> Locator:
     return page.locator(f"section[aria-labelledby={operation}]")
 
 
+@pytest.mark.extended
 def test_one_choice_of_a_language_holds_for_all_examples_and_the_next_visit(opened: Opener) -> None:
     page = reference(opened).page
     send, balance = section(page, "send_message"), section(page, "get_balance")
@@ -34,6 +35,7 @@ def test_one_choice_of_a_language_holds_for_all_examples_and_the_next_visit(open
     expect(send.get_by_role("tabpanel")).to_contain_text("curl_init")
 
 
+@pytest.mark.extended
 def test_fields_and_errors_are_found_by_keyboard(opened: Opener) -> None:
     page = reference(opened).page
     page.keyboard.press("/")

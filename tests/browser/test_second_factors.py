@@ -60,6 +60,7 @@ def keep_codes(operator: Operator) -> list[str]:
     return codes
 
 
+@pytest.mark.extended
 def test_an_app_is_set_up_and_its_code_signs_in(opened: Opener, gateway: GatewayProcess) -> None:
     password = Admin(gateway.data)("admin", "create", "ada", "--role", "viewer")["password"]
     operator = opened(signed_in=False)

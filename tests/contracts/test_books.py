@@ -398,7 +398,7 @@ def test_the_books_after_anything(name: str) -> None:
     machine = type("BooksOf", (Books,), {"opener_in": staticmethod(OPENERS[name])})
     chosen = settings(
         # a server's life takes many times as long as a file's
-        max_examples=40 if name == "sqlite" else 8,
+        max_examples=20 if name == "sqlite" else 4,
         stateful_step_count=40,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -185,6 +185,7 @@ def test_messages_and_callbacks(desk: Desk, tmp_path: Path) -> None:
     assert desk.elsewhere("refusals")["requests"] >= 0
 
 
+@pytest.mark.extended
 def test_senders_holds_reports_and_phones(desk: Desk, tmp_path: Path) -> None:
     made = desk.elsewhere("account", "create", "acme", "--credit", "5")
     assert desk.elsewhere("sender", "add", "ACME", "PayPal", "--account", "acme")["new"] == 2

@@ -222,6 +222,7 @@ def test_receipts_of_every_dialect_find_their_messages(
         ("", "001", "UNDELIV 001, no operator's code"),
     ],
 )
+@pytest.mark.extended
 def test_what_the_operator_said_and_what_the_customer_is_told_are_two_things(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, said: str, told: str, words: str
 ) -> None:
@@ -248,6 +249,7 @@ def test_what_the_operator_said_and_what_the_customer_is_told_are_two_things(
     ("alphabet", "content", "segments"),
     [("latin1", "Price: 5 € " + "x" * 100, 2), ("ascii", "Grüße " * 40, 4), ("latin1", "Grüße " * 20, 1)],
 )
+@pytest.mark.extended
 def test_no_letter_is_lost_on_the_way_to_an_operator_with_another_alphabet(
     tmp_path: Path, admin: Admin, data: Path, alphabet: str, content: str, segments: int
 ) -> None:

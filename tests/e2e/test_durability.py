@@ -16,7 +16,7 @@ from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("TEST_KILLS", "5"))
+KILLS = int(os.environ.get("TEST_KILLS", "3"))
 """How often the gateway is killed under load; `make crash KILLS=50` prints what came of it."""
 
 

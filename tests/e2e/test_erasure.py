@@ -284,7 +284,7 @@ def _forms(marker: str) -> set[bytes]:
     }
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.extended)])
 def server(request: pytest.FixtureRequest) -> Iterator[Server | None]:
     if request.param == "sqlite":
         yield None

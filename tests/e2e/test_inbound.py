@@ -73,6 +73,7 @@ def told(sink: BackgroundSink) -> dict[str, set[str]]:
     return ids
 
 
+@pytest.mark.extended
 def test_what_a_phone_writes_is_no_receipt_though_it_reads_like_one(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
 ) -> None:

@@ -61,6 +61,7 @@ def has_answers(link: SmscLink, number: int) -> bool:
     return len(link.receipts_answered) == number
 
 
+@pytest.mark.extended
 async def test_others_do_not_notice(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:
     account = await asyncio.to_thread(admin.account, "acme", "1000")
     async with Smsc() as smsc:

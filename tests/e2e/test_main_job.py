@@ -138,6 +138,7 @@ def test_with_npm_smpp_as_the_operator(
         ("whole", False, [("message_payload", None)]),
     ],
 )
+@pytest.mark.extended
 def test_every_way_to_send_a_long_message_is_read_alike(
     npm: NpmCentre, admin: Admin, data: Path, sink: BackgroundSink, concatenation: str, header: bool,
     places: list[tuple[str, int | None]], interop: Interop,

@@ -133,6 +133,7 @@ def test_two_operators_that_count_alike_are_not_mixed_up(
     ("answered", "reported"),
     [("hex", "decimal"), ("decimal", "upper_hex"), ("zero_decimal", "decimal"), ("upper_hex", "zero_hex")],
 )
+@pytest.mark.extended
 def test_an_id_may_be_written_in_other_ways_in_receipts(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, answered: str, reported: str
 ) -> None:
@@ -191,6 +192,7 @@ def test_nothing_is_tried_while_the_link_is_down(tmp_path: Path, admin: Admin, d
             assert Counter(simulator.destinations()) == Counter(sent.keys())
 
 
+@pytest.mark.extended
 def test_an_operator_that_hangs_holds_up_nobody_else(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
 ) -> None:

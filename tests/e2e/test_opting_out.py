@@ -133,6 +133,7 @@ def asking(url: str, account: dict[str, Any]) -> Iterator[Customer]:
         yield customer
 
 
+@pytest.mark.extended
 def test_a_stop_holds_while_the_gateway_is_killed(tmp_path: Path, admin: Admin, data: Path) -> None:
     chance = random.Random(4)
     with Slowness() as slowness, Operator(tmp_path, stops(), pause_ms=250, most=A_LINK) as operator:

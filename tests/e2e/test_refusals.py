@@ -26,6 +26,7 @@ def totals(report: dict[str, Any]) -> list[tuple[str, str, int]]:
     return [(each["account"], each["reason"], each["requests"]) for each in report["totals"]]
 
 
+@pytest.mark.extended
 def test_refused_requests_are_told_by_account_also_after_a_restart(data: Path, admin: Admin) -> None:
     keys = {name: admin.account(name, credit)["api_key"] for name, credit in (("poor", "0"), ("closed", "10"))}
     admin("account", "suspend", "closed")

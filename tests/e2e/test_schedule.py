@@ -123,6 +123,7 @@ def test_what_fell_due_while_the_gateway_was_down_goes_at_once(
     admin.assert_books_right()
 
 
+@pytest.mark.extended
 def test_what_is_due_of_a_suspended_account_waits(tmp_path: Path, admin: Admin, data: Path, slowness: Slowness) -> None:
     account, other = admin.account("acme", "10"), admin.account("other", "10")
     with SimulatorProcess(tmp_path) as simulator:

@@ -42,6 +42,7 @@ async def test_prices_are_found_by_plan_and_number_and_come_in_pages(house: Admi
         assert (await ada.get("/prices", odd)).status == 200
 
 
+@pytest.mark.extended
 async def test_a_page_of_ten_thousand_prices_is_quick(house: AdminHouse, ada: Browser) -> None:
     await given(house, *(str(number) for number in range(10_000, 20_000)))
     took = []

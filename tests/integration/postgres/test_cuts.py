@@ -116,6 +116,7 @@ async def test_a_commit_is_cut_and_comes_about_once(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", CutEffect)
+@pytest.mark.extended
 async def test_while_the_database_is_away_nothing_is_charged(
     relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: CutEffect
 ) -> None:

@@ -133,6 +133,7 @@ def test_a_node_cut_off_from_the_database_while_both_send(
         compare(admin, load, simulator, WINDOW)
 
 
+@pytest.mark.extended
 def test_a_node_cut_off_from_the_database_with_messages_in_hand(
     own_server: Server, tmp_path: Path, sink: BackgroundSink
 ) -> None:

@@ -83,7 +83,13 @@ def send_long_ones(url: str, key: str, sink: BackgroundSink) -> None:
         sink.receipt(each)
 
 
-@pytest.mark.parametrize(("binds", "most"), [(2, 1), (1, 0)], ids=["both send", "one stands by"])
+@pytest.mark.parametrize(
+    ("binds", "most"),
+    [
+        pytest.param(2, 1, id="both send"),
+        pytest.param(1, 0, id="one stands by", marks=pytest.mark.extended),
+    ],
+)
 def test_a_node_that_sends_dies_under_load(
     own_server: Server, tmp_path: Path, sink: BackgroundSink, binds: int, most: int
 ) -> None:
@@ -132,6 +138,7 @@ def test_a_node_that_sends_dies_under_load(
     admin.assert_books_right()
 
 
+@pytest.mark.extended
 def test_receipts_of_what_a_node_sent_alone_come_to_one_that_joins_it(
     own_server: Server, tmp_path: Path, sink: BackgroundSink
 ) -> None:

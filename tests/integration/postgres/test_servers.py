@@ -80,6 +80,7 @@ async def test_the_one_that_takes_writes_is_used(pair: tuple[Server, Server]) ->
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 async def test_one_that_was_told_to_take_no_writes_is_left_though_its_connections_stay(
     pair: tuple[Server, Server],
 ) -> None:
@@ -135,6 +136,7 @@ async def impatient(times: int) -> AsyncIterator[int]:
     listener.close()
 
 
+@pytest.mark.extended
 async def test_a_connection_that_is_ended_before_anything_was_asked_is_made_once_more() -> None:
     for times in (1, 2):
         async with impatient(times) as port:
@@ -168,6 +170,7 @@ async def test_one_whose_machine_is_gone_is_not_waited_for(pair: tuple[Server, S
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pair: tuple[Server, Server]) -> None:
     """Once without an answer, and the next one goes to the new server; what waited for the old one does then too."""
     primary, standby = pair
@@ -193,6 +196,7 @@ async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pai
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 async def test_after_some_silence_nothing_is_waited_for_any_longer(own_server: Server) -> None:
     """The one address of the database leads to another server now, or will lead there again."""
     with SwitchableRelay(own_server.port) as cable:

@@ -78,6 +78,7 @@ async def _prove(url: str, credits_left: int) -> None:
     await store.close()
 
 
+@pytest.mark.extended
 async def test_a_migration_that_has_to_wait_lets_others_get_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody reads a table for long, as a dump does: what changes that table would hold up everybody behind it."""
     url = await server().fresh()

@@ -19,7 +19,7 @@ pytestmark = [
 
 MESSAGES = 250
 CUTS = 45
-RESTARTS = 5
+RESTARTS = 2
 SEED = 1
 
 
@@ -75,6 +75,7 @@ LIES: dict[str, Callable[[Entry], bool]] = {
 }
 
 
+@pytest.mark.extended
 def test_a_sync_that_is_missing_is_found(life: Life, tmp_path: Path) -> None:
     for what, lies in LIES.items():
         lying = life.that_lies(lies)

@@ -1,4 +1,4 @@
-"""The simulator runs on the standard event loop and on uvloop."""
+"""The simulator runs on uvloop, as in production."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -18,7 +18,7 @@ Start = Callable[..., Awaitable[Smsc]]
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+    return {"uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The sender runs on the standard event loop and on uvloop."""
+"""The sender runs on uvloop, as in production."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -13,4 +13,4 @@ CERTIFICATES = Path(__file__).parent / "certificates"
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+    return {"uvloop": uvloop.new_event_loop}

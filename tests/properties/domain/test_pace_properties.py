@@ -28,7 +28,7 @@ def limits(draw: st.DrawFn) -> tuple[float, Limit]:
             return count / span_s, CalendarLimiter(count, span_s)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(limits(), st.sampled_from([0.0, 0.01, 0.1, 0.3]), st.integers(0, 1_000))
 def test_most_of_what_it_takes_is_sent_and_little_more(
     limited: tuple[float, Limit], latency_s: float, seed: int
@@ -40,7 +40,7 @@ def test_most_of_what_it_takes_is_sent_and_little_more(
     assert link.share_throttled(40, 100) < 0.06
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(limits(), st.floats(0.005, 0.2), st.sampled_from([0.0, 0.01, 0.1]), st.integers(0, 1_000))
 def test_an_operator_that_throttles_at_random_besides_is_not_starved(
     limited: tuple[float, Limit], share: float, latency_s: float, seed: int
@@ -56,7 +56,7 @@ def test_an_operator_that_throttles_at_random_besides_is_not_starved(
     assert sorted(got)[1] >= 0.4 * takes
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(limits(), st.floats(1, 200), st.sampled_from([0.0, 0.05]))
 def test_a_configured_limit_is_never_passed(limited: tuple[float, Limit], configured: float, latency_s: float) -> None:
     link = PacedLink(limited[1], latency_s, configured=configured)
