@@ -23,7 +23,7 @@ from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.worker import FileConnection
 from heliograph.adapters.system.clock import SystemClock
-from heliograph.api.doors import V2
+from heliograph.api.messages import V2
 from heliograph.app.configuration import Account, ApiKey, RegisteredSender
 from heliograph.app.facts import Accept, Facts, MessageEnd, Verdict
 from heliograph.app.observing.traffic import TrafficWatch

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from heliograph.api.examples import BASE, SECRETS, USER
 from heliograph.api.fields import Terms
-from heliograph.api.openapi import document
+from heliograph.api.openapi import BASE, SECRETS, USER, document
 from heliograph.api.shapes import EXAMPLE_ID, EXAMPLE_INBOUND_ID
 from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, DEMO_PASSWORD
 from tests.support.customer import Customer

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from heliograph.api.doors import BY_VERSION
+from heliograph.api.messages import BY_VERSION
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
 from heliograph.app.notices.notifier import UNREADABLE_PAUSE_MS

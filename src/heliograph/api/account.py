@@ -1,49 +1,48 @@
-"""The operations below `/account/v1`: what an account has beside the messages that it sends."""
+"""The door `/account/v1`: messages from phones, notices and suppressions of an account."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from heliograph.api import answer, decode, fields
+from heliograph.api import answer, decode, fields, operations
 from heliograph.api.call import Call
+from heliograph.api.checks import RequestChecks
+from heliograph.api.door import JsonDoor
+from heliograph.api.messages import V1
+from heliograph.api.services import Services
 from heliograph.api.shapes import Done
-from heliograph.app.inbound.pull import PARAMETERS, Pulling, check_names, page_limit, pull_query, wait_seconds
-from heliograph.app.inbound.suppression_list import SuppressionList
+from heliograph.app.inbound.pull import PARAMETERS, check_names, page_limit, pull_query, wait_seconds
 from heliograph.domain.error import TOO_EARLY, Fault, invalid
 from heliograph.http.asgi import Receive
 from heliograph.http.reply import Reply
-from heliograph.runtime.listening import NoticeListeners, TooManyListen
-from heliograph.runtime.long_polls import LongPolls, TooManyWait
+from heliograph.runtime.listening import TooManyListen
+from heliograph.runtime.long_polls import TooManyWait
 
-_PLACE = re.compile(fields.PLACE).fullmatch
+_CURSOR = re.compile(fields.CURSOR).fullmatch
 
 
-class AccountRoot:
-    """Serves these operations; `operations` has them by name."""
+class AccountDoor(JsonDoor):
+    """Serves these operations."""
 
-    def __init__(
-        self,
-        pulling: Pulling,
-        long_polls: LongPolls,
-        suppressions: SuppressionList,
-        listening: NoticeListeners,
-        readmit: Callable[[Call], Awaitable[None]],
-    ) -> None:
-        """`readmit` checks whether a request that has waited may still be answered, and raises Fault if not."""
-        self._pulling = pulling
-        self._long_polls = long_polls
-        self._suppressions = suppressions
-        self._listening = listening
-        self._readmit = readmit
-        self.operations: Mapping[str, Callable[[Call, bytes], Awaitable[Reply]]] = {
-            "pull_inbound": self._pull,
-            "get_inbound": self._get,
-            "listen_notices": self._listen,
-            "list_suppressions": self._list_suppressions,
-            "get_suppression": self._get_suppression,
-            "add_suppression": self._add_suppression,
-            "remove_suppression": self._remove_suppression,
-        }
+    def __init__(self, services: Services, checks: RequestChecks) -> None:
+        self._pulling = services.pulling
+        self._long_polls = services.long_polls
+        self._suppressions = services.suppression_list
+        self._listening = services.listening
+        self._checks = checks
+        super().__init__(
+            checks,
+            V1,
+            operations.ACCOUNT,
+            {
+                "pull_inbound": self._pull,
+                "get_inbound": self._get,
+                "listen_notices": self._listen,
+                "list_suppressions": self._list_suppressions,
+                "get_suppression": self._get_suppression,
+                "add_suppression": self._add_suppression,
+                "remove_suppression": self._remove_suppression,
+            },
+        )
 
     async def _pull(self, call: Call, _: bytes) -> Reply:
         query, view = pull_query(decode.query(call.scope["query_string"])), call.who.view
@@ -55,7 +54,7 @@ class AccountRoot:
         except TooManyWait:
             problem = "Too many requests wait for inbound messages; end some, or ask without wait."
             raise Fault(TOO_EARLY, problem, None, 1) from None
-        await self._readmit(call)
+        await self._checks.sign_in_again(call)
         return answer.of_inbound_page(found, view.zone)
 
     async def _get(self, call: Call, _: bytes) -> Reply:
@@ -66,14 +65,14 @@ class AccountRoot:
         query, view = decode.query(call.scope["query_string"]), call.who.view
         check_names(query, PARAMETERS)
         after = query.get("after", "")
-        if after and _PLACE(after) is None:
+        if after and _CURSOR(after) is None:
             raise invalid("after", "The after is the cursor of an earlier answer.")
         limit, wait = page_limit(query), wait_seconds(query)
         try:
             page = await self._listening.page(view, after, limit, wait, _gone(call.receive))
         except TooManyListen:
             raise Fault(TOO_EARLY, "Too many requests listen to notices; end some.", None, 1) from None
-        await self._readmit(call)
+        await self._checks.sign_in_again(call)
         return answer.of_notices(page, view.zone)
 
     async def _list_suppressions(self, call: Call, _: bytes) -> Reply:

@@ -243,12 +243,9 @@ def not_allowed(methods: Iterable[str]) -> Fault:
     return Fault(METHOD, f"The method is not allowed here; use {', '.join(sorted(methods))}.")
 
 
-def of_not_allowed(methods: Iterable[str]) -> Reply:
-    """405, with the methods that there are."""
-    allowed = ", ".join(sorted(methods))
-    reply = of_fault(not_allowed(methods))
-    reply.headers = ((b"allow", allowed.encode()),)
-    return reply
+def allow(methods: Iterable[str]) -> tuple[bytes, bytes]:
+    """Returns the header of a 405, with the methods that there are."""
+    return b"allow", ", ".join(sorted(methods)).encode()
 
 
 def unavailable() -> Fault:

@@ -1,9 +1,10 @@
-"""A request as the operations see it, and how an operation is served."""
+"""A request as doors and their operations see it."""
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Callable
 
-from heliograph.app.sending.principal import Door, Principal
+from heliograph.api import answer
+from heliograph.app.sending.principal import Principal
+from heliograph.domain.error import Fault
 from heliograph.http.asgi import Receive, Scope
 from heliograph.http.reply import Reply
 
@@ -12,8 +13,8 @@ class Call:
     """One request: its headers, looked up in one pass, and what is found out about it."""
 
     __slots__ = (
-        "authorization", "begun", "content_encoding", "content_length", "content_type", "receive", "request_id",
-        "scope", "target", "waits_to_send", "who",
+        "authorization", "begun", "content_encoding", "content_length", "content_type", "receive", "refuse",
+        "request_id", "scope", "target", "waits_to_send", "who",
     )  # fmt: skip
 
     who: Principal
@@ -27,6 +28,8 @@ class Call:
         self.content_length: bytes | None = None
         self.content_encoding: bytes | None = None
         self.request_id: bytes | None = None
+        self.refuse: Callable[[Fault], Reply] = answer.of_fault
+        """Makes the answer to a Fault: that of the request's door, once the door is found."""
         self.target = ""
         self.waits_to_send = False
         self.begun = 0.0
@@ -49,16 +52,3 @@ class Call:
     def address(self) -> str:
         client = self.scope.get("client")
         return client[0] if client else ""
-
-
-class Handler(NamedTuple):
-    """An operation that is served. `run` is given the body where it `reads` one."""
-
-    door: Door | None
-    """Door by which the credentials are checked; None asks for none."""
-    reads: bool
-    run: Callable[[Call, bytes], Awaitable[Reply]]
-
-
-Handlers = dict[str, Handler]
-"""Handlers of one path, by method."""

@@ -18,13 +18,13 @@ LITTLE: Final = 2_048
 """Octets of a body, at most, that is decoded whatever it holds."""
 
 SHORT_VALUE: Final = 2_048
-"""Octets, escapes or values that a body may have beside those of its text and its destinations."""
+"""Octets, escapes or values that a body may have beside its text and its destinations."""
 
 DESTINATION_CHARS: Final = 32
 """Characters of a destination, at most, as it may be encoded."""
 
 MEDIA_TYPES_KEPT = 256
-"""Values of Content-Type whose reading is remembered."""
+"""The most values of Content-Type that are remembered."""
 
 WHOLE_DIGITS = 18
 """Digits up to which a number with a point or an exponent is read as the integer that it is."""
@@ -175,7 +175,7 @@ def form(octets: bytes, bounds: Bounds = USUAL) -> dict[str, list[str]]:
 
 
 def _escapes_of_short(octets: bytes, longest: int) -> int:
-    """Counts the percent-encoded octets of those fields that are decoded."""
+    """Counts the percent-encoded octets of the fields that are decoded."""
     return sum(_count(pair, b"%") for pair in octets.split(b"&") if len(pair) <= longest)
 
 

@@ -1,31 +1,46 @@
-"""The doors of the customers' HTTP API, and the credentials that it reads from headers."""
+"""The doors of the API that there are. A door is a module, or a folder, and its line in `open_doors`."""
 
-import binascii
-from typing import Final
+from heliograph.api import answer, operations
+from heliograph.api.account import AccountDoor
+from heliograph.api.call import Call
+from heliograph.api.checks import RequestChecks
+from heliograph.api.door import HttpDoor, JsonDoor
+from heliograph.api.messages import MessagesDoor
+from heliograph.api.services import Services
+from heliograph.api.shapes import Health
+from heliograph.http.reply import Reply
 
-from heliograph.app.sending.authenticate import ClientCredentials
-from heliograph.app.sending.principal import Door, Secret
-from heliograph.domain.error import UNAUTHENTICATED, Fault
-
-V1: Final = Door("v1")
-
-V2: Final = Door("v2", Secret.PASSWORD, schedules=False, numeric_senders=False, default_callback=False)
-
-BY_VERSION: Final[dict[int, Door]] = {1: V1, 2: V2}
+READY_KEPT_S = 1.0
+"""Seconds for which the answer of /health/ready is kept, since finding out writes to the disk."""
 
 
-def basic_credentials(header: bytes | None) -> ClientCredentials:
-    """Reads Basic credentials (RFC 7617) from a header Authorization. Raises Fault (401) where there are none."""
-    if header is None:
-        raise Fault(UNAUTHENTICATED, "The header Authorization is missing; send Basic credentials.")
-    scheme, _, encoded = header.strip().partition(b" ")
-    problem = "The header Authorization cannot be read; send Basic and the base64 of user:secret in UTF-8."
-    if scheme.lower() != b"basic":
-        raise Fault(UNAUTHENTICATED, problem)
-    try:
-        name, colon, secret = binascii.a2b_base64(encoded.strip(), strict_mode=True).decode().partition(":")
-    except ValueError:
-        raise Fault(UNAUTHENTICATED, problem) from None
-    if not colon or any(char < " " or char == "\x7f" for char in name):  # RFC 7617, 2: no control characters
-        raise Fault(UNAUTHENTICATED, problem)
-    return ClientCredentials(name, secret, header)
+def open_doors(services: Services, checks: RequestChecks) -> list[HttpDoor]:
+    """Returns the doors that are open by the settings."""
+    doors: list[HttpDoor] = [HealthDoor(services, checks)]
+    if services.customers:
+        doors += [
+            MessagesDoor(services, checks, 1),
+            MessagesDoor(services, checks, 2),
+            AccountDoor(services, checks),
+        ]
+    return doors
+
+
+class HealthDoor(JsonDoor):
+    """`/health`, for load balancers and monitors; without credentials."""
+
+    def __init__(self, services: Services, checks: RequestChecks) -> None:
+        self._clock = services.clock
+        self._probe = services.probe
+        self._ready_until = 0.0
+        run = {"get_liveness": self._live, "get_readiness": self._ready}
+        super().__init__(checks, None, operations.HEALTH, run)
+
+    async def _live(self, _: Call, __: bytes) -> Reply:
+        return answer.of(Health("00", "live"))
+
+    async def _ready(self, _: Call, __: bytes) -> Reply:
+        if self._clock.monotonic() >= self._ready_until:
+            await self._probe()
+            self._ready_until = self._clock.monotonic() + READY_KEPT_S
+        return answer.of(Health("00", "ready"))

@@ -360,7 +360,7 @@ ORDER = Parameter(
     "desc",
 )
 
-PLACE = "^[0-9a-f]{1,32}-[0-9]{1,18}$"
+CURSOR = "^[0-9a-f]{1,32}-[0-9]{1,18}$"
 """Matches the place of a notice."""
 
 AFTER = Parameter(
@@ -396,7 +396,7 @@ SUPPRESSIONS_LIMIT = PULL_LIMIT._replace(meaning=lambda _: "The most to answer w
 AFTER_CURSOR = Parameter(
     "after",
     lambda _: "The `cursor` of an earlier answer. Without it those that are made from now on.",
-    {"type": "string", "pattern": PLACE},
+    {"type": "string", "pattern": CURSOR},
     "7f3a90c1-17",
 )
 WAIT_FOR_NOTICE = WAIT._replace(meaning=lambda _: "Seconds to wait for the first one; then the page is empty.")

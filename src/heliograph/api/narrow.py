@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from heliograph.api.fields import MEDIA_TYPES, Schema
+from heliograph.api.openapi import json_paths
 from heliograph.domain.limits.defaults import LIST_LIMIT
 from heliograph.domain.message.state import KIND_NAMES
 from heliograph.domain.numbers.phone import MAX_DIGITS, MIN_DIGITS
@@ -16,7 +17,7 @@ from heliograph.domain.numbers.phone import MAX_DIGITS, MIN_DIGITS
 _JSON: Final = MEDIA_TYPES[0]
 
 _NAMES: Final = {"Record": "MessageRecord", "Done": "Confirmation"}
-"""Shapes whose names mean something else in a language that clients are made in."""
+"""Shapes with names that mean something else in a language of generated clients."""
 
 _EITHER: Final = "MessageOrBatch"
 """The answer that is a message or the list of a batch."""
@@ -36,7 +37,7 @@ _FIELDS: Final[dict[str, Callable[[Schema], Schema]]] = {
     "coding": lambda _: {"type": "integer", "minimum": 0, "maximum": 255, "example": 245},
     "tlvs": lambda was: {"type": "object", "additionalProperties": True, "example": was["examples"][0]},
 }
-"""Fields of requests that have another type here than the first of those that they have there."""
+"""Fields of requests with another type than the first that the whole document gives them."""
 
 
 def narrowed(document: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def narrowed(document: dict[str, Any]) -> dict[str, Any]:
         "tags": document["tags"],
         "paths": {
             path: {method: _operation(each, document) for method, each in methods.items()}
-            for path, methods in document["paths"].items()
+            for path, methods in json_paths(document).items()
         },
         "components": {
             "schemas": bodies | answers,

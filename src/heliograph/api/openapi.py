@@ -1,22 +1,52 @@
 """The OpenAPI 3.1 document of the customers' API, drawn from its operations, fields, shapes and errors."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 
 from heliograph import __version__
-from heliograph.api import fields, shapes
-from heliograph.api.examples import BASE, FAULTS, SECRETS, USER
+from heliograph.api import answer, fields, shapes
 from heliograph.api.fields import Field, Schema, Terms
 from heliograph.api.operations import OPERATIONS, CustomerOperation
 from heliograph.api.samples import ShownCall, programs
-from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry
+from heliograph.domain import error
+from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry, Fault
 from heliograph.domain.message.receipt import MAX_CODE_CHARS
 from heliograph.domain.numbers import phone
 
 JSON, FORM = fields.MEDIA_TYPES
+
+BASE = "https://sms.example.com"
+USER = "acme"
+SECRETS = {1: "API-KEY", 2: "PASSWORD"}
+"""Examples of secrets, by API version."""
+
+FAULTS: dict[Entry, Fault] = {
+    fault.entry: fault
+    for fault in (
+        Fault(error.MALFORMED, "The JSON body must be one object."),
+        error.missing("to"),
+        error.invalid(
+            "to",
+            "The destination must not begin with +; give digits with the country code, such as 447700900123. "
+            "It is '+491701234567'.",
+        ),
+        Fault(error.UNAUTHENTICATED, "The credentials are wrong; v1 takes the user name and the API key."),
+        Fault(error.NO_CREDIT, "The credit is too low: this costs 0.07. Nothing was sent or charged; top up."),
+        Fault(error.FORBIDDEN, "The account is suspended; ask the operator of the gateway."),
+        Fault(error.NOT_FOUND, "There is no such message in this account."),
+        Fault(error.METHOD, "The method is not allowed here; use GET, HEAD, POST."),
+        Fault(error.CONFLICT, "The message is sent, cancelled or due; only a scheduled one can be cancelled."),
+        Fault(error.TOO_LARGE, "The body is too large; it may have 1048576 octets."),
+        Fault(error.MEDIA_TYPE, "Send application/json or application/x-www-form-urlencoded."),
+        Fault(error.TOO_EARLY, "One list query is allowed every 10 seconds; wait before the next.", None, 10),
+        answer.unavailable(),
+        Fault(error.INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator."),
+    )
+}
 
 _SCHEMES = {1: "apiKey", 2: "password"}
 """The security scheme of each API version."""
@@ -56,12 +86,19 @@ The signature is that of Standard Webhooks: HMAC-SHA256, keyed with the octets o
 `webhook-id`, `webhook-timestamp` and the body, joined with full stops."""
 
 
+class Section(NamedTuple):
+    """The part of the document that describes some doors."""
+
+    tags: list[dict[str, str]]
+    paths: dict[str, Any]
+    schemas: Mapping[str, Schema] = MappingProxyType({})
+    security_schemes: Mapping[str, Schema] = MappingProxyType({})
+
+
 def document(terms: Terms) -> dict[str, Any]:
     """The document for a gateway with these settings."""
-    _, schemas = msgspec.json.schema_components(shapes.SHAPES, ref_template="#/components/schemas/{name}")
-    for name, body, version in _BODIES:
-        schemas[f"{name}Request"] = fields.json_body(body, terms, version)
-        schemas[f"{name}Form"] = fields.form_body(body, terms, version)
+    sections = [make(terms) for make in SECTIONS]
+    schemas = {name: schema for each in sections for name, schema in each.schemas.items()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -72,33 +109,57 @@ def document(terms: Terms) -> dict[str, Any]:
             "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/", "description": "This gateway"}],
-        "tags": [
-            {"name": "messages", "description": "Sending, and what has become of it."},
-            {"name": "inbound", "description": "Messages from phones to your numbers."},
-            {"name": "suppressions", "description": "Phones that opted out of your messages."},
-            {"name": "account", "description": "Your account."},
-            {"name": "health", "description": "For load balancers and monitors; without credentials."},
-        ],
-        "paths": _paths(terms, schemas),
+        "tags": [tag for each in sections for tag in each.tags],
+        "paths": {path: methods for each in sections for path, methods in each.paths.items()},
         "webhooks": {"receipt": {"post": _receipt(terms, schemas)}},
         "components": {
             "schemas": schemas,
             "responses": {_name(status): _failure(status) for status in dict.fromkeys(e.http for e in CATALOGUE)},
             "parameters": {"RequestId": _REQUEST_ID},
             "headers": _HEADERS,
-            "securitySchemes": {
-                _SCHEMES[1]: {"type": "http", "scheme": "basic", "description": "v1: user name and API key, in UTF-8."},
-                _SCHEMES[2]: {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "v2: user name and password, in UTF-8.",
-                },
-            },
+            "securitySchemes": {name: scheme for each in sections for name, scheme in each.security_schemes.items()},
         },
         "x-errors": [
             {"Status": each.code, "HTTP": each.http, "title": each.title, "when": each.when, "retry": each.retry}
             for each in CATALOGUE
         ],
+    }
+
+
+def _own_doors(terms: Terms) -> Section:
+    """Draws the doors of our own, all with JSON and Basic credentials, from their operations."""
+    _, schemas = msgspec.json.schema_components(shapes.SHAPES, ref_template="#/components/schemas/{name}")
+    for name, body, version in _BODIES:
+        schemas[f"{name}Request"] = fields.json_body(body, terms, version)
+        schemas[f"{name}Form"] = fields.form_body(body, terms, version)
+    basic = {"type": "http", "scheme": "basic"}
+    return Section(
+        [
+            {"name": "messages", "description": "Sending, and what has become of it."},
+            {"name": "inbound", "description": "Messages from phones to your numbers."},
+            {"name": "suppressions", "description": "Phones that opted out of your messages."},
+            {"name": "account", "description": "Your account."},
+            {"name": "health", "description": "For load balancers and monitors; without credentials."},
+        ],
+        _paths(terms, schemas),
+        schemas,
+        {
+            _SCHEMES[1]: basic | {"description": "v1: user name and API key, in UTF-8."},
+            _SCHEMES[2]: basic | {"description": "v2: user name and password, in UTF-8."},
+        },
+    )
+
+
+SECTIONS: list[Callable[[Terms], Section]] = [_own_doors]
+"""Makers of the document's sections. A door that speaks otherwise than ours adds its own."""
+
+
+def json_paths(document: dict[str, Any]) -> dict[str, Any]:
+    """Returns the paths that answer in JSON. Clients are generated for these only."""
+    return {
+        path: methods
+        for path, methods in document["paths"].items()
+        if all(JSON in each["responses"].get("200", {}).get("content", {}) for each in methods.values())
     }
 
 

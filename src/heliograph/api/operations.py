@@ -63,7 +63,7 @@ _SEND_MEANING = (
     "repeated safely."
 )
 
-OPERATIONS: tuple[CustomerOperation, ...] = (
+MESSAGES_V1: tuple[CustomerOperation, ...] = (
     CustomerOperation(
         "send_message", "POST", MESSAGES, 1, "messages", "Send or schedule",
         f"{_SEND_MEANING} With `time` it is scheduled, and charged at once.",
@@ -105,6 +105,9 @@ OPERATIONS: tuple[CustomerOperation, ...] = (
         "The account's credit. There is nothing to send with it.",
         (shapes.Balance,), (*_CREDENTIALS, *_ALWAYS),
     ),
+)  # fmt: skip
+
+MESSAGES_V2: tuple[CustomerOperation, ...] = (
     CustomerOperation(
         "send_message_v2", "POST", "/api/v2/messages", 2, "messages", "Send (v2)",
         f"{_SEND_MEANING} v2 does not schedule: a `time` is refused.",
@@ -116,6 +119,9 @@ OPERATIONS: tuple[CustomerOperation, ...] = (
         "The account's credit. There is nothing to send with it.",
         (shapes.Balance,), (*_CREDENTIALS, *_ALWAYS),
     ),
+)  # fmt: skip
+
+ACCOUNT: tuple[CustomerOperation, ...] = (
     CustomerOperation(
         "pull_inbound", "GET", INBOUND, 1, "inbound", "Pull",
         "Messages from phones, in the order in which they became the account's: nothing turns up later before one that "
@@ -157,6 +163,9 @@ OPERATIONS: tuple[CustomerOperation, ...] = (
         "The number may be sent to again. Only for those who agreed to it: a phone does so itself with `START`.",
         (shapes.Done,), (INVALID, *_CREDENTIALS, NOT_FOUND, *_ALWAYS),
     ),
+)  # fmt: skip
+
+HEALTH: tuple[CustomerOperation, ...] = (
     CustomerOperation(
         "get_liveness", "GET", "/health/live", 0, "health", "Liveness", "Whether the gateway runs.",
         (shapes.Health,), (INTERNAL,),
@@ -167,3 +176,5 @@ OPERATIONS: tuple[CustomerOperation, ...] = (
         (shapes.Health,), _ALWAYS,
     ),
 )  # fmt: skip
+
+OPERATIONS: tuple[CustomerOperation, ...] = (*MESSAGES_V1, *MESSAGES_V2, *ACCOUNT, *HEALTH)

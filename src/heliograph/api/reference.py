@@ -46,7 +46,10 @@ class Reference:
             await _answer(scope, answer.of_fault(answer.no_such_path()), send)
             return
         if scope["method"] not in ("GET", "HEAD"):
-            await _answer(scope, answer.of_not_allowed(("GET", "HEAD")), send)
+            methods = ("GET", "HEAD")
+            reply = answer.of_fault(answer.not_allowed(methods))
+            reply.headers = (answer.allow(methods),)
+            await _answer(scope, reply, send)
             return
         content = self._contents.get(path)
         if content is None:

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from heliograph.api import shapes
 from heliograph.api.fields import NULL, Schema
+from heliograph.api.openapi import json_paths
 
 _CODE = re.compile(r"`([^`]*)`")
 _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false"}
@@ -56,7 +57,7 @@ def _view(api: dict[str, Any]) -> dict[str, Any]:
     parts = api["components"]
     operations = [
         _operation_view(parts, path, method, operation)
-        for path, methods in api["paths"].items()
+        for path, methods in json_paths(api).items()
         for method, operation in methods.items()
     ]
     seen: set[int] = set()

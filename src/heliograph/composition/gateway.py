@@ -317,9 +317,10 @@ class Gateway:
         )
 
     def _make_api(self, composer: Composer, sending: Sending) -> "Api":
-        from heliograph.api.app import Api, Services
+        from heliograph.api.app import Api
         from heliograph.api.decode import Bounds
         from heliograph.api.reference import PAGE_PATH, PATHS, Reference
+        from heliograph.api.services import Services
         from heliograph.app.inbound.pull import Pulling
         from heliograph.app.inbound.suppression_list import SuppressionList
         from heliograph.app.sending.authenticate import Authenticator

@@ -6,12 +6,13 @@ from typing import Protocol
 
 @dataclass(slots=True)
 class Reply:
-    """A complete JSON answer to a request."""
+    """A complete answer to a request."""
 
     status: int
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
     """Headers beyond content-type, content-length and x-request-id."""
+    content_type: bytes = b"application/json"
 
 
 class Declined(Exception):

@@ -106,7 +106,7 @@ class ServerState:
         replies = self.replies
         replies.note_response(reply.status)
         headers = [
-            (b"content-type", b"application/json"),
+            (b"content-type", reply.content_type),
             (b"content-length", b"%d" % len(reply.body)),
             (b"x-request-id", replies.next_request_id()),
             *reply.headers,

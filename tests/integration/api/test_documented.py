@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from heliograph.api import examples
+from heliograph.api import openapi
 from heliograph.api.fields import Terms
 from heliograph.api.openapi import document
 from heliograph.api.reference import DOCUMENT_PATH, NARROW_PATH, PAGE_PATH, PATHS, Reference
@@ -61,8 +61,8 @@ async def run_curl(gateway: Gateway, command: str) -> tuple[str, str, Reply]:
             data.append(f"{name}={_encoded(value)}")
         else:
             url = word
-    path, _, query = url.removeprefix(examples.BASE).partition("?")
-    assert user in ("", f"{examples.USER}:{examples.SECRETS[2 if 'v2' in path else 1]}")
+    path, _, query = url.removeprefix(openapi.BASE).partition("?")
+    assert user in ("", f"{openapi.USER}:{openapi.SECRETS[2 if 'v2' in path else 1]}")
     method = method or ("POST" if data else "GET")
     body = "&".join(data).encode()
     reply = await gateway.call(method, path, body, headers=headers, query=query, auth="acme" if user else None)

@@ -13,7 +13,7 @@ import pytest
 import uvloop
 
 from heliograph.api import answer as answer_module
-from heliograph.api import bodies
+from heliograph.api import checks
 from heliograph.api.fast_send.head import SHORT_BODY
 from heliograph.api.serve import serve
 from heliograph.app.facts import Facts
@@ -199,13 +199,13 @@ async def test_of_long_bodies_each_account_has_only_so_much_on_its_way(
     gateway: Gateway, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = 100_000
-    monkeypatch.setattr(bodies, "ACCOUNT_OCTETS", 3 * size // 2)
+    monkeypatch.setattr(checks, "ACCOUNT_OCTETS", 3 * size // 2)
     padding = b" " * (size - len(BODY))
     long = SEND + b"Content-Length: %d\r\n\r\n" % size + padding
     other = long.replace(basic("acme", API_KEY), basic("other", API_KEY))
     async with client(server) as first, client(server) as second, client(server) as third:
         await first.write(long)
-        await eventually(lambda: gateway.app._bodies._octets.get(1, 0) == len(padding))
+        await eventually(lambda: gateway.app.checks.bodies._octets.get(1, 0) == len(padding))
         await second.write(long)
         status, headers, body = await second.read()
         assert (status, headers["retry-after"], json.loads(body)["Status"]) == (429, "1", "12")
@@ -215,7 +215,7 @@ async def test_of_long_bodies_each_account_has_only_so_much_on_its_way(
         assert (await first.read())[0] == 200
         await second.write(BODY + long + BODY)
         assert (await second.read())[0] == 200
-    assert gateway.app._bodies._octets == {}
+    assert gateway.app.checks.bodies._octets == {}
 
 
 async def test_a_body_is_asked_for_only_where_it_is_wanted(server: Server) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from heliograph.api import decode
 from heliograph.api.decode import FORM, JSON, Bounds
-from heliograph.api.doors import V1
+from heliograph.api.messages import V1
 from heliograph.api.send_fields import send_fields
 from heliograph.app.sending.fields import SEGMENT_CHARS
 from heliograph.app.sending.principal import Principal
@@ -90,13 +90,13 @@ def test_the_bounds_grow_with_the_settings() -> None:
 async def test_the_work_on_a_refused_request_is_told_to_the_server(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = gateway.app._sending.send
+    real = gateway.app.services.sending.send
 
     def slow(*arguments: object) -> None:
         gateway.clock.forward(0.25)
         real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(gateway.app._sending, "send", slow)
+    monkeypatch.setattr(gateway.app.services.sending, "send", slow)
     events: list[dict[str, object]] = []
 
     async def kept(scope: object, receive: object, send: object) -> None:

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.api import answer, decode, fields, shapes
-from heliograph.api.doors import V1
-from heliograph.api.examples import FAULTS
 from heliograph.api.fields import Terms
-from heliograph.api.openapi import document
+from heliograph.api.messages import V1
+from heliograph.api.openapi import FAULTS, document
 from heliograph.api.operations import OPERATIONS
 from heliograph.api.send_fields import send_fields
 from heliograph.app.facts import Accept, Message, Verdict

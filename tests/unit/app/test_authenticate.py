@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from heliograph.api.doors import V1, V2, basic_credentials
+from heliograph.api.checks import basic_credentials
+from heliograph.api.messages import V1, V2
 from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.sending import authenticate, password_queue
 from heliograph.app.sending.authenticate import Authenticator, ClientCredentials

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.api.doors import V1, V2
+from heliograph.api.messages import V1, V2
 from heliograph.app.facts import Accept
 from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint

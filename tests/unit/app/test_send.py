@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from heliograph.api.doors import V1
+from heliograph.api.messages import V1
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal

@@ -3,7 +3,7 @@
 from typing import Final
 
 from heliograph.api.app import REQUEST_ID
-from heliograph.api.doors import V1, V2
+from heliograph.api.messages import V1, V2
 from heliograph.app.sending.authenticate import Proven
 from heliograph.app.sending.principal import Door
 from heliograph.http.asgi import Headers

@@ -1,0 +1,77 @@
+"""Doors: ways into the API over HTTP, and how a door is made of operations.
+
+A door has paths. It reads what its clients write into `Fields`, hands them to the use cases in `app`, and says in its
+clients' words what became of them. `app.Api` finds the door of a request, names the request and counts its answer.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from heliograph.api import answer
+from heliograph.api.call import Call
+from heliograph.api.checks import RequestChecks
+from heliograph.api.operations import CustomerOperation
+from heliograph.app.sending.principal import Door
+from heliograph.domain.error import Fault
+from heliograph.http.reply import Reply
+
+Run = Callable[[Call], Awaitable[Reply]]
+"""Serves one operation, from the credentials on. Raises Fault, Unavailable or ClientGone."""
+
+Operation = Callable[[Call, bytes], Awaitable[Reply]]
+"""Serves an operation, after the checks of credentials and body."""
+
+
+class Handler(NamedTuple):
+    """An operation that is served, and the door that it belongs to."""
+
+    run: Run
+    door: "HttpDoor"
+
+
+class HttpDoor(Protocol):
+    """A way into the API over HTTP."""
+
+    @property
+    def handlers(self) -> Mapping[tuple[str, str], Handler]:
+        """The operations by method and path. A path may have one name in braces, such as `/api/v1/messages/{id}`: then
+        the part is in `call.target`. HEAD is served wherever GET is."""
+
+    def refuse(self, fault: Fault) -> Reply:
+        """Returns the answer to a request that ended in the Fault."""
+
+
+class JsonDoor:
+    """A door for JSON or forms in, JSON out, with Basic credentials."""
+
+    def __init__(
+        self,
+        checks: RequestChecks,
+        rules: Door | None,
+        operations: Iterable[CustomerOperation],
+        run: Mapping[str, Operation],
+    ) -> None:
+        """`rules` are None for a door without credentials. `run` serves the operations, by their names."""
+        self.handlers = {
+            (each.method, each.path): Handler(JsonOperation(checks, rules, each, run[each.name]).serve, self)
+            for each in operations
+        }
+
+    def refuse(self, fault: Fault) -> Reply:
+        return answer.of_fault(fault)
+
+
+class JsonOperation:
+    """An operation of such a door."""
+
+    def __init__(self, checks: RequestChecks, rules: Door | None, operation: CustomerOperation, run: Operation) -> None:
+        self._checks = checks
+        self._rules = rules
+        self._reads = bool(operation.body)
+        self._run = run
+
+    async def serve(self, call: Call) -> Reply:
+        """Checks in this order: credentials, rate, size; then the operation checks media type, syntax and fields."""
+        if self._rules is not None:
+            await self._checks.sign_in(self._rules, call)
+        return await self._run(call, await self._checks.body(call) if self._reads else b"")
