@@ -29,6 +29,7 @@ from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
+from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import CarrierState
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.app.records import AuditEntry, AuditQuery
@@ -266,7 +267,7 @@ async def no_pause(_: float) -> None:
     """Waits for no time at all."""
 
 
-async def open_house() -> AdminHouse:
+async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None) -> AdminHouse:
     gateway = await open_gateway()
     secrets = CountingSecrets()
     probed: list[Connector] = []
@@ -297,7 +298,7 @@ async def open_house() -> AdminHouse:
             WebauthnPasskeys(),
         ),
         desk=Desk(store, clock),
-        manage=Manage(store, secrets, clock, kinds()),
+        manage=Manage(store, secrets, clock, kinds() if connector_kinds is None else connector_kinds),
         inbound=ManageInbound(store, clock),
         suppressions=ManageSuppressions(store, clock),
         templates=ManageTemplates(store, clock),

@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, texts_of
 from heliograph.app.admin.manage import ConnectorChange
+from heliograph.app.connector_kind import SMPP
 from heliograph.domain.error import missing
 
 
@@ -27,8 +28,9 @@ async def get_connector(request: AdminRequest) -> dict[str, Any]:
 async def add_connector(request: AdminRequest) -> dict[str, Any]:
     body = request.body
     options = {} if body.options is UNSET else body.options
-    texts = texts_of(body, but=("name", "options"))
-    return await _changed(request, await request.manage.add_connector(body.name, texts, options))
+    texts = texts_of(body, but=("name", "kind", "options"))
+    kind = SMPP if body.kind is UNSET else body.kind
+    return await _changed(request, await request.manage.add_connector(body.name, texts, options, kind))
 
 
 async def set_connector(request: AdminRequest) -> dict[str, Any]:

@@ -96,6 +96,7 @@ def connector(
     """A connector of that kind, without its secrets."""
     return {
         "name": found.name,
+        "kind": found.kind,
         **{name: value for name, value in kind.values(found).items() if not kind.settings[name].secret},
         "options": kind.options(found),
         "created": format_utc(found.created),

@@ -111,6 +111,10 @@ class ConnectorKind:
     policy: Callable[[Connector], LanePolicy]
     address: Callable[[Connector], tuple[str, int]]
     """Host and port that a connector connects to first."""
+    title: str
+    """Its name for people, such as `SMPP`."""
+    other_options: str = ""
+    """An example of an option that is in none of the groups, and its meaning; a hint in the form."""
     dialect: Mapping[str, OptionField] = field(default_factory=dict)
     """The options that have a name of their own, in the order of their groups; a kind may take others besides."""
 
@@ -140,3 +144,14 @@ class ConnectorKind:
         own = {name: value for name, value in values.items() if name not in COMMON}
         common = {name: value for name, value in values.items() if name in COMMON}
         return {**common, "settings": {**kept, **own, **options}}
+
+
+def all_settings(kinds: Mapping[str, ConnectorKind]) -> dict[str, Setting]:
+    """Returns the settings of all kinds by name, for a command that takes any of them.
+
+    If two kinds have a setting of the same name, the first kind's is returned; values are checked by their own kind."""
+    found: dict[str, Setting] = {}
+    for kind in kinds.values():
+        for name, setting in kind.settings.items():
+            found.setdefault(name, setting)
+    return found

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from heliograph.app.connector_kind import SMPP, ConnectorKind, all_settings
 from heliograph.cli.command import (
     Command,
     Failure,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-_FIELDS = {name: setting for kind in KINDS.values() for name, setting in kind.settings.items() if name != "enabled"}
+_FIELDS = {name: setting for name, setting in all_settings(KINDS).items() if name != "enabled"}
 
 _NONE = "There is no connector yet: heliograph connector add NAME --host H --port P --system-id S"
 _SIMULATED = "\nThe simulated operator of a development run is in heliograph top, and in the console."
@@ -72,6 +73,7 @@ def connector() -> None:
     ),
 )
 @click.argument("name")
+@click.option("--kind", type=click.Choice(list(KINDS)), default=SMPP, help=f"How it is connected [{SMPP}].")
 @_field_options
 @click.option("--disabled", is_flag=True, help="Do not bind yet.")
 @click.pass_obj
@@ -79,6 +81,7 @@ def add(
     invocation: Invocation,
     /,
     name: str,
+    kind: str,
     options: tuple[str, ...],
     disabled: bool,
     **given: str | bool | None,
@@ -88,18 +91,18 @@ def add(
     A running gateway binds within five seconds. Numbers go there once a route says so.
     """
     texts = _texts(given)
-    if "password" not in texts and sys.stdin.isatty():
-        texts["password"] = click.prompt("Password", hide_input=True, err=True)
+    for secret in _secrets_needed(KINDS[kind], texts) if sys.stdin.isatty() else ():
+        texts[secret] = click.prompt(secret.replace("_", " ").capitalize(), hide_input=True, err=True)
     if disabled:
         texts["enabled"] = "false"
     dialect = parse_pairs(options)
     done = f'The connector {name} is there. Route numbers to it: heliograph route add --prefix "" --connector {name}'
-    body = {"name": name, **_values(texts), "options": dialect}
+    body = {"name": name, "kind": kind, **_values(texts), "options": dialect}
     over = invocation.asked(lambda gateway: gateway.ask("POST", dict[str, Any], "connectors", body=body))
     if over is not None:
         _show_over(invocation, over, done)
         return
-    change = invocation.manage(lambda manage: manage.add_connector(name, texts, dialect))
+    change = invocation.manage(lambda manage: manage.add_connector(name, texts, dialect, kind))
     _show_change(invocation, change, done)
 
 
@@ -117,7 +120,7 @@ def list_connectors(invocation: Invocation) -> None:
 
     over = invocation.asked(lambda gateway: gateway.get(dict[str, Any], "connectors"))
     found, simulated = invocation.manage(work) if over is None else (over["connectors"], False)
-    columns = ["name", *(name for name, setting in _FIELDS.items() if not setting.secret), "state"]
+    columns = ["name", "kind", *(name for name, setting in _FIELDS.items() if not setting.secret), "state"]
     invocation.show(
         as_json({"connectors": found}),
         lambda: print_table(
@@ -190,8 +193,8 @@ def set_fields(
 
     A running gateway binds anew where it has to.
 
-    KEY is host, port, system_id, password, bind, binds, window, rate, tls or enabled; any other one is an option of
-    the operator's dialect, as with --option.
+    KEY is a setting of the connector's kind, such as host, window or enabled; any other one is an option of the
+    operator's dialect, as with --option.
     """
     pairs = parse_pairs(changes)
     known = {*_FIELDS, "enabled"}
@@ -253,6 +256,15 @@ def test(context: click.Context, name: str) -> None:
         context.exit(1)
 
 
+def _secrets_needed(kind: ConnectorKind, texts: dict[str, str]) -> list[str]:
+    """Returns the names of the secrets that a connector of the kind needs, and that were not given."""
+    return [
+        name
+        for name, setting in kind.settings.items()
+        if setting.secret and setting.default is None and name not in texts
+    ]
+
+
 def _texts(given: dict[str, str | bool | None]) -> dict[str, str]:
     """Converts the given options of the command line to texts of settings."""
     told = {name: value for name, value in given.items() if value is not None}
@@ -265,9 +277,7 @@ def _values(texts: dict[str, str]) -> dict[str, Any]:
     from heliograph.app.resources.desk import Invalid
 
     try:
-        return parse_changes(
-            {name: setting for kind in KINDS.values() for name, setting in kind.settings.items()}, texts
-        )
+        return parse_changes(all_settings(KINDS), texts)
     except Invalid as problem:
         raise Failure(str(problem), "Nothing was changed.") from problem
 

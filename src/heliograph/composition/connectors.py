@@ -4,12 +4,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from heliograph.adapters.smpp import adapter
 from heliograph.adapters.smpp.kind import KIND as SMPP
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import ConnectorKind, LanePolicy
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
 from heliograph.config import Settings
-from heliograph.domain.security.host import AllowedHosts
 
 
 class Probed(Protocol):
@@ -32,34 +32,8 @@ class ConnectorAdapter:
     """Binds, sends an enquiry, unbinds. Never raises for faults of the operator."""
 
 
-def _smpp_carrier(
-    connector: Connector, events: CarrierEvents, clock: Clock, journal: Journal, settings: Settings
-) -> Carrier:
-    from heliograph.adapters.smpp.carrier import SmppCarrier, Timings
-
-    smpp = settings.smpp
-    timings = Timings(
-        connect_timeout_s=smpp.connect_timeout_s,
-        response_timeout_s=smpp.response_timeout_s,
-        enquire_interval_s=smpp.enquire_interval_s,
-        enquire_timeout_s=smpp.enquire_timeout_s,
-        reconnect_first_s=smpp.reconnect_first_s,
-        reconnect_most_s=smpp.reconnect_most_s,
-    )
-    allowed = AllowedHosts(smpp.allowed_hosts)
-    carrier = SmppCarrier(connector, events, clock=clock, journal=journal, timings=timings, allowed=allowed)
-    carrier.start()
-    return carrier
-
-
-async def _smpp_probe(connector: Connector, settings: Settings) -> Probed:
-    from heliograph.adapters.smpp.probe import probe
-
-    return await probe(connector, allowed=AllowedHosts(settings.smpp.allowed_hosts))
-
-
 ADAPTERS: Final[Mapping[str, ConnectorAdapter]] = {
-    SMPP.name: ConnectorAdapter(SMPP, _smpp_carrier, _smpp_probe),
+    SMPP.name: ConnectorAdapter(SMPP, adapter.start_carrier, adapter.probe_connector),
 }
 KINDS: Final[Mapping[str, ConnectorKind]] = {name: adapter.kind for name, adapter in ADAPTERS.items()}
 

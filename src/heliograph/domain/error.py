@@ -106,7 +106,7 @@ NOT_FOUND = Entry(
     "No such path, or nothing of that name in this account (another account's message looks the same).",
     Reason.NOT_FOUND,
 )
-METHOD = Entry("08", 405, "The method is not allowed here", "Another method than those in `Allow`.", Reason.METHOD)
+METHOD = Entry("08", 405, "The method is not allowed here", "A method that is not in `Allow`.", Reason.METHOD)
 CONFLICT = Entry(
     "09",
     409,

@@ -140,6 +140,7 @@ def _policy(connector: Connector) -> LanePolicy:
 
 KIND: Final = ConnectorKind(
     name=SMPP,
+    title="SMPP",
     settings=SETTINGS,
     identity="system_id",
     destination=frozenset({"host", "port", "tls", "system_id", *DESTINATION_OPTIONS}),
@@ -148,4 +149,5 @@ KIND: Final = ConnectorKind(
     policy=_policy,
     address=lambda connector: (connector.settings["host"], connector.settings["port"]),
     dialect=OPTION_FIELDS,
+    other_options="outcome_0x401=defer: the meaning of an answer of the operator",
 )

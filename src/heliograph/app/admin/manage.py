@@ -265,6 +265,8 @@ class Manage(Desk):
     ) -> ConnectorChange:
         """Adds an operator account out of texts for the settings of its kind, and options by name."""
         check_name("name", name)
+        if kind not in self._kinds:
+            raise Invalid("kind", f"there is no such kind; there are {', '.join(self._kinds)}")
         settings = self._kinds[kind].settings
         for needed, setting in settings.items():
             if setting.default is None and needed not in texts:
@@ -272,7 +274,8 @@ class Manage(Desk):
         begun = Connector(0, name, kind, created=self._clock.now())
         given = {each: setting.default for each, setting in settings.items() if setting.default is not None}
         connector = self._changed(begun, given, texts, options or {})
-        audited = self.audited("connector.add", name, _shown({**texts, **(options or {})}))
+        details = texts if kind == SMPP else {"kind": kind, **texts}
+        audited = self.audited("connector.add", name, _shown({**details, **(options or {})}))
         try:
             added = await audited.network.add_connector(connector)
         except Exists:

@@ -68,17 +68,19 @@ async def _list(request: PageRequest) -> dict[str, Any]:
     known = {connector.name: connector for connector in await request.manage.connectors()}
     states = {connector.name: state for connector, state in request.services.admin.carrier_states()}
     backlog = await request.manage.backlog()
-    where = {name: _where(request.manage.kind_of(connector), connector) for name, connector in known.items()}
+    manage = request.manage
+    where = {name: _where(manage.kind_of(connector), connector, manage.kinds) for name, connector in known.items()}
     return {"lines": await lines_of(request, backlog), "known": known, "states": states, "where": where}
 
 
-def _where(kind: ConnectorKind, connector: Connector) -> str:
+def _where(kind: ConnectorKind, connector: Connector, kinds: Mapping[str, ConnectorKind]) -> str:
     host, port = kind.address(connector)
-    return f"{host}:{port} as {connector.settings[kind.identity]}"
+    by = f"{kind.title}, " if len(kinds) > 1 else ""
+    return f"{by}{host}:{port} as {connector.settings[kind.identity]}"
 
 
 async def new(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
-    kind = request.manage.kinds[SMPP]
+    kind = _kind_of_form(request)
     form = form_of(kind)
     values = {
         name: setting.suggestion if setting.default is None else setting.text(setting.default)
@@ -86,7 +88,22 @@ async def new(request: PageRequest, problem: FormProblem | None = None) -> PageR
     } | dict(request.form)
     status = 200 if problem is None else 400
     shown = _shown_options(request, kind, {}, problem)
-    return request.page("connector_new.html", status=status, values=values, problem=problem, fields=form, **shown)
+    return request.page(
+        "connector_new.html",
+        status=status,
+        values=values,
+        problem=problem,
+        fields=form,
+        kind=kind,
+        kinds=request.manage.kinds,
+        **shown,
+    )
+
+
+def _kind_of_form(request: PageRequest) -> ConnectorKind:
+    """Returns the kind of the connector that is to be added: `kind` of the form or the address, else SMPP."""
+    kinds = request.manage.kinds
+    return kinds.get(request.form.get("kind") or request.query.get("kind", ""), kinds[SMPP])
 
 
 async def new_form(request: PageRequest) -> PageResponse:
@@ -95,12 +112,12 @@ async def new_form(request: PageRequest) -> PageResponse:
 
 async def create(request: PageRequest) -> PageResponse:
     form = request.form
-    kind = request.manage.kinds[SMPP]
+    kind = _kind_of_form(request)
     fields = form_of(kind)
     texts = {name: form[name].strip() for name in fields if form.get(name, "").strip()}
     try:
         options = {name: text for name, text in _options(request, kind).items() if text}
-        change = await request.manage.add_connector(form.get("name", ""), texts, options)
+        change = await request.manage.add_connector(form.get("name", ""), texts, options, kind.name)
     except Mistake as mistake:
         return await new(request, _problem_of(mistake, kind))
     said = "The connector is there; it binds within five seconds. Route numbers to it next."
@@ -146,6 +163,7 @@ async def show(
         line=line,
         figures=await connector_figures(request, name),
         texts=texts,
+        kind=kind,
         **_shown_options(request, kind, kind.options(found), problem),
         fields=form,
         routes=leading,

@@ -1,0 +1,37 @@
+"""The adapter as the composition has it: how a connector is carried, and how it is tried. The rest is imported then."""
+
+from typing import TYPE_CHECKING
+
+from heliograph.app.configuration import Connector
+from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
+from heliograph.config import Settings
+from heliograph.domain.security.host import AllowedHosts
+
+if TYPE_CHECKING:
+    from heliograph.adapters.smpp.probe import ProbeReport
+
+
+def start_carrier(
+    connector: Connector, events: CarrierEvents, clock: Clock, journal: Journal, settings: Settings
+) -> Carrier:
+    from heliograph.adapters.smpp.carrier import SmppCarrier, Timings
+
+    smpp = settings.smpp
+    timings = Timings(
+        connect_timeout_s=smpp.connect_timeout_s,
+        response_timeout_s=smpp.response_timeout_s,
+        enquire_interval_s=smpp.enquire_interval_s,
+        enquire_timeout_s=smpp.enquire_timeout_s,
+        reconnect_first_s=smpp.reconnect_first_s,
+        reconnect_most_s=smpp.reconnect_most_s,
+    )
+    allowed = AllowedHosts(smpp.allowed_hosts)
+    carrier = SmppCarrier(connector, events, clock=clock, journal=journal, timings=timings, allowed=allowed)
+    carrier.start()
+    return carrier
+
+
+async def probe_connector(connector: Connector, settings: Settings) -> "ProbeReport":
+    from heliograph.adapters.smpp.probe import probe
+
+    return await probe(connector, allowed=AllowedHosts(settings.smpp.allowed_hosts))
