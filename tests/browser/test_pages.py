@@ -137,6 +137,7 @@ def wider_than_the_screen(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
 
+@pytest.mark.minutes
 def test_every_page_is_accessible_and_fits(operator: Operator, nobody: str, axe: str) -> None:
     eventually(lambda: operator.go("/callbacks?tab=pending").get_by_text(nobody).count(), "a callback that fails")
     found = []
