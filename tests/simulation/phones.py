@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from heliograph.app.facts import CallbackEnd, InboundMessage, PartSet
+from heliograph.app.inbound.reception import Reception
 from heliograph.app.ports import Incoming
 from heliograph.domain.text.inbound import reply_reference
 from tests.simulation.faults import Odds, Operator
@@ -198,10 +199,9 @@ def _reply(rows: Rows, inbound: InboundMessage) -> list[str]:
     return wrong
 
 
-def leftovers(reception: object) -> list[str]:
-    """Returns a sentence for each place where the reception still keeps something after the end."""
-    kept = (
-        "_held", "_next", "_committing", "_waiting", "_unsure", "_looked_up", "_sets", "_fresh_sets", "_settling",
-        "_answered",
-    )  # fmt: skip
-    return [f"the reception's {name} holds {held}" for name in kept if (held := getattr(reception, name))]
+def leftovers(reception: Reception) -> list[str]:
+    """Returns a sentence for each attribute in which the reception still keeps something after the end."""
+    repeats = ("_held", "waiting", "_unsure", "_looked_up", "_settling", "_answered")
+    kept = {name: getattr(reception.repeats, name) for name in repeats}
+    kept |= {name: getattr(reception, name) for name in ("_next", "_committing", "_sets", "_fresh_sets")}
+    return [f"the reception's {name} holds {held}" for name, held in kept.items() if held]

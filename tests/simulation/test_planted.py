@@ -45,7 +45,8 @@ from heliograph.app.facts import (
 )
 from heliograph.app.inbound import replies
 from heliograph.app.inbound.reading import Reader
-from heliograph.app.inbound.reception import Arrival, Reception
+from heliograph.app.inbound.reception import Reception
+from heliograph.app.inbound.repeats import Arrival, Repeats
 from heliograph.app.inbound.replies import PhoneReplies
 from heliograph.app.kept_data import RetentionStep
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
@@ -731,7 +732,7 @@ def a_phones_part_is_acknowledged_and_not_kept(patch: pytest.MonkeyPatch) -> Non
 
 @bug(r"has the ids \[\d+, \d+", plan=PHONES)
 def a_repeat_is_another_message(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Reception, "_lost_key", lambda self, digest: 0)
+    patch.setattr(Repeats, "_lost_key", lambda self, digest: 0)
 
 
 @bug(r"has the ids \[\d+, \d+", plan=PHONES)

@@ -245,7 +245,7 @@ class Engine:
         self.reception.close()
         self.dispatcher.park()
         await self._within(self._carriers.drain(deadline - 1.0), deadline)
-        self.reception.finish()
+        self.reception.repeats.finish()
         await self._within(gatherer.flushed(), deadline)
         self.dispatcher.park()
         await self._within(gatherer.flushed(), deadline)

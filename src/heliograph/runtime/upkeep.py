@@ -136,7 +136,7 @@ class Housekeeping:
                 )
         if self._roles.upkeep:
             await self._keep_rows(now)
-        self._parts.reception.tick()
+        self._parts.reception.repeats.tick()
         if self._round % SWEEP_ROUNDS == 1:
             await self._parts.reception.keep_house()
         if self._round % STATE_ROUNDS == 1:

@@ -10,7 +10,8 @@ from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Facts, InboundMessage, PartSet
 from heliograph.app.inbound.opt_outs import OptOuts
 from heliograph.app.inbound.reading import Reader
-from heliograph.app.inbound.reception import SETTLED_MS, Reception
+from heliograph.app.inbound.reception import Reception
+from heliograph.app.inbound.repeats import SETTLED_MS
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Incoming
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
@@ -130,7 +131,7 @@ class Desk:
     async def unanswered(self) -> int:
         """How many messages may be sent again, when all answers have had their time."""
         self.clock.pass_ms(SETTLED_MS + 1)
-        self.reception.tick()
+        self.reception.repeats.tick()
         await self.commit()
         await self.settle()
         return len(self.rows.unanswered)
@@ -249,7 +250,7 @@ async def test_an_answer_that_its_link_took_along_did_not_arrive(desk: Desk) -> 
         desk.reception.receive(1, first.sends(text))
         await desk.settle()
         desk.clock.pass_ms(SETTLED_MS - 10)
-        desk.reception.tick()
+        desk.reception.repeats.tick()
         await desk.commit()
     assert [row.lost for row in desk.rows.unanswered.values()] == [False]
     first.up = False
@@ -265,7 +266,7 @@ async def test_other_nodes_are_told_of_a_link_that_went(desk: Desk) -> None:
     desk.reception.receive(1, link.sends("one"))
     await desk.settle()
     link.up = False
-    desk.reception.tick()
+    desk.reception.repeats.tick()
     await desk.commit()
     assert [row.lost for row in desk.rows.unanswered.values()] == [True]
 
@@ -276,7 +277,7 @@ async def test_a_good_end_settles_all_answers(desk: Desk) -> None:
     desk.reception.receive(1, bad.sends("two"))
     await desk.settle()
     bad.up = False
-    desk.reception.finish()
+    desk.reception.repeats.finish()
     await desk.commit()
     assert [row.lost for row in desk.rows.unanswered.values()] == [True]
 
@@ -342,11 +343,11 @@ async def test_what_another_node_did_not_answer_is_known_again(desk: Desk) -> No
     await desk.store.commits.record(desk.begin())  # and then it is killed
     link = await repeated_at(other)
     other.clock.pass_ms(SLOW_ANSWER_MS)
-    other.reception.tick()
+    other.reception.repeats.tick()
     await other.settle()
     assert link.answers == []
     other.clock.pass_ms(1)
-    other.reception.tick()
+    other.reception.repeats.tick()
     await other.settle()
     assert link.answers == [("Hello", True)]
     assert len(await other.kept()) == 1
@@ -359,7 +360,7 @@ async def test_what_another_node_did_answer_is_not(desk: Desk) -> None:
     link = await repeated_at(other)
     assert link.answers == []
     assert await desk.unanswered() == 0
-    other.reception.tick()
+    other.reception.repeats.tick()
     await other.settle()
     assert link.answers == [("Hello", True)]
     assert len(await other.kept()) == 2
@@ -371,12 +372,12 @@ async def test_a_repeat_whose_own_link_went_before_the_other_node_settled_is_not
     await desk.store.commits.record(desk.begin())  # and then it is killed
     second = await repeated_at(other)
     second.up = False
-    other.reception.tick()
+    other.reception.repeats.tick()
     await other.settle()
     assert len(await other.kept()) == 1
     third = await repeated_at(other)
     other.clock.pass_ms(SLOW_ANSWER_MS + 1)
-    other.reception.tick()
+    other.reception.repeats.tick()
     await other.settle()
     assert third.answers == [("Hello", True)]
     assert len(await other.kept()) == 1
@@ -409,11 +410,11 @@ async def test_what_was_held_comes_back_while_another_message_is_looked_up(desk:
     await desk.settle()
     held, newer = await repeated_at(other), Link()
     other.reception.receive(1, newer.sends("newer"))
-    during_a_look(other, other.reception.tick)
+    during_a_look(other, other.reception.repeats.tick)
     await other.settle()
     assert newer.answers == [("newer", True)]
     assert await desk.unanswered() == 1  # the newer one, which is the other node's
-    other.reception.tick()
+    other.reception.repeats.tick()
     await other.settle()
     assert held.answers == [("Hello", True)]
     assert sorted(message.content for message in await other.kept()) == ["Hello", "Hello", "newer"]

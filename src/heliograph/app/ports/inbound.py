@@ -12,7 +12,7 @@ REPEAT_MS = 600_000
 
 SLOW_ANSWER_MS = 5_000
 """Age (ms) from which a message that another node has not answered counts as never answered: otherwise it would
-be settled (`app.inbound.reception.SETTLED_MS`)."""
+be settled (`app.inbound.repeats.SETTLED_MS`)."""
 
 
 PAGE_OCTETS = 2_000_000
