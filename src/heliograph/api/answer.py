@@ -220,7 +220,7 @@ def _refusal(accept: Accept) -> Fault:
             cost = format_credits(accept.total)
             return Fault(NO_CREDIT, f"The credit is too low: this costs {cost}. Nothing was sent or charged; top up.")
         case Verdict.SUSPENDED:
-            return Fault(FORBIDDEN, SUSPENDED, None, None, Reason.SUSPENDED)
+            return SUSPENDED.fault()
         case Verdict.SUPPRESSED:
             return SUPPRESSED.fault()
         case Verdict.REFERENCE_CONFLICT:

@@ -19,7 +19,7 @@ from heliograph.app.sending.principal import Door, Principal, Secret
 from heliograph.app.sending.rehash import Rehash
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.limits.defaults import LOGIN_FAILURES, LOGIN_FAILURES_AN_ADDRESS
-from heliograph.domain.limits.gate import PASS, Judgement, Refuse, admit, over_requests
+from heliograph.domain.limits.gate import admit, over_requests, require
 
 REMEMBERED_S = 300.0
 """Seconds that a successful check is remembered."""
@@ -179,9 +179,7 @@ class Admission:
         policy = view.policy
         if policy is None:
             return
-        judgement = admit(policy, address)
-        if judgement is not PASS:
-            _refuse(judgement)
+        require(admit(policy, address))
         rate = policy.request_rate
         if rate > 0:
             wait = self._requests.take(view.account.id, rate, 1, now, policy.request_burst)
@@ -192,12 +190,7 @@ class Admission:
 def readmit(view: AccountView, address: str) -> None:
     """Raises Fault (403) unless the account may be used, and from there."""
     if view.policy is not None:
-        _refuse(admit(view.policy, address))
-
-
-def _refuse(judgement: Judgement) -> None:
-    if isinstance(judgement, Refuse):
-        raise judgement.fault()
+        require(admit(view.policy, address))
 
 
 def _proofs(door: Door, view: AccountView) -> tuple[bytes, ...]:

@@ -29,7 +29,7 @@ from heliograph.domain import calendar
 from heliograph.domain.error import MISSING, Fault, Reason, invalid, missing
 from heliograph.domain.limits import defaults
 from heliograph.domain.limits.defaults import REFERENCE_CHARS
-from heliograph.domain.limits.gate import PASS, Refuse, judge_destinations, judge_sender
+from heliograph.domain.limits.gate import judge_destinations, judge_sender, require
 from heliograph.domain.message.extras import Tlv, read_extras
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.message.way import Way
@@ -168,9 +168,7 @@ class Composer:
             raise invalid("to", problem, Reason.NO_ROUTE)
         policy = view.policy
         if policy is not None and policy.prefixes:
-            judgement = judge_destinations(policy, destinations)
-            if judgement is not PASS and isinstance(judgement, Refuse):
-                raise judgement.fault()
+            require(judge_destinations(policy, destinations))
         return destinations, routes
 
     def _texts(
@@ -313,9 +311,7 @@ def _sender(who: Principal, sender: str | None) -> str:
         raise invalid("from", problem)
     policy = who.view.policy
     if policy is not None and policy.senders is not None:
-        judgement = judge_sender(policy, sender)
-        if judgement is not PASS and isinstance(judgement, Refuse):
-            raise judgement.fault()
+        require(judge_sender(policy, sender))
     return sender
 
 

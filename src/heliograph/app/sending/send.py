@@ -28,7 +28,7 @@ from heliograph.app.sending.principal import Principal
 from heliograph.domain.calendar import day_of
 from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.domain.limits.allowance import overrun_fault
-from heliograph.domain.limits.gate import PASS, Refuse, Rule, judge, over_rate
+from heliograph.domain.limits.gate import PASS, Rule, judge, over_rate, require
 from heliograph.domain.text.segment import Split
 
 
@@ -123,8 +123,7 @@ def _judge(rules: tuple[Rule, ...], accept: Accept) -> None:
     """Asks the gate about each message: all of them go, or none. Raises Fault."""
     for message in accept.messages:
         judgement = judge(message, rules, accept.at)
-        if isinstance(judgement, Refuse):
-            raise judgement.fault()
+        require(judgement)
         if judgement is not PASS:
             message.queued = True
 

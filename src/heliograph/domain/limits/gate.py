@@ -78,7 +78,9 @@ _SENDER_REASONS: Final = {
 
 _HOLD_SUSPENDED: Final = Hold(SUSPENDED_UNTIL, "account suspended")
 
-SUSPENDED: Final = "The account is suspended; ask the operator of the gateway."
+SUSPENDED: Final = Refuse(
+    FORBIDDEN, "The account is suspended; ask the operator of the gateway.", reason=Reason.SUSPENDED
+)
 
 Judgement = Pass | Hold | Refuse
 
@@ -158,7 +160,7 @@ def _allowed(senders: frozenset[str], registry: Mapping[str, SenderState] | None
 def admit(policy: Policy, address: str) -> Judgement:
     """Judges whether the account may be used at all, and from this address."""
     if policy.suspended:
-        return Refuse(FORBIDDEN, SUSPENDED, reason=Reason.SUSPENDED)
+        return SUSPENDED
     if policy.networks is not None and not policy.networks.has(address):
         problem = "The account may not be used from this address; ask the operator of the gateway."
         return Refuse(FORBIDDEN, problem, reason=Reason.ADDRESS)
@@ -203,6 +205,12 @@ def over_rate(rate: float, wait_s: float) -> Fault:
     """Returns what is told to a request beyond the messages a second of its account."""
     problem = f"The account may send {rate:g} messages a second; send this one again a little later."
     return Fault(TOO_EARLY, problem, None, max(1, ceil(wait_s)), Reason.RATE)
+
+
+def require(judgement: Judgement) -> None:
+    """Raises the Fault of a refusal. A pass and a hold go on."""
+    if isinstance(judgement, Refuse):
+        raise judgement.fault()
 
 
 def judge(message: Judged, rules: tuple[Rule, ...], now: int) -> Judgement:
