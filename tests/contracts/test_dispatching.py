@@ -178,6 +178,14 @@ async def test_a_held_message_is_this_nodes_until_it_is_released(store: Store, g
     assert keys(await store.queue.claim(1, 10, START, OTHER_NODE)) == [message.key]
 
 
+async def test_a_receipt_that_is_asked_for_after_all_is_awaited(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id)
+    submission = Submission(account.id, message.key, 0, 1, "id", 0, START)
+    await store.commits.record(Facts(asking=[(account.id, message.key)], submissions=[submission]))
+    (outstanding,) = (await store.commits.recover(0, NODE)).outstanding
+    assert outstanding.message == replace(message, wants_receipt=True)
+
+
 async def test_what_is_dequeued_is_gone(store: Store, given: Given, account: Account) -> None:
     message = await given.scheduled(account.id)
     await store.queue.claim(1, 10, START + HOUR, NODE)

@@ -1005,6 +1005,7 @@ def what_is_done_stays_noted(patch: pytest.MonkeyPatch) -> None:
 _WRONG: dict[str, Any] = {
     "queueings": Queueing(2, 7, 1, 0, 0, attempted=False, held=False),
     "sending": (2, 7),
+    "asking": (2, 7),
     "attempts": Attempt(2, 7, 0, 1, 0, 0),
     "throttles": Attempt(2, 7, 0, 1, 0x58, 0),
     "submissions": Submission(2, 7, 0, 1, "id", 0, 0),

@@ -225,6 +225,9 @@ class MemoryCommits(MemoryReading):
         for _, key in facts.sending:
             if key in rows.queue:
                 rows.queue[key].attempted = True
+        for _, key in facts.asking:
+            if key in rows.messages:
+                rows.messages[key].wants_receipt = True
         rows.attempts += [each for each in facts.attempts if each not in rows.attempts]
         for submission in facts.submissions:
             rows.sent.setdefault((submission.key, submission.segment), submission)

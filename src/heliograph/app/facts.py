@@ -23,8 +23,8 @@ class Message:
     """One text to one destination, as accepted; one row, written once.
 
     `time` is when it was accepted, or is to be sent if it was scheduled. `connector` is the one chosen on acceptance.
-    `wants_receipt` asks the operator for a receipt; `way` is how the account is then told, and `callback_url` is where
-    a webhook goes.
+    `wants_receipt` asks the operator for a receipt: the account wants to be told, or the connector always asks. `way`
+    is how the account is then told, and `callback_url` is where a webhook goes.
     `price` is the charge for all `segments`. `batch` is the key of the request's batch, or 0.
     """
 
@@ -421,6 +421,8 @@ class Facts:
     queueings: list[Queueing] = field(default_factory=list)
     sending: list[MessageName] = field(default_factory=list)
     """Messages with a row in the queue that go to the operator right after this commit, which marks them attempted."""
+    asking: list[MessageName] = field(default_factory=list)
+    """Messages whose receipts the operator is asked for after all, by the option of the connector that they go to."""
     attempts: list[Attempt] = field(default_factory=list)
     throttles: list[Attempt] = field(default_factory=list)
     """Parts that the operator throttled: for those who watch, no store keeps them."""
@@ -462,6 +464,7 @@ class Facts:
             or self.withdrawals
             or self.callbacks
             or self.sending
+            or self.asking
             or self.queueings
             or self.attempts
             or self.throttles

@@ -83,10 +83,8 @@ class Carriers:
         """Returns the connector's lane, set to the policy of its settings, and to this node's share of its rate."""
         lane = self.dispatcher.lane(connector.id)
         policy = self._environment.policy(connector)
-        lane.unknown_wait_ms, lane.joins = policy.unknown_wait_ms, policy.joins_parts
-        lane.repertoire = policy.repertoire
+        lane.policy = policy
         lane.tlvs_of = partial(self._environment.directory.tlvs_over, connector.id)
-        lane.templated = policy.needs_templates
         self._limits.set(lane, Limit(policy.timetable, connector.rate, share))
         return lane
 

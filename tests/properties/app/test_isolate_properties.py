@@ -44,6 +44,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "queueings": st.builds(Queueing, st.just(ACCOUNT), KEYS, st.just(1), NUMBERS, st.just(0), st.just(False),
                            st.just(False)),
     "sending": st.tuples(st.just(ACCOUNT), KEYS),
+    "asking": st.tuples(st.just(ACCOUNT), KEYS),
     "attempts": st.builds(Attempt, st.just(ACCOUNT), KEYS, st.just(0), st.just(1), NUMBERS, st.just(0)),
     "submissions": st.builds(Submission, st.just(ACCOUNT), KEYS, st.just(0), st.just(1), TEXTS, st.just(0), NUMBERS),
     "dequeued": st.tuples(st.just(ACCOUNT), KEYS),

@@ -35,6 +35,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "accepts": st.builds(Accept, ACCOUNTS, st.just([]), SMALL, SMALL, key=KEYS),
     "queueings": st.builds(Queueing, ACCOUNTS, KEYS, SMALL, SMALL, SMALL, st.booleans(), st.booleans()),
     "sending": st.tuples(ACCOUNTS, KEYS),
+    "asking": st.tuples(ACCOUNTS, KEYS),
     "attempts": st.builds(Attempt, ACCOUNTS, KEYS, SMALL, SMALL, SMALL, SMALL),
     "submissions": st.builds(Submission, ACCOUNTS, KEYS, SMALL, SMALL, st.just("id"), SMALL, SMALL),
     "dequeued": st.tuples(ACCOUNTS, KEYS),

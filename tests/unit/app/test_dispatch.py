@@ -1,10 +1,12 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 import pytest
 
 from heliograph.app.dispatch import claims, dispatcher, lane
 from heliograph.app.dispatch.dispatcher import FAST_LANE_MS, Dispatcher
+from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import LONGEST_PUT_OFF_MS, PUT_OFF_SHARE, UNANSWERED_TRIES
 from heliograph.app.facts import (
     NO_ANSWER,
@@ -573,7 +575,7 @@ def test_a_text_is_cut_into_as_many_parts_as_were_charged(
     desk: Desk, charged_for: str, now: str, encoding: Encoding, kind: Kind
 ) -> None:
     content = "€" + "x" * 200
-    desk.lane.repertoire = Repertoire(now)
+    desk.lane.policy = replace(desk.lane.policy, repertoire=Repertoire(now))
     message = desk.message(content, kind=kind, segments=count(content, kind, Repertoire(charged_for))[1])
     parts = desk.sent(message)
     assert {part.encoding for part in parts} == {encoding}
@@ -583,9 +585,21 @@ def test_a_text_is_cut_into_as_many_parts_as_were_charged(
 
 def test_a_text_that_takes_more_parts_than_were_charged_cannot_be_sent(desk: Desk) -> None:
     content = "€" + "x" * 200
-    desk.lane.repertoire = Repertoire("latin1")
+    desk.lane.policy = replace(desk.lane.policy, repertoire=Repertoire("latin1"))
     parts = desk.sent(desk.message(content, segments=count(content, Kind.TEXT)[1]))
     assert [(part.encoding, part.octets) for part in parts] == [(UNSENDABLE, b"")] * 2
+
+
+def test_a_connector_that_always_asks_for_receipts_asks_for_those_of_messages_accepted_for_another(desk: Desk) -> None:
+    desk.lane.policy = replace(desk.lane.policy, asks_receipts=True)
+    (part,) = desk.sent(desk.message(wants_receipt=False))
+    assert part.message.wants_receipt
+    queued = desk.message(wants_receipt=False)
+    desk.lane.resume(LaneItem.of_queue(Queued(queued, False)))
+    assert desk.commit().asking == [(queued.account, queued.key)]
+    assert queued.wants_receipt
+    desk.lane.resume(LaneItem.of_queue(Queued(desk.message(wants_receipt=False), True)))
+    assert desk.commit().asking == []
 
 
 def test_tlvs_are_made_for_the_operator_that_a_message_is_written_to(desk: Desk) -> None:

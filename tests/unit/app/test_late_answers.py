@@ -1,5 +1,7 @@
 """What an operator may have: it is waited for word of it, or sent again, and what comes to light later counts."""
 
+from dataclasses import replace
+
 import pytest
 
 from heliograph.app.dispatch import unknown_outcomes as doubts
@@ -27,7 +29,7 @@ def desk() -> Desk:
 @pytest.fixture
 def patient(desk: Desk) -> Desk:
     """A desk whose lane waits for word."""
-    desk.lane.unknown_wait_ms = WAIT_MS
+    desk.lane.policy = replace(desk.lane.policy, unknown_wait_ms=WAIT_MS)
     return desk
 
 

@@ -1,5 +1,7 @@
 """Long messages to an operator that cuts them up itself: one part goes out, and stands for all that was charged."""
 
+from dataclasses import replace
+
 import pytest
 
 from heliograph.app.dispatch.outcomes import UNANSWERED_TRIES
@@ -16,13 +18,13 @@ LOST = Unknown("no answer")
 @pytest.fixture
 def desk() -> Desk:
     desk = Desk()
-    desk.lane.joins = True
+    desk.lane.policy = replace(desk.lane.policy, joins_parts=True)
     return desk
 
 
 @pytest.fixture
 def patient(desk: Desk) -> Desk:
-    desk.lane.unknown_wait_ms = WAIT_MS
+    desk.lane.policy = replace(desk.lane.policy, unknown_wait_ms=WAIT_MS)
     return desk
 
 
@@ -92,12 +94,12 @@ def test_what_is_never_answered_for_counts_as_sent_at_last(desk: Desk) -> None:
 def test_the_option_may_change_while_it_waits(desk: Desk) -> None:
     long = desk.message(LONG)
     (part,) = desk.sent(long)
-    desk.lane.joins = False
+    desk.lane.policy = replace(desk.lane.policy, joins_parts=False)
     desk.answer(part, LOST)
     desk.commit()
     several = desk.carrier.take()
     assert [(each.segment, each.total) for each in several] == [(0, 3), (1, 3), (2, 3)]
-    desk.lane.joins = True
+    desk.lane.policy = replace(desk.lane.policy, joins_parts=True)
     desk.answer(several[0], Accepted("a"))
     desk.answer(several[1], LOST)
     desk.answer(several[2], LOST)

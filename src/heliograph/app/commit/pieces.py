@@ -16,7 +16,7 @@ OWNED = (
 )  # fmt: skip
 """Kinds of facts with a field `account`, by the names of their lists in `Facts`."""
 
-NAMED = ("sending", "dequeued")
+NAMED = ("sending", "asking", "dequeued")
 """Kinds of facts that are only an account and a key."""
 
 NOBODYS = ("early", "early_matched", "inbound_lost", "inbound_answered", "inbound_parts")

@@ -185,10 +185,10 @@ class QueueClaims:
         if not item.attempted:
             lane.resume(item)
             return
-        item.shape(lane.joins)
+        item.shape(lane.policy.joins_parts)
         known = self._unknown.of(item.message.key, lane.connector)
         unknown = self._unknown.note(item, lane.connector, 0 if known else item.open)
-        if lane.unknown_wait_ms and (known is None or self._clock.now() < unknown.until):
+        if lane.policy.unknown_wait_ms and (known is None or self._clock.now() < unknown.until):
             item.withheld, item.to_send = set(item.waiting), []
             self._outcomes.rest(lane, item)
             self._gathering.wake()

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 
+from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.parts import PartCutter, TlvsOf
@@ -11,7 +12,6 @@ from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
 from heliograph.domain.message.state import State
 from heliograph.domain.pace.pace import Pace
-from heliograph.domain.text.repertoire import PLAIN
 from heliograph.domain.text.segment import HEADER_OCTETS
 
 FAST_MESSAGES = 4_000
@@ -46,9 +46,8 @@ class Lane:
     __slots__ = (
         "_begun", "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_returned",
         "_troubles", "_turn", "ahead", "carrier", "closed", "connector", "cutter", "fast", "filling",
-        "flying", "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "off", "overflowing",
-        "pace", "paused_until", "per_account", "queues", "ready", "repertoire", "templated", "tlvs_of", "took",
-        "unknown_wait_ms",
+        "flying", "front", "holders", "in_flight", "incoming", "mark", "marked", "more", "off", "overflowing",
+        "pace", "paused_until", "per_account", "policy", "queues", "ready", "tlvs_of", "took",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -97,15 +96,9 @@ class Lane:
         self.pace = Pace(rate)
         self.took = 0
         """Parts taken that `pace` has not been told of, since it is free."""
-        self.repertoire = PLAIN
+        self.policy = LanePolicy()
         self.tlvs_of: TlvsOf | None = None
         """Tells the TLVs of messages over this connector, where it has any."""
-        self.templated = False
-        """Whether texts may have TLVs of their templates, so that `tlvs_of` is asked about each of them."""
-        self.joins = False
-        """Whether long messages go whole: the operator cuts them up."""
-        self.unknown_wait_ms = 0
-        """Milliseconds for which a part without an answer is held before it is sent again; 0 sends it at once."""
         self._troubles = 0
         self.cutter = PartCutter()
         self._crowded = False
@@ -226,8 +219,7 @@ class Lane:
                 if len(aside[message.destination]) > ASIDE:
                     break
                 continue
-            tlvs_of = self.tlvs_of if message.extras or self.templated else None
-            parts = self.cutter.cut(item, header_octets, joins=self.joins, repertoire=self.repertoire, tlvs_of=tlvs_of)
+            parts = self._make(item, header_octets, facts)
             self.marked += parts
             free -= len(parts)
             if item.row:
@@ -240,6 +232,17 @@ class Lane:
             self.mark = mark
             facts.marks[attempted(self.connector)] = mark
         return late
+
+    def _make(self, item: LaneItem, header_octets: int, facts: Facts) -> list[Part]:
+        """Makes the parts of a message for this connector: its alphabet, its TLVs, and whether it asks for receipts."""
+        message, policy = item.message, self.policy
+        if policy.asks_receipts and not message.wants_receipt and item.unsent:
+            message.wants_receipt = True
+            if item.accept is None:  # else its row is written by this commit
+                facts.asking.append((message.account, message.key))
+        tlvs_of = self.tlvs_of if message.extras or policy.needs_templates else None
+        repertoire = policy.repertoire
+        return self.cutter.cut(item, header_octets, joins=policy.joins_parts, repertoire=repertoire, tlvs_of=tlvs_of)
 
     def pump(self, now: float) -> float | None:
         """Submits the ready parts as window, pause and rate allow; right after a commit, or when the time that it

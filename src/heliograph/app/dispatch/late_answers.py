@@ -100,7 +100,7 @@ class LateAnswers:
             if not there or lane is None or lane.is_sending_to(there[0].destination):
                 continue
             uncertain = [(unknown, segment) for unknown in there for segment in unknown.uncertain]
-            if len(uncertain) == 1 and lane.unknown_wait_ms:
+            if len(uncertain) == 1 and lane.policy.unknown_wait_ms:
                 item = uncertain[0][0].item
                 if item is not None and is_for(report_of(early, now), early.operator_id, item.message):
                     yield lane, *uncertain[0], Accepted(early.operator_id)

@@ -83,11 +83,13 @@ class PartOutcomes:
     def _unanswered(self, lane: Lane, item: LaneItem, segment: int) -> None:
         """Handles a part whose outcome is unknown: sends it again, at once or after waiting for a late answer or a
         receipt, up to UNANSWERED_TRIES times."""
-        if lane.unknown_wait_ms and segment not in item.doubtful:
+        if lane.policy.unknown_wait_ms and segment not in item.doubtful:
             item.doubtful.add(segment)
             item.withheld.add(segment)
             self.rest(lane, item)
-        elif not lane.unknown_wait_ms and item.tries < UNANSWERED_TRIES * (1 if item.whole else item.message.segments):
+        elif not lane.policy.unknown_wait_ms and item.tries < UNANSWERED_TRIES * (
+            1 if item.whole else item.message.segments
+        ):
             item.doubtful.add(segment)
             lane.take_back(item, segment)
         else:
@@ -100,7 +102,7 @@ class PartOutcomes:
         unknown = self.unknown.of(message.key, lane.connector)
         if unknown is None or unknown.queued or item.open > len(item.withheld):
             return
-        unknown.until = self._clock.now() + lane.unknown_wait_ms
+        unknown.until = self._clock.now() + lane.policy.unknown_wait_ms
         self.hold(lane, item, unknown.until)
 
     def accept(

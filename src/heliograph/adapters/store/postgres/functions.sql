@@ -368,6 +368,11 @@ BEGIN
     UPDATE queue SET attempted = true WHERE key = ANY (p_key) AND NOT attempted;
 END $$;
 
+CREATE OR REPLACE FUNCTION record_asking(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE message SET wants_receipt = true WHERE key = ANY (p_key);
+END $$;
+
 CREATE OR REPLACE FUNCTION record_attempts(
     p_key bigint[], p_segment integer[], p_connector bigint[], p_status bigint[], p_at bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$

@@ -196,6 +196,8 @@ def add_others(
         _add_queueings(calls, facts.queueings, node)
     if facts.sending:
         calls.add("record_sending", [key for _, key in facts.sending])
+    if facts.asking:
+        calls.add("record_asking", [key for _, key in facts.asking])
     _add_columns(calls, facts, "attempts")
     _add_new(calls, facts, "submissions", again=again)
     if facts.dequeued:

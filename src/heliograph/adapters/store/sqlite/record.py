@@ -100,6 +100,7 @@ SELECT 1 FROM suppression
 WHERE account = ?1 AND digest = suppression_digest((SELECT key FROM suppression_key), ?1, ?2)
 """
 _ATTEMPTED = "UPDATE queue SET attempted = 1 WHERE key IN (SELECT value FROM json_each(?))"
+_ASK = "UPDATE message SET wants_receipt = 1 WHERE key IN (SELECT value FROM json_each(?))"
 _DEQUEUE = "DELETE FROM queue WHERE key IN (SELECT value FROM json_each(?))"
 _FAIL = fill("""
 UPDATE message SET state = {after(Trigger.FAIL)}
@@ -376,6 +377,8 @@ def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> bool:
     _MOVE_QUEUE(db, [_queue_row(each, node) for each in facts.queueings])
     if facts.sending:
         db.execute(_ATTEMPTED, (many(key for _, key in facts.sending),))
+    if facts.asking:
+        db.execute(_ASK, (many(key for _, key in facts.asking),))
     _INSERT_ATTEMPT(db, list(map(_attempt_row, facts.attempts)))
     fresh = _INSERT_SENT(db, list(map(_sent_row, facts.submissions))) == len(facts.submissions)
     if facts.dequeued:
