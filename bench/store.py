@@ -1,13 +1,13 @@
 """What one row costs in a store, its share of the commit included.
 
-    .venv/bin/python bench/store.py [--folder DIR] [--rounds 200] [--postgres] [--encrypted]
+    .venv/bin/python bench/store.py [--folder DIR] [--rounds 200] [--postgres]
 
 Prints the medians of microseconds of CPU and of wall clock a row, for accepted messages, operators' answers, final
 states and callback results, at several sizes of a transaction. `DIR` should be on the disk that is to be measured.
 
 With `--postgres`, a server of its own is started in `DIR` (synced commits, over TCP on this machine), and the CPU of
 all of its processes is told beside that of this one: here / server / wall clock. The first column of wall clock, times
-the size, is the round trip of a commit. With `--encrypted`, rows are sealed.
+the size, is the round trip of a commit.
 """
 
 import argparse
@@ -21,9 +21,7 @@ from tempfile import TemporaryDirectory
 
 from tests.support.postgres import Server
 
-from heliograph.adapters.encryption.aes_gcm import AesGcmVault
 from heliograph.adapters.store.postgres import PostgresStore
-from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.worker import FileConnection
@@ -101,13 +99,13 @@ class Load:
         return Facts(callbacks=[CallbackDone(1, key, CallbackEnd.DELIVERED, 200, 1, self._now) for key in keys])
 
 
-def measure(session: FileConnection, sealer: Sealer | None, rows: int, makes: Iterator[Facts]) -> tuple[float, float]:
+def measure(session: FileConnection, rows: int, makes: Iterator[Facts]) -> tuple[float, float]:
     """Medians of microseconds a row: CPU of this thread, wall clock."""
     cpu: list[float] = []
     wall: list[float] = []
     for facts in makes:
         cpu_start, wall_start = time.thread_time_ns(), time.perf_counter_ns()
-        record(session, facts, 1, sealer)
+        record(session, facts, 1)
         wall.append((time.perf_counter_ns() - wall_start) / rows / 1e3)
         cpu.append((time.thread_time_ns() - cpu_start) / rows / 1e3)
         assert all(accept.verdict is Verdict.ACCEPTED for accept in facts.accepts)
@@ -115,7 +113,7 @@ def measure(session: FileConnection, sealer: Sealer | None, rows: int, makes: It
 
 
 def life(
-    session: FileConnection, sealer: Sealer | None, load: Load, size: int, rounds: int, make: Callable[[int], Facts]
+    session: FileConnection, load: Load, size: int, rounds: int, make: Callable[[int], Facts]
 ) -> dict[str, tuple[float, float]]:
     """The stages of a message's life, one after the other."""
     keys: list[list[int]] = []
@@ -126,18 +124,10 @@ def life(
             keys.append([message.key for accept in facts.accepts for message in accept.messages])
             yield facts
 
-    results = {"accept": measure(session, sealer, size, accepts())}
+    results = {"accept": measure(session, size, accepts())}
     for name, stage in (("submission", load.submissions), ("final", load.finals), ("callback", load.callbacks)):
-        results[name] = measure(session, sealer, size, (stage(each) for each in keys))
+        results[name] = measure(session, size, (stage(each) for each in keys))
     return results
-
-
-def sealer_of_bench() -> Sealer:
-    vault = AesGcmVault("bench")
-    sealer = Sealer(vault)
-    sealer.learn(1, b"".join(vault.new_secret() for _ in range(3)))
-    sealer.use(1)
-    return sealer
 
 
 async def prepare(path: Path) -> None:
@@ -205,14 +195,11 @@ async def life_on_server(
     return results
 
 
-async def all_on_server(folder: Path | None, rounds: int, *, encrypted: bool) -> None:
+async def all_on_server(folder: Path | None, rounds: int) -> None:
     server = Server(folder, fsync="on", full_page_writes="on", shared_buffers="256MB", max_wal_size="4GB")
     server.start()
     try:
-        store = await PostgresStore.open(server.url(), vault=AesGcmVault("bench") if encrypted else None)
-        if encrypted:
-            await store.encryption.begin(0, delay=0)
-            await store.encryption.refresh(0)
+        store = await PostgresStore.open(server.url())
         await open_accounts(store)
         await store.commits.recover(0, 1)
         load = Load()
@@ -233,23 +220,21 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--postgres", action="store_true")
-    parser.add_argument("--encrypted", action="store_true")
     options = parser.parse_args()
     if options.postgres:
         import uvloop
 
-        uvloop.run(all_on_server(options.folder, options.rounds, encrypted=options.encrypted))
+        uvloop.run(all_on_server(options.folder, options.rounds))
         return
     with TemporaryDirectory(dir=options.folder) as folder:
         path = Path(folder) / "bench.db"
         asyncio.run(prepare(path))
         session = FileConnection(path, 10_000, read_only=False)
-        sealer = sealer_of_bench() if options.encrypted else None
         load = Load()
         print("microseconds a row, CPU / wall clock   accept         submission     final          callback")
         for size in SIZES:
-            show(f"{size} requests", life(session, sealer, load, size, options.rounds, load.accepts))
-        show("1 request of 1000", life(session, sealer, load, 1_000, options.rounds // 4, load.batch))
+            show(f"{size} requests", life(session, load, size, options.rounds, load.accepts))
+        show("1 request of 1000", life(session, load, 1_000, options.rounds // 4, load.batch))
         session.close()
 
 

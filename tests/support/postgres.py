@@ -21,7 +21,6 @@ import asyncpg
 from heliograph.adapters.store.postgres import DatabaseLimits, PostgresStore
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
-from heliograph.app.ports.encryption import KeyVault
 from tests.support.ports import free_port
 from tests.support.processes import processes
 from tests.support.timeouts import PATIENCE_S
@@ -319,14 +318,10 @@ class PostgresOpener:
         self._making = asyncio.Lock()
 
     async def __call__(self) -> PostgresStore:
-        return await self.opened(None)
-
-    async def opened(self, vault: KeyVault | None) -> PostgresStore:
-        """Opens a store with this master key."""
         async with self._making:
             if self.url is None:
                 self.url = await server().lent(self)
-        return await PostgresStore.open(self.url, limits=AMPLE, vault=vault)
+        return await PostgresStore.open(self.url, limits=AMPLE)
 
     async def execute(self, text: str) -> None:
         """Runs a statement of SQL behind the store's back."""

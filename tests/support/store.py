@@ -7,13 +7,11 @@ from typing import Any, Protocol
 
 import pytest
 
-from heliograph.adapters.encryption.aes_gcm import AesGcmVault
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.admin.history import Event, history
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Store
-from heliograph.app.ports.encryption import KeyVault
 from heliograph.domain.message.ids import IdSequence
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
@@ -47,11 +45,7 @@ class SqliteOpener:
         self.path = folder / "store.db"
 
     async def __call__(self) -> SqliteStore:
-        return await self.opened(None)
-
-    async def opened(self, vault: KeyVault | None) -> SqliteStore:
-        """Opens a store with this master key."""
-        return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=False, vault=vault)
+        return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=False)
 
     async def execute(self, text: str) -> None:
         """Runs a statement of SQL behind the store's back."""
@@ -68,9 +62,6 @@ class LoopOpener(SqliteOpener):
 
     async def __call__(self) -> SqliteStore:
         return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=True)
-
-
-VAULT = AesGcmVault("the master key of tests")
 
 
 OPENERS: dict[str, Callable[[Path], Opener]] = {"sqlite": SqliteOpener, "postgres": PostgresOpener}

@@ -51,6 +51,8 @@ class Message:
     """The text of its `domain.extras`, empty for nearly all."""
     way: Way = Way.NONE
     """The way by which the account wants to be told of the message's states; NONE: they are only recorded."""
+    sealed: bytes = field(default=b"", repr=False, compare=False)
+    """The envelope of `content`, which a store keeps in its place; empty where texts are not sealed."""
 
 
 class Verdict(IntEnum):
@@ -350,6 +352,8 @@ class InboundMessage:
     """The key of the message that replied, 0 for none; the store sets it."""
     key: int = 0
     tail: int = 0
+    sealed: bytes = field(default=b"", repr=False, compare=False)
+    """The envelope of `content`, as a `Message` has it."""
 
     @property
     def changes_consent(self) -> bool:

@@ -241,10 +241,9 @@ class Search:
     error: str = ""
     """State and code of a final state that is no delivery, or one of them: `UNDELIV`, `011`, `UNDELIV 011`."""
     sender: str = ""
-    """The sender, whole; case does not matter. Not to be asked of an encrypted store: Unsearchable."""
+    """The sender, whole; case does not matter."""
     country: str = ""
-    """Country of the destination, as in ISO 3166-1 with two letters; case does not matter. Not to be asked of an
-    encrypted store: Unsearchable."""
+    """Country of the destination, as in ISO 3166-1 with two letters; case does not matter."""
     accepted_order: bool = False
     """Demands the order in which messages were accepted."""
 

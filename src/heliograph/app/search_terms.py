@@ -1,10 +1,6 @@
-"""Terms of a search for messages that a store has to read, or cannot."""
+"""Terms of a search for messages, read from what people type."""
 
 from heliograph.domain.message.receipt import Delivery
-
-
-class Unsearchable(Exception):
-    """An encrypted store was asked for messages by a column that it seals."""
 
 
 def number_in(text: str) -> str:

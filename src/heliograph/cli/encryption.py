@@ -18,7 +18,7 @@ _THEN = (
 
 @click.group(cls=Group)
 def encryption() -> None:
-    """Seals texts, numbers and secrets in the store.
+    """Seals texts and secrets in the store.
 
     The master key is given by the settings of [encryption], to every process that opens the store."""
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from heliograph import files
 from heliograph.app.ports import Secrets, Unavailable
-from heliograph.app.ports.encryption import KeyRefused, KeyVault
+from heliograph.app.ports.encryption import KeyRefused
 from heliograph.composition.connectors import KINDS, policy_of
-from heliograph.composition.encryption import SealableStore, vault_of
+from heliograph.composition.encryption import OpenedStore, SealableStore, sealed, vault_of
 from heliograph.config import Settings
 from heliograph.runtime.disk import make_folder
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 STORE_FILE = "heliograph.db"
 
 
-async def open_store(settings: Settings) -> SealableStore:
+async def open_store(settings: Settings) -> OpenedStore:
     """Opens the database that the settings name, or the store in the data directory, with the master key in the
     settings. Creates missing tables and files.
 
@@ -54,32 +54,31 @@ async def open_store(settings: Settings) -> SealableStore:
     try:
         vault = await asyncio.to_thread(vault_of, settings)
         if settings.store.url:
-            store = await _open_database(settings.store.url, vault)
+            store = await _open_database(settings.store.url)
         else:
             from heliograph.adapters.store.sqlite import SqliteStore
 
             make_folder(settings.data)
-            store = await SqliteStore.open(settings.data / STORE_FILE, vault=vault)
+            store = await SqliteStore.open(settings.data / STORE_FILE)
     except (SchemaTooNew, SchemaChanged, KeyRefused, OSError) as problem:
         raise Unavailable(str(problem)) from problem
     try:
-        await store.encryption.refresh(SystemClock().now())
+        return await sealed(store, vault, SystemClock().now())
     except BaseException as problem:
         await store.close()
         if isinstance(problem, KeyRefused):
             raise Unavailable(str(problem)) from problem
         raise
-    return store
 
 
-async def _open_database(url: str, vault: KeyVault | None) -> SealableStore:
+async def _open_database(url: str) -> SealableStore:
     try:
         from heliograph.adapters.store.postgres import PostgresStore
     except ModuleNotFoundError as problem:
         if problem.name != "asyncpg":
             raise
         raise Unavailable("PostgreSQL needs an extra: pip install 'heliograph[postgres]'") from None
-    return await PostgresStore.open(url, vault=vault)
+    return await PostgresStore.open(url)
 
 
 def back_up(settings: Settings, target: Path) -> None:
@@ -121,11 +120,11 @@ class Tools:
     not a gateway runs on the store.
     """
 
-    def __init__(self, settings: Settings, store: SealableStore) -> None:
+    def __init__(self, settings: Settings, opened: OpenedStore) -> None:
         from heliograph.adapters.system.clock import SystemClock
 
         self._settings = settings
-        self._store = store
+        self._store, self._encryption = opened
         self._clock = SystemClock()
 
     @property
@@ -212,8 +211,7 @@ class Tools:
     def encryption(self) -> "ManageEncryption":
         from heliograph.app.admin.encryption import ManageEncryption
 
-        store = self._store
-        return ManageEncryption(store.encryption, store.audit_log, self._clock, _terminal_user())
+        return ManageEncryption(self._encryption, self._store.audit_log, self._clock, _terminal_user())
 
     @property
     def audit_proof(self) -> "AuditProof":
@@ -245,11 +243,11 @@ class Tools:
 @asynccontextmanager
 async def tools(settings: Settings) -> AsyncIterator[Tools]:
     """Opens the store for a command. Raises Unavailable."""
-    store = await open_store(settings)
+    opened = await open_store(settings)
     try:
-        yield Tools(settings, store)
+        yield Tools(settings, opened)
     finally:
-        await store.close()
+        await opened.store.close()
 
 
 def _terminal_user() -> str:

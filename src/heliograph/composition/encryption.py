@@ -3,11 +3,11 @@
 import shlex
 import subprocess
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from heliograph import files
 from heliograph.app.ports import Store
-from heliograph.app.ports.encryption import Encryption, KeyRefused, KeyVault
+from heliograph.app.ports.encryption import Encryption, KeyRefused, KeyVault, SealedRows
 from heliograph.config import Settings
 
 LEAST_CHARACTERS = 32
@@ -17,11 +17,30 @@ COMMAND_S = 60
 
 
 class SealableStore(Store, Protocol):
-    """A store whose rows may be sealed."""
+    """A store that may keep envelopes."""
 
-    @property
-    def encryption(self) -> Encryption:
-        """The keys of the store, and the rows that they seal."""
+    sealed_rows: SealedRows
+
+
+class OpenedStore(NamedTuple):
+    """A store that was opened with the master key of the settings, if they give one."""
+
+    store: Store
+    encryption: Encryption
+
+
+async def sealed(store: SealableStore, vault: KeyVault | None, now: int) -> OpenedStore:
+    """Reads the keys of a store; with a master key, seals what goes into the store from then on. Raises KeyRefused,
+    Unavailable."""
+    from heliograph.adapters.encryption.store_keys import StoreKeys
+
+    keys = StoreKeys(store.sealed_rows, vault)
+    await keys.refresh(now)
+    if vault is None:
+        return OpenedStore(store, keys)
+    from heliograph.adapters.encryption.sealed_store import sealed_store
+
+    return OpenedStore(sealed_store(store, keys), keys)
 
 
 def vault_of(settings: Settings) -> KeyVault | None:

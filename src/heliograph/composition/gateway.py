@@ -150,7 +150,8 @@ class Gateway:
         self._verifier = PasswordVerifier(self._secrets)
         self._keep_from_others()
         self._listening = listening = Listening(settings, self._journal)
-        self._store = store = await open_store(settings)
+        store, encryption = await open_store(settings)
+        self._store = store
         for hazard in await store.upkeep.hazards():
             self._journal.say("error", "store.hazard", problem=hazard)
         await development.prepare(store, self._secrets, self._clock, self._journal, dev=self._dev)
@@ -182,7 +183,7 @@ class Gateway:
         )
         self._refusal_writer.start()
         self._encryption = EncryptionUpkeep(
-            store.encryption,
+            encryption,
             self._clock,
             self._journal,
             self.engine.failed.set,

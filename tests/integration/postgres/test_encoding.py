@@ -23,8 +23,8 @@ BIGS = (0, 1, -1, 255, 256, (1 << 31) - 1, 1 << 31, (1 << 62) - 1, -(1 << 62), (
 INTEGERS = (0, 1, -1, 255, 65_536, (1 << 31) - 1, -(1 << 31))
 
 
-def message(chance: random.Random) -> tuple[int, Message, str, str, bytes]:
-    """Returns a message with the place of its account, and with what is stored of its texts, which may be sealed."""
+def message(chance: random.Random) -> tuple[int, Message, bytes]:
+    """Returns a message with the place of its account, and with the octets of its content."""
     pick = chance.choice
     made = Message(
         account=1,
@@ -44,7 +44,7 @@ def message(chance: random.Random) -> tuple[int, Message, str, str, bytes]:
         key=pick(BIGS),
         tail=pick(BIGS),
     )
-    return pick(INTEGERS), made, pick(TEXTS), pick(TEXTS), pick([b"", b"\0\xff", made.content.encode()])
+    return pick(INTEGERS), made, pick([b"", b"\0\xff", made.content.encode()])
 
 
 def submission(chance: random.Random) -> Submission:
@@ -67,11 +67,11 @@ def callback(chance: random.Random) -> CallbackDone:
     return CallbackDone(1, pick(BIGS), pick(list(CallbackEnd)), pick(INTEGERS), pick(INTEGERS), pick(BIGS))
 
 
-def _message_row(placed: tuple[int, Message, str, str, bytes]) -> Sequence[Any]:
-    place, each, destination, sender, content = placed
+def _message_row(placed: tuple[int, Message, bytes]) -> Sequence[Any]:
+    place, each, content = placed
     return (
         place, each.key, each.tail, each.price, each.time, each.expires, each.connector, each.segments, each.kind,
-        each.wants_receipt, each.way, destination, sender, each.callback_url, content,
+        each.wants_receipt, each.way, each.destination, each.sender, each.callback_url, content,
     )  # fmt: skip
 
 

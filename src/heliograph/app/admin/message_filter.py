@@ -1,5 +1,4 @@
-"""Judges messages one by one: those of an encrypted store, by what it cannot be asked for, and those found by an id,
-here or by the admin API of a gateway elsewhere."""
+"""Judges messages one by one: those found by an id, here or by the admin API of a gateway elsewhere."""
 
 from typing import NamedTuple
 

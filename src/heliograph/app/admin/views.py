@@ -1,8 +1,7 @@
 """Use cases of administration on messages and callbacks: find, explain, cancel, replay; and the route of a number."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from urllib.parse import urlsplit
 
 from heliograph.app.admin.blocked_reasons import BlockedReasons
@@ -15,7 +14,7 @@ from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, Sea
 from heliograph.app.resources.desk import Desk, connector_id
 from heliograph.app.routing import explain as routing
 from heliograph.app.routing.explain import RouteDecision
-from heliograph.app.search_terms import Unsearchable, number_in
+from heliograph.app.search_terms import number_in
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain.calendar import DAY_MS
@@ -25,10 +24,6 @@ from heliograph.domain.numbers import phone
 
 HITS = 1_000
 """Messages of one id (a batch's) or of one reference that are shown."""
-
-SIFTED = 20_000
-SIFTED_AT_ONCE = 1_000
-"""Messages of an encrypted store that are judged one by one before a page says how far it got, and at once."""
 
 HOUR_MS = 3_600_000
 
@@ -102,34 +97,7 @@ class Views(Desk):
     # --- messages
 
     async def find(self, text: str, search: Search) -> SearchPage:
-        """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`. An encrypted
-        store cannot be asked for senders and countries: there its rows are judged one by one, the next SIFTED."""
-        return await self._sifted(partial(self._find, text), search)
-
-    async def _sifted(self, find: Callable[[Search], Awaitable[SearchPage]], search: Search) -> SearchPage:
-        try:
-            return await find(search)
-        except Unsearchable:
-            pass
-        hits: list[Hit] = []
-        looked = 0
-        step = replace(search, limit=SIFTED_AT_ONCE, sender="", country="")
-        while True:
-            page = await find(step)
-            for hit in (each for each in page.hits if fits(search, each)):
-                if len(hits) == search.limit:
-                    last = hits[-1].message
-                    return SearchPage(hits, (last.time, last.key))
-                hits.append(hit)
-            looked += len(page.hits)
-            if page.more is None:
-                return SearchPage(hits)
-            if page.reached is not None or looked >= SIFTED:
-                time, key = page.more
-                return SearchPage(hits, page.more, ids.time_of(key) if search.by_acceptance else time)
-            step.before = page.more
-
-    async def _find(self, text: str, search: Search) -> SearchPage:
+        """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`."""
         text = text.strip()
         parsed = ids.parse(text)
         if parsed is not None:
@@ -170,7 +138,7 @@ class Views(Desk):
 
     async def search(self, search: Search) -> SearchPage:
         """Finds messages by `search` alone, as `find` does."""
-        return await self._sifted(self.store.messages.search, search)
+        return await self.store.messages.search(search)
 
     async def connector_id(self, name: str) -> int:
         """Returns the id of a connector. Raises NoSuch."""

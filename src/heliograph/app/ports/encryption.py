@@ -1,5 +1,6 @@
-"""The encryption of rows: keys, and what is asked of a store that uses them."""
+"""The encryption of rows: keys, and what is asked of a store that has sealed rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -43,14 +44,66 @@ class KeyVault(Protocol):
     def new_secret(self) -> bytes:
         """Returns a new secret for a data key."""
 
-    def wrap(self, number: int, secrets: bytes) -> bytes:
-        """Returns an envelope of the secrets of a data key, to be kept in the store."""
+    def wrap(self, number: int, secret: bytes) -> bytes:
+        """Returns an envelope of the secret of a data key, to be kept in the store."""
 
     def unwrap(self, number: int, wrapped: bytes) -> bytes:
-        """Returns the secrets of a data key. Raises KeyRefused where another master key wrapped them."""
+        """Returns the secret of a data key. Raises KeyRefused where another master key wrapped it."""
 
     def data_key(self, number: int, secret: bytes) -> DataKey:
         """Returns the data key of a secret that `new_secret` made."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """A data key as the store keeps it."""
+
+    number: int
+    """From 1 on, in the order of making."""
+    wrapped: bytes
+    """The envelope of the key's secret; empty where rows are plain from `since` on."""
+    since: int
+    """Time in ms from which on the key counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """How far the rows are sealed anew."""
+
+    table: str
+    """The table that is being gone through, for example `message`."""
+    rows: int
+    """Rows that were looked at so far."""
+
+
+RowChange = Callable[[str, str, bytes], bytes]
+"""Maps a value to the one that replaces it, given its column (`message.content`), the key of its row and its octets."""
+
+
+class SealedRows(Protocol):
+    """The keys of a store, and the columns that hold envelopes. The store takes all of them for octets."""
+
+    async def keys(self) -> tuple[list[KeyRow], Rewriting | None]:
+        """Returns the data keys in the order of their making, and how far the rows are sealed anew, None when all
+        are."""
+
+    async def add_key(self, make: Callable[[list[KeyRow]], KeyRow]) -> int | None:
+        """Adds the key that `make` makes of those that are there, and has all rows sealed anew from the first one on.
+        Returns its number; None where another process added a key of this number at the same time."""
+
+    async def rewrap(self, change: Callable[[int, bytes], bytes]) -> int:
+        """Replaces the wrapped secret of each key, given its number and the envelope; returns how many there are."""
+
+    async def rewrite(self, change: RowChange, newest: int, now: int, limit: int) -> bool:
+        """Changes the next `limit` rows, once the key `newest` has counted for SETTLE_MS; returns whether there may be
+        more to do. Nothing is changed where the store has a newer key."""
+
+    async def count(self) -> int:
+        """Returns the number of rows of the largest tables, which takes its time."""
+
+
+SETTLE_MS: Final = 15_000
+"""Milliseconds from when a key counts until the older rows are sealed anew: nobody writes by another one any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.shared.recovery import recovery
 from heliograph.adapters.store.shared.replay import replayed
-from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.shared.steps import Q, RunMode, Runner, Steps
 from heliograph.app.facts import Accept, Facts
 from heliograph.app.marks import Recovery
@@ -14,10 +13,9 @@ from heliograph.app.ports import Fenced, Unavailable
 class PostgresCommits:
     """Records facts on a connection of its own."""
 
-    def __init__(self, database: Database, runner: Runner, sealer: Sealer | None) -> None:
-        """`runner` runs operations on the database, sealed if there is a sealer."""
+    def __init__(self, database: Database, runner: Runner) -> None:
         self._runner = runner
-        self.recorder = Recorder(database.servers, sealer)
+        self.recorder = Recorder(database.servers)
 
     async def record(self, facts: Facts) -> None:
         for accept in await self.recorder.record(facts):

@@ -40,13 +40,13 @@ _CALLBACK: Final = Struct(">ii qq qh qi qi qq")
 _CALLBACK_OCTETS: Final = 4 + 5 * 8 + 26
 
 
-def singles(element: int, rows: list[tuple[int, facts.Message, str, str, bytes]]) -> bytes:
-    """Encodes `single_row[]`: messages, each with the place of its account among those of the call, and with
-    destination, sender and content as they are to be stored."""
+def singles(element: int, rows: list[tuple[int, facts.Message, bytes]]) -> bytes:
+    """Encodes `single_row[]`: messages, each with the place of its account among those of the call, and with the
+    octets of its content."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack, head = pieces.append, _SINGLE.pack, _HEAD.pack
-    for place, message, to, by, content in rows:
-        destination, sender = to.encode(), by.encode()
+    for place, message, content in rows:
+        destination, sender = message.destination.encode(), message.sender.encode()
         callback_url = message.callback_url.encode()
         octets = _SINGLE_OCTETS + len(destination) + len(sender) + len(callback_url) + len(content)
         add(pack(

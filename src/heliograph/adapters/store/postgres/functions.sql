@@ -69,15 +69,12 @@ END $$;
 -- --- opt-outs
 
 -- The digest by which a suppressed number is known: domain.suppression.suppression_digest, in the database's own words.
--- In an encrypted store the number has it with it (shared/sealing.py). A query of many numbers looks the key up once.
+-- A query of many numbers looks the key up once.
 CREATE OR REPLACE FUNCTION keyed_digest(k suppression_key, p_account bigint, p_number text) RETURNS bytea
 LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN length(p_number) >= 45 AND left(p_number, 1) = '#'
-        THEN decode(substr(p_number, 24, 22) || '==', 'base64')
-        ELSE substring(
-            sha256(k.outer_pad || sha256(k.inner_pad || convert_to(p_account || ':' || p_number, 'UTF8'))) FROM 1 FOR 16
-        )
-    END
+    SELECT substring(
+        sha256(k.outer_pad || sha256(k.inner_pad || convert_to(p_account || ':' || p_number, 'UTF8'))) FROM 1 FOR 16
+    )
 $$;
 
 CREATE OR REPLACE FUNCTION suppression_digest(p_account bigint, p_number text) RETURNS bytea LANGUAGE sql STABLE AS $$
@@ -111,7 +108,7 @@ BEGIN
     UPDATE account SET suppressed = true WHERE id = p_account AND NOT suppressed;
     keys := ARRAY(
         SELECT q.key FROM queue AS q
-        WHERE q.account = p_account AND q.phone = substr(p_number, 1, 23) AND q.node IS NULL AND NOT q.attempted
+        WHERE q.account = p_account AND q.phone = p_number AND q.node IS NULL AND NOT q.attempted
           AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
           AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key)
         ORDER BY q.key FOR UPDATE
@@ -333,7 +330,7 @@ BEGIN
     END IF;
     IF true = ANY (m_queued) THEN
         INSERT INTO queue (key, account, phone, connector, due, expires, attempted)
-        SELECT m.key, p_accounts[r_place[m.request]], substr(m.destination, 1, 23), m.connector, m.time, m.expires, false
+        SELECT m.key, p_accounts[r_place[m.request]], m.destination, m.connector, m.time, m.expires, false
         FROM unnest(m_request, m_key, m_destination, m_connector, m_time, m_expires, m_queued)
             AS m (request, key, destination, connector, time, expires, queued)
         WHERE m.queued AND verdicts[m.request] = {Verdict.ACCEPTED};
@@ -352,7 +349,7 @@ CREATE OR REPLACE FUNCTION record_queueings(
 BEGIN
     INSERT INTO queue (key, account, phone, connector, due, expires, attempted, node, put_off)
     SELECT
-        q.key, coalesce(m.account, 0), coalesce(substr(m.destination, 1, 23), ''), q.connector, q.due, q.expires, q.attempted, q.node,
+        q.key, coalesce(m.account, 0), coalesce(m.destination, ''), q.connector, q.due, q.expires, q.attempted, q.node,
         coalesce(m.time < q.due, false)
     FROM unnest(p_key, p_connector, p_due, p_expires, p_attempted, p_node)
         AS q (key, connector, due, expires, attempted, node)
@@ -1137,7 +1134,7 @@ DECLARE
     );
 BEGIN
     INSERT INTO queue (key, account, phone, connector, due, expires, attempted)
-    SELECT m.key, m.account, substr(m.destination, 1, 23), m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
+    SELECT m.key, m.account, m.destination, m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
     FROM message AS m
     LEFT JOIN mark AS a ON a.worker = p_worker AND a.name = 'attempted:' || m.connector
     WHERE m.key > dispatched AND m.key & 31 = p_worker AND m.state = {State.SENT}

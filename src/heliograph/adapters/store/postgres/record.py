@@ -27,7 +27,6 @@ from heliograph.adapters.store.postgres.statement import (
     add_singles,
     are_single,
 )
-from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.shared.withholding import withhold
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import StoreRejected, Unavailable
@@ -58,9 +57,8 @@ class Recorder:
     senders were told that they were not accepted.
     """
 
-    def __init__(self, servers: Servers, sealer: Sealer | None = None) -> None:
+    def __init__(self, servers: Servers) -> None:
         self._servers = servers
-        self._sealer = sealer
         self._turn = asyncio.Lock()
         self._writer: Writer | None = None
         self._doubt: _Doubt | None = None
@@ -163,10 +161,10 @@ class Recorder:
         if facts.inbound:
             calls.add("record_inbound_begun", self.node or 0)
         calls.add("record_open", writer.id, writer.seq, [] if single else accounts)
-        add_consents(calls, facts.inbound, self._sealer)
+        add_consents(calls, facts.inbound)
         if accepts:
-            (add_singles if single else add_accepts)(calls, accepts, accounts, self._sealer)
-        add_others(calls, facts, self.node or 0, self.worker, self._sealer, again=again)
+            (add_singles if single else add_accepts)(calls, accepts, accounts)
+        add_others(calls, facts, self.node or 0, self.worker, again=again)
         try:
             row = await writer.db.fetchrow(calls.text(), *calls.values)
         except BaseException as fault:

@@ -271,8 +271,8 @@ CREATE TABLE link_state (
     PRIMARY KEY (connector, node)
 );
 
--- The keys that rows are sealed with, wrapped by the master key. The newest one counts from `since` on; where its secrets
--- are empty, rows are written plain.
+-- The keys that texts are sealed with, wrapped by the master key. The newest counts from `since` on; where its secret
+-- is empty, texts are written plain.
 CREATE TABLE data_key (
     number  integer PRIMARY KEY,
     since   bigint NOT NULL,
@@ -282,7 +282,7 @@ CREATE TABLE data_key (
 -- How far the rows that were written before the newest key are sealed anew: one row, or none when all are.
 CREATE TABLE resealing (
     id     integer PRIMARY KEY CHECK (id = 1),
-    stage  integer NOT NULL,                   -- place in shared/resealing.py's list of tables
+    stage  integer NOT NULL,                   -- place in shared/sealed_rows.py's list of tables
     after  text NOT NULL,                      -- key of the last row of its table, '' before the first
     sealed bigint NOT NULL                     -- rows so far
 );
@@ -447,8 +447,8 @@ CREATE TABLE inbound (
 CREATE INDEX inbound_account ON inbound (account, key);
 CREATE INDEX inbound_position ON inbound (account, position);
 -- the sums: see the statement `inbound_numbered`
-CREATE INDEX inbound_sender ON inbound (substr(sender, 1, 23), (key + 0));
-CREATE INDEX inbound_recipient ON inbound (substr(recipient, 1, 23), (key + 0));
+CREATE INDEX inbound_sender ON inbound (sender, (key + 0));
+CREATE INDEX inbound_recipient ON inbound (recipient, (key + 0));
 CREATE INDEX inbound_replied ON inbound (replied) WHERE replied <> 0;
 
 -- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.
@@ -725,7 +725,7 @@ CREATE TABLE block_content (
     last_key  bigint NOT NULL,
     block     integer NOT NULL,
     messages  integer NOT NULL,
-    sender    text NOT NULL,                   -- in lower case; '' where it is sealed
+    sender    text NOT NULL,                   -- in lower case
     PRIMARY KEY (block, account, connector, sender)
 );
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Final
 
-from heliograph.adapters.store.shared.sealing import Sealer, early_place
-from heliograph.app.facts import Accept, CallbackRetry, EarlyReceipt, Facts, InboundMessage, Message, PartSet, Queueing
+from heliograph.app.facts import Accept, CallbackRetry, Facts, InboundMessage, Message, Queueing
 from heliograph.domain.message.state import State
 
 Columns = list[list[Any]]
@@ -49,6 +48,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "progress": ("key", "segment", "state", "err", "at", "owed"),
     "finals": ("key", "state", "err", "at", "owed"),
     "withdrawals": ("account", "key", "refund", "at"),
+    "early": ("connector", "operator_id", "destination", "state", "err", "at"),
     "awaiting": ("connector", "operator_id", "key", "segment"),
     "inbound_replies": ("key", "problem"),
     "callbacks": ("key", "end", "code", "attempts", "at"),
@@ -99,19 +99,16 @@ def are_single(facts: Facts) -> bool:
     )
 
 
-SingleRow = tuple[int, Message, str, str, bytes]
-"""A message with the place of its account among those of the call, and destination, sender and content as its row has
-them."""
+SingleRow = tuple[int, Message, bytes]
+"""A message with the place of its account among those of the call, and the octets of its content."""
 
 
-def _stored(message: Message, sealer: Sealer | None) -> tuple[str, str, bytes]:
-    """Returns destination, sender and content as the message's row has them."""
-    if sealer is None:
-        return message.destination, message.sender, message.content.encode()
-    return sealer.message(message)
+def _content(message: Message | InboundMessage) -> bytes:
+    """Returns the content as its row has it: UTF-8, or an envelope."""
+    return message.sealed or message.content.encode()
 
 
-def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int], sealer: Sealer | None) -> None:
+def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:
     """Adds requests of one message each. The function returns NULL where all are accepted, else the verdicts in order;
     it locks the accounts itself."""
     places = {account: place for place, account in enumerate(accounts, 1)}
@@ -123,11 +120,11 @@ def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
         totals[place - 1] += accept.total
         numbers[place - 1] += 1
         days[place - 1] = accept.day_ends or days[place - 1]
-        rows.append((place, message, *_stored(message, sealer)))
+        rows.append((place, message, _content(message)))
     calls.add("record_singles", accounts, totals, numbers, days, rows, name=VERDICTS)
 
 
-def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int], sealer: Sealer | None) -> None:
+def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:
     """Adds requests of any kind. The function returns the verdicts in order."""
     places = {account: place for place, account in enumerate(accounts, 1)}
     messages: list[Message] = []
@@ -135,7 +132,6 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
     for number, accept in enumerate(accepts, 1):
         messages += accept.messages
         requests += [number] * len(accept.messages)
-    stored = [_stored(message, sealer) for message in messages]
     calls.add(
         "record_accepts",
         accounts,
@@ -147,34 +143,27 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
         *_columns(messages, "key", "tail", "price", "time", "expires", "connector", "segments", "kind", "state"),
         *_columns(messages, "wants_receipt", "way"),
         [message.queued or message.state != State.SENT for message in messages],
-        [destination for destination, _, _ in stored],
-        [sender for _, sender, _ in stored],
-        [message.callback_url for message in messages],
+        *_columns(messages, "destination", "sender", "callback_url"),
         [message.reference or "" for message in messages],
-        [content for _, _, content in stored],
+        list(map(_content, messages)),
         [message.extras for message in messages],
         False,
         name=VERDICTS,
     )
 
 
-def add_consents(calls: FunctionCalls, messages: list[InboundMessage], sealer: Sealer | None) -> None:
+def add_consents(calls: FunctionCalls, messages: list[InboundMessage]) -> None:
     """Adds what phones ask for, which comes before requests: one after a STOP finds its number suppressed."""
     asked = [each for each in messages if each.reply is not None or each.changes_consent]
     if not asked:
         return
     replies = [each.reply.messages[0] if each.reply is not None else _NO_REPLY for each in asked]
-    stored = [_stored(reply, sealer) for reply in replies]
-    phones = [each.sender if sealer is None else sealer.suppressed(each.account, each.sender) for each in asked]
     calls.add(
         "record_consents",
-        [each.account for each in asked],
-        phones,
-        *_columns(asked, "at", "wish"),
+        *_columns(asked, "account", "sender", "at", "wish"),
         *_columns(replies, "key", "tail", "price", "time", "expires", "connector", "segments", "kind"),
-        [destination for destination, _, _ in stored],
-        [sender for _, sender, _ in stored],
-        [content for _, _, content in stored],
+        *_columns(replies, "destination", "sender"),
+        list(map(_content, replies)),
     )
 
 
@@ -183,7 +172,6 @@ def add_others(
     facts: Facts,
     node: int,
     worker: int,
-    sealer: Sealer | None = None,
     *,
     again: bool = False,
 ) -> None:
@@ -209,76 +197,48 @@ def add_others(
     else:
         _add_new(calls, facts, "finals", again=again)
     _add_columns(calls, facts, "withdrawals")
-    if facts.early:
-        _add_early(calls, facts.early, sealer)
+    _add_columns(calls, facts, "early")
     if facts.early_matched:
         calls.add("record_early_matched", *map(list, zip(*facts.early_matched, strict=True)))
     _add_new(calls, facts, "awaiting", again=again)
     _add_rows(calls, "delete_awaiting", facts, "awaiting_matched")
-    _add_inbound(calls, facts, node, sealer)
+    _add_inbound(calls, facts, node)
     _add_columns(calls, facts, "inbound_replies")
     _add_new(calls, facts, "callbacks", again=again)
     if facts.callback_retries:
-        _add_retries(calls, facts.callback_retries, node, sealer)
+        _add_retries(calls, facts.callback_retries, node)
     for trail in facts.trail:
         calls.add("record_trail", node, trail.seq, trail.keys)
     if facts.marks:
         calls.add("record_marks", worker, list(facts.marks), list(facts.marks.values()))
 
 
-def _add_early(calls: FunctionCalls, early: list[EarlyReceipt], sealer: Sealer | None) -> None:
-    destinations = [each.destination for each in early]
-    if sealer is not None:
-        destinations = [
-            sealer.number(each.destination, early_place(each.connector, each.operator_id)) for each in early
-        ]
-    names = _columns(early, "connector", "operator_id")
-    calls.add("record_early", *names, destinations, *_columns(early, "state", "err", "at"))
-
-
-def _add_inbound(calls: FunctionCalls, facts: Facts, node: int, sealer: Sealer | None) -> None:
+def _add_inbound(calls: FunctionCalls, facts: Facts, node: int) -> None:
     if facts.inbound_lost:
         calls.add("record_inbound_lost", facts.inbound_lost)
     if facts.inbound_answered:
         calls.add("record_inbound_answered", facts.inbound_answered)
     inbound = facts.inbound
     if inbound:
-        if sealer is None:
-            stored = [(each.sender, each.recipient, each.content.encode(), each.octets) for each in inbound]
-        else:
-            stored = [sealer.inbound(each) for each in inbound]
         calls.add(
             "record_inbound",
-            *_columns(inbound, "account", "connector"),
-            [sender for sender, _, _, _ in stored],
-            [recipient for _, recipient, _, _ in stored],
-            [octets for _, _, _, octets in stored],
-            *_columns(inbound, "coding", "at", "keyword"),
+            *_columns(inbound, "account", "connector", "sender", "recipient", "octets", "coding", "at", "keyword"),
             *_columns(inbound, "parts", "complete", "way", "key", "tail", "digest", "lost", "price", "wish"),
-            [content for _, _, content, _ in stored],
+            list(map(_content, inbound)),
             [each.reply.key if each.reply is not None else 0 for each in inbound],
             node,
         )
         joined = [each for each in inbound if each.parts_of is not None]
         if joined:
-            sets = [_stored_set(each.parts_of, sealer) for each in joined if each.parts_of is not None]
+            sets = [each.parts_of for each in joined]
             calls.add("record_joined", *_columns(sets, *_SET_NAMES), [each.key for each in joined], node)
     if facts.inbound_parts:
         parts = facts.inbound_parts
-        octets = [part.octets if sealer is None else sealer.part(part)[2] for part in parts]
         calls.add(
             "record_inbound_parts",
-            *_columns([_stored_set(part.parts_of, sealer) for part in parts], *_SET_NAMES),
-            *_columns(parts, "number", "coding", "has_header"),
-            octets,
-            [part.at for part in parts],
+            *_columns([part.parts_of for part in parts], *_SET_NAMES),
+            *_columns(parts, "number", "coding", "has_header", "octets", "at"),
         )
-
-
-def _stored_set(of: PartSet, sealer: Sealer | None) -> PartSet:
-    if sealer is None:
-        return of
-    return PartSet(of.connector, sealer.token(of.sender), sealer.token(of.recipient), of.reference, of.total)
 
 
 def _add_columns(calls: FunctionCalls, facts: Facts, *kinds: str) -> None:
@@ -312,13 +272,11 @@ def _add_queueings(calls: FunctionCalls, queueings: list[Queueing], node: int) -
     )
 
 
-def _add_retries(calls: FunctionCalls, retries: list[CallbackRetry], node: int, sealer: Sealer | None) -> None:
+def _add_retries(calls: FunctionCalls, retries: list[CallbackRetry], node: int) -> None:
     last = list({each.key: each for each in retries}.values())
     calls.add(
         "record_callback_retries",
-        *_columns(last, "key", "account", "due", "attempts"),
-        [each.body if sealer is None else sealer.body(each.key, each.body) for each in last],
-        *_columns(last, "problem", "first", "way", "parked"),
+        *_columns(last, "key", "account", "due", "attempts", "body", "problem", "first", "way", "parked"),
         _holders(last, node),
     )
 

@@ -1,7 +1,6 @@
 """The ports whose operations are written once, over one runner."""
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -17,22 +16,19 @@ from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
 from heliograph.adapters.store.shared.recipients import StoredRecipients
 from heliograph.adapters.store.shared.refusals import StoredRefusedRequests
-from heliograph.adapters.store.shared.resealing import StoredEncryption
 from heliograph.adapters.store.shared.retention import StoredRetention
-from heliograph.adapters.store.shared.sealed_runner import SealedRunner
-from heliograph.adapters.store.shared.sealing import Sealer
+from heliograph.adapters.store.shared.sealed_rows import StoredSealedRows
 from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.senders import StoredSenders
 from heliograph.adapters.store.shared.series import StoredSeries
 from heliograph.adapters.store.shared.sign_ins import StoredSignIns
-from heliograph.adapters.store.shared.sql import Statement
 from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.shared.suppressions import StoredSuppressions
 from heliograph.adapters.store.shared.templates import StoredTemplates
 from heliograph.adapters.store.shared.upkeep import StoredUpkeep
 from heliograph.adapters.store.shared.users import StoredAuditLog, StoredTokens, StoredUsers
 from heliograph.app import ports
-from heliograph.app.ports.encryption import Encryption
+from heliograph.app.ports.encryption import SealedRows
 from heliograph.app.records import AuditEntry
 
 
@@ -60,7 +56,7 @@ class Bundle:
     refused_requests: ports.RefusedRequests
     series: ports.Series
     upkeep: ports.Upkeep
-    encryption: Encryption
+    sealed_rows: SealedRows
     retention: ports.Retention
     recipients: ports.Recipients
 
@@ -71,17 +67,10 @@ class Bundle:
     network_of: type[StoredNetwork] = StoredNetwork
     retention_of: Callable[[Runner], StoredRetention] = StoredRetention
 
-    def __init__(self, runner: Runner, sealer: Sealer | None, statements: Mapping[str, Statement]) -> None:
-        """`sealer` is None where no key was given: then nothing stands between operations and the engine."""
-        self.encryption = StoredEncryption(runner, sealer)
+    def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        if sealer is not None:
-            self._runner = SealedRunner(runner, sealer, statements, self._learn)
-        self._use(self._runner)
-
-    async def _learn(self) -> None:
-        """Reads the keys that were made since."""
-        await self.encryption.refresh(int(time.time() * 1_000))
+        self.sealed_rows = StoredSealedRows(runner)
+        self._use(runner)
 
     def _use(self, runner: Runner) -> None:
         self.accounts = StoredAccounts(runner)

@@ -33,10 +33,6 @@ _ACCOUNT = tuple(each.name for each in fields(Account))
 _CONNECTOR = tuple(each.name for each in fields(Connector))
 """Columns are called as the fields are."""
 
-ACCOUNT_NAME, ACCOUNT_SECRET = _ACCOUNT.index("name"), _ACCOUNT.index("signing_secret")
-CONNECTOR_NAME, CONNECTOR_SETTINGS = _CONNECTOR.index("name"), _CONNECTOR.index("settings")
-"""Places of columns in rows of accounts and connectors."""
-
 INBOUND_COLUMNS = (
     "i.account, i.connector, i.sender, i.recipient, i.content, i.octets, i.coding, i.at, i.keyword, i.parts, "
     "i.complete, i.way, i.price, i.key, i.tail, i.wish, i.replied"
@@ -66,12 +62,13 @@ def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
 
     What the thousands of messages of one campaign have in common is in memory once.
     """
+    content, sealed = _content(row[4])
     return Message(
         account=row[0],
         destination=row[1],
         sender=intern(row[2]),
         kind=row[3],
-        content=intern(_text(row[4])),
+        content=intern(content),
         segments=row[5],
         price=row[6],
         time=row[7],
@@ -87,17 +84,19 @@ def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
         tail=row[16],
         extras=intern(row[17]),
         way=Way(row[18]),
+        sealed=sealed,
     )
 
 
 def inbound_of(row: Sequence[Any]) -> InboundMessage:
     """The inbound message of a row that begins with INBOUND_COLUMNS."""
+    content, sealed = _content(row[4])
     return InboundMessage(
         account=row[0],
         connector=row[1],
         sender=row[2],
         recipient=row[3],
-        content=_text(row[4]),
+        content=content,
         octets=bytes(row[5]),
         coding=row[6],
         at=row[7],
@@ -110,6 +109,7 @@ def inbound_of(row: Sequence[Any]) -> InboundMessage:
         tail=row[14],
         wish=Wish(row[15]),
         replied=row[16],
+        sealed=sealed,
     )
 
 
@@ -129,9 +129,12 @@ def part_of(row: Sequence[Any]) -> InboundPart:
     return InboundPart(PartSet(*row[:5]), row[5], row[6], bool(row[7]), bytes(row[8]), row[9])
 
 
-def _text(content: str | bytes) -> str:
-    """A content may have a NUL, so that one engine keeps its octets."""
-    return content if isinstance(content, str) else content.decode()
+def _content(value: str | bytes) -> tuple[str, bytes]:
+    """Returns the text of a content, which one engine keeps as UTF-8 since it may have a NUL; or the octets of an
+    envelope, whose first one is no UTF-8."""
+    if isinstance(value, str):
+        return value, b""
+    return ("", bytes(value)) if value[:1] == b"\xff" else (value.decode(), b"")
 
 
 def account_values(account: Account) -> dict[str, Any]:

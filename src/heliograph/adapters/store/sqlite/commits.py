@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 from heliograph.adapters.store.shared.recovery import recovery
-from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.shared.steps import Q, RunMode, Runner, Steps
 from heliograph.adapters.store.sqlite.log import lengthen
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection, syncs_quickly
@@ -17,23 +16,22 @@ from heliograph.app.marks import Recovery
 class SqliteCommits:
     """Records facts on the loop where the disk is quick, else in the writer's thread."""
 
-    def __init__(self, threads: Threads, path: Path, *, finds_out: bool, runner: Runner, sealer: Sealer | None) -> None:
+    def __init__(self, threads: Threads, path: Path, *, finds_out: bool, runner: Runner) -> None:
         """`finds_out`: whether `recover` is to measure the disk, and to prepare it for commits."""
         self._threads = threads
         self._runner = runner
-        self._sealer = sealer
         self._path = path
         self._finds_out = finds_out
         self._node = 0
 
     async def record(self, facts: Facts) -> None:
-        node, sealer = self._node, self._sealer
+        node = self._node
         on_loop = self._threads.on_loop
         if on_loop is not None:
-            done, _ = on_loop.try_call(lambda connection: record(connection, facts, node, sealer))
+            done, _ = on_loop.try_call(lambda connection: record(connection, facts, node))
             if done:
                 return
-        await self._threads.writer.call(lambda connection: record(connection, facts, node, sealer))
+        await self._threads.writer.call(lambda connection: record(connection, facts, node))
 
     async def recover(self, worker: int, node: int) -> Recovery:
         """Nobody else can hold a claim: one engine at a time runs on an embedded store, and all workers are alike."""

@@ -4,8 +4,8 @@ import os
 import sqlite3
 from pathlib import Path
 
-from heliograph.adapters.store.shared.sealing import digest_of
 from heliograph.app.ports import Unavailable
+from heliograph.domain.message.suppression import suppression_digest
 
 WRITER_CACHE_KIB = 2 * 1024
 READER_CACHE_KIB = 4 * 1024
@@ -56,7 +56,7 @@ def connect(path: Path, busy_ms: int, *, read_only: bool) -> sqlite3.Connection:
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB if read_only else WRITER_CACHE_KIB}")
         db.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT}")
-        db.create_function("suppression_digest", 3, digest_of, deterministic=True)
+        db.create_function("suppression_digest", 3, suppression_digest, deterministic=True)
         if read_only:
             db.execute("PRAGMA query_only = ON")
     except BaseException:

@@ -2,14 +2,11 @@
 
 import sqlite3
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from heliograph.adapters.store.shared import sql
 from heliograph.adapters.store.shared.rows import COLUMNS
-from heliograph.adapters.store.shared.sealed_runner import sealed
-from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.shared.steps import Rows, Steps
 from heliograph.adapters.store.sqlite.statements import many
 
@@ -28,7 +25,7 @@ DIALECT: Final = sql.SqlDialect(
         "put_off": "put_off = 1",
         "no_octets": "x''",
         "for_update": "",
-        "content": "CASE WHEN :plain THEN CAST(:content AS TEXT) ELSE :content END",
+        "content": "CASE WHEN substr(:content, 1, 1) = x'ff' THEN :content ELSE CAST(:content AS TEXT) END",
         "digest_of": _DIGEST.format("m.account", "m.destination"),
     },
     calls={
@@ -54,11 +51,6 @@ def drive(db: sqlite3.Connection, operation: Callable[[], Steps[R]]) -> R:
     except StopIteration as end:
         result: R = end.value
         return result
-
-
-def drive_sealed(db: sqlite3.Connection, operation: Callable[[], Steps[R]], sealer: Sealer | None) -> R:
-    """Runs the operation to its end as `drive` does, on an encrypted store if there is a sealer."""
-    return drive(db, operation if sealer is None else partial(sealed, sealer, STATEMENTS, operation))
 
 
 def _bound(values: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from operator import attrgetter
 from typing import Any
 
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
-from heliograph.adapters.store.shared.sealing import Sealer, early_place
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.withholding import fail_at_once, withhold
 from heliograph.adapters.store.sqlite.allowances import Spenders, queued_of
@@ -60,7 +59,7 @@ _MOVE_QUEUE = Insert(
         attempted = excluded.attempted, node = excluded.node, put_off = excluded.put_off
     """,
     last="""
-    coalesce((SELECT substr(destination, 1, 23) FROM message WHERE message.key = ?), ''),
+    coalesce((SELECT destination FROM message WHERE message.key = ?), ''),
     coalesce((SELECT message.time < ? FROM message WHERE message.key = ?), 0)
     """,
 )
@@ -152,7 +151,7 @@ def _message_row(message: Message) -> Row:
         message.destination,
         message.sender,
         +message.kind,
-        message.content,
+        message.sealed or message.content,
         message.segments,
         message.price,
         message.time,
@@ -170,19 +169,8 @@ def _message_row(message: Message) -> Row:
     )
 
 
-def _sealed_row(message: Message, sealer: Sealer) -> Row:
-    """The values of a message as an encrypted store has them."""
-    row = _message_row(message)
-    destination, sender, content = sealer.message(message)
-    # plain content stays text
-    return (row[0], destination, sender, row[3], row[4] if sealer.current is None else content, *row[5:])
-
-
-def _early_row(early: EarlyReceipt, sealer: Sealer | None) -> Row:
-    destination = early.destination
-    if sealer is not None:
-        destination = sealer.number(destination, early_place(early.connector, early.operator_id))
-    return (early.connector, early.operator_id, destination, +early.state, early.err, early.at)
+def _early_row(early: EarlyReceipt) -> Row:
+    return (early.connector, early.operator_id, early.destination, +early.state, early.err, early.at)
 
 
 def _callback_row(done: CallbackDone) -> Row:
@@ -200,12 +188,12 @@ class Ruling:
     withheld: Sequence[int] = ()
 
 
-def record(connection: FileConnection, facts: Facts, node: int, sealer: Sealer | None = None) -> None:
+def record(connection: FileConnection, facts: Facts, node: int) -> None:
     """Does `Store.record`."""
     for accept in facts.accepts:
         accept.verdict = _UNAVAILABLE
     try:
-        rulings = connection.transact(_write, facts, node, sealer)
+        rulings = connection.transact(_write, facts, node)
     except Exception as fault:
         if is_unfit(fault):
             raise StoreRejected(describe(fault)) from fault
@@ -225,20 +213,20 @@ def _tell(rulings: list[Ruling]) -> None:
             accept.scheduled, accept.messages = first.scheduled, first.messages
 
 
-def _write(db: sqlite3.Connection, facts: Facts, node: int, sealer: Sealer | None) -> list[Ruling]:
+def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     ledger = LedgerWriter(db)
-    replies = record_consents(db, facts.inbound, sealer) if facts.inbound else []
+    replies = record_consents(db, facts.inbound) if facts.inbound else []
     accepts = [*replies, *facts.accepts]
-    rulings = _write_accepts(db, accepts, ledger, sealer) if accepts else []
+    rulings = _write_accepts(db, accepts, ledger) if accepts else []
     fresh = _write_dispatch(db, facts, node)
     if facts.finals:
         fresh = _write_finals(db, facts.finals, ledger) and fresh
     if facts.withdrawals:
         withdraw(db, facts.withdrawals, ledger)
-    _write_receipts(db, facts, sealer)
+    _write_receipts(db, facts)
     if facts.inbound or facts.inbound_parts or facts.inbound_answered or facts.inbound_lost or facts.inbound_replies:
-        record_inbound(db, facts, node, ledger, sealer)
-    _write_callbacks(db, facts, node, sealer)
+        record_inbound(db, facts, node, ledger)
+    _write_callbacks(db, facts, node)
     if facts.marks:
         _SET_MARK(db, list(facts.marks.items()))
     for trail in facts.trail:
@@ -254,10 +242,9 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int, sealer: Sealer | Non
 class _AcceptedRows:
     """Rows that the accepted requests of one transaction insert."""
 
-    __slots__ = ("batches", "charges", "finals", "messages", "queue", "references", "sealer")
+    __slots__ = ("batches", "charges", "finals", "messages", "queue", "references")
 
-    def __init__(self, sealer: Sealer | None) -> None:
-        self.sealer = sealer
+    def __init__(self) -> None:
         self.finals: list[Row] = []
         self.messages: list[Row] = []
         self.charges: list[Row] = []
@@ -286,21 +273,15 @@ class _AcceptedRows:
             for message in left_out:
                 fail_at_once(message)
             self.finals += [(message.key, +Delivery.REJECTD, NO_CODE, accept.at, 0) for message in left_out]
-        if self.sealer is None:
-            self.messages += map(_message_row, messages)
-        else:
-            sealer = self.sealer
-            self.messages += [_sealed_row(message, sealer) for message in messages]
+        self.messages += map(_message_row, messages)
         if queued:
             self._enqueue(messages)
 
     def _enqueue(self, messages: Sequence[Message]) -> None:
         for message in messages:
             if queued_of((message,)) and message.state != State.FAILED:
-                phone = message.destination if self.sealer is None else self.sealer.token(message.destination)
-                self.queue.append(
-                    (message.key, message.account, phone, message.connector, message.time, message.expires, 0)
-                )
+                phone, due = message.destination, message.time
+                self.queue.append((message.key, message.account, phone, message.connector, due, message.expires, 0))
 
     def write(self, db: sqlite3.Connection) -> None:
         _INSERT_MESSAGE(db, self.messages)
@@ -311,13 +292,11 @@ class _AcceptedRows:
         _INSERT_FINAL(db, self.finals)
 
 
-def _write_accepts(
-    db: sqlite3.Connection, accepts: Sequence[Accept], ledger: LedgerWriter, sealer: Sealer | None
-) -> list[Ruling]:
+def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: LedgerWriter) -> list[Ruling]:
     """Judges the requests in order, and inserts those that are accepted."""
     spenders = Spenders(db, ledger)
     named: dict[tuple[int, str], Accept] = {}
-    rows = _AcceptedRows(sealer)
+    rows = _AcceptedRows()
     rulings: list[Ruling] = []
     for accept in accepts:
         account = accept.account
@@ -326,14 +305,14 @@ def _write_accepts(
             rulings.append(Ruling(accept, Verdict.SUSPENDED))
             continue
         if accept.reference is not None:
-            before = earlier(db, accept, named.get((account, accept.reference)), sealer)
+            before = earlier(db, accept, named.get((account, accept.reference)))
             if before is not None:
                 rulings.append(Ruling(accept, *before))
                 continue
         withheld: Sequence[int] = ()
         saved = 0
         if spender.suppressed and not accept.exempt:
-            withheld = _withheld(db, accept, sealer)
+            withheld = _withheld(db, accept)
             saved = sum(accept.messages[number].price for number in withheld)
             if len(withheld) == len(accept.messages):
                 rulings.append(Ruling(accept, Verdict.SUPPRESSED))
@@ -359,12 +338,11 @@ def _write_accepts(
     return rulings
 
 
-def _withheld(db: sqlite3.Connection, accept: Accept, sealer: Sealer | None) -> list[int]:
+def _withheld(db: sqlite3.Connection, accept: Accept) -> list[int]:
     """The numbers of the messages whose recipients opted out."""
     withheld: list[int] = []
     for number, message in enumerate(accept.messages):
-        phone = message.destination if sealer is None else sealer.phone(accept.account, message.destination)
-        if db.execute(_SUPPRESSED, (accept.account, phone)).fetchone() is not None:
+        if db.execute(_SUPPRESSED, (accept.account, message.destination)).fetchone() is not None:
             withheld.append(number)
     return withheld
 
@@ -414,9 +392,9 @@ def _write_finals(db: sqlite3.Connection, finals: list[MessageEnd], ledger: Ledg
     return ended == len(finals)
 
 
-def _write_receipts(db: sqlite3.Connection, facts: Facts, sealer: Sealer | None) -> None:
+def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:
     if facts.early:
-        _INSERT_EARLY(db, [_early_row(each, sealer) for each in facts.early])
+        _INSERT_EARLY(db, list(map(_early_row, facts.early)))
     if facts.early_matched:
         db.executemany(_FORGET_EARLY, facts.early_matched)
     _INSERT_AWAITING(db, list(map(_awaiting_row, facts.awaiting)))
@@ -424,7 +402,7 @@ def _write_receipts(db: sqlite3.Connection, facts: Facts, sealer: Sealer | None)
         db.executemany(_FORGET_AWAITING, map(_awaiting_row, facts.awaiting_matched))
 
 
-def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int, sealer: Sealer | None) -> None:
+def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
     """Ends callbacks and keeps retries. The row of a callback that ended undelivered stays, not due, for a replay."""
     if facts.callbacks:
         _INSERT_CALLBACK(db, list(map(_callback_row, facts.callbacks)))
@@ -443,6 +421,4 @@ def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int, sealer: Se
         rows = [
             (*_retry_row(each), +each.way, +each.parked, node if each.held else None) for each in facts.callback_retries
         ]
-        if sealer is not None:
-            rows = [(*row[:4], sealer.body(row[0], row[4]), *row[5:]) for row in rows]
         _RETRY_CALLBACK(db, rows)

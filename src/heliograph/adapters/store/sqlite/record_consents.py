@@ -4,10 +4,9 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.suppressions import lift, suppress
-from heliograph.adapters.store.sqlite.driver import drive_sealed
+from heliograph.adapters.store.sqlite.driver import drive
 from heliograph.adapters.store.sqlite.money import LedgerWriter
 from heliograph.app.facts import Accept, InboundMessage, Withdrawal
 from heliograph.domain.message.opt_out import Wish
@@ -21,16 +20,16 @@ _END = "INSERT INTO final (key, state, err, at, owed) VALUES (?, NULL, '', ?, 0)
 _DEQUEUE = "DELETE FROM queue WHERE key = ?"
 
 
-def record_consents(db: sqlite3.Connection, messages: Sequence[InboundMessage], sealer: Sealer | None) -> list[Accept]:
+def record_consents(db: sqlite3.Connection, messages: Sequence[InboundMessage]) -> list[Accept]:
     """Suppresses the senders that ask to stop, and lifts what others ask to; returns the replies that go out."""
     replies = []
     for message in messages:
         account, reply, fresh = message.account, message.reply, True
         if message.changes_consent:
             if message.wish is Wish.STOP:
-                fresh = drive_sealed(db, partial(suppress, account, message.sender, message.at, "message"), sealer)
+                fresh = drive(db, partial(suppress, account, message.sender, message.at, "message"))
             else:
-                drive_sealed(db, partial(lift, account, message.sender), sealer)
+                drive(db, partial(lift, account, message.sender))
         if reply is not None and fresh:
             replies.append(reply)
     return replies

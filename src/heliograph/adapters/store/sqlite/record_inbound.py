@@ -3,7 +3,6 @@
 import sqlite3
 
 from heliograph.adapters.store.shared.rows import INBOUND_COLUMNS, INBOUND_WIDTH, PART_COLUMNS
-from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.sqlite.money import LedgerWriter
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
 from heliograph.app.facts import Facts, InboundMessage, InboundPart
@@ -44,16 +43,14 @@ WHERE connector = ? AND sender = ? AND recipient = ? AND reference = ? AND total
 """
 
 
-def record_inbound(
-    db: sqlite3.Connection, facts: Facts, node: int, ledger: LedgerWriter, sealer: Sealer | None
-) -> None:
+def record_inbound(db: sqlite3.Connection, facts: Facts, node: int, ledger: LedgerWriter) -> None:
     """Keeps inbound messages and parts, charges the messages, and keeps what is known of their answers."""
     if facts.inbound_lost:
         db.execute(_LOSE_INBOUND, (many(facts.inbound_lost),))
     if facts.inbound_answered:
         db.execute(_ANSWER_INBOUND, (many(facts.inbound_answered),))
     last: dict[int, int] = {}
-    rows = [_inbound_row(each, _position(db, each, last), sealer) for each in facts.inbound]
+    rows = [_inbound_row(each, _position(db, each, last)) for each in facts.inbound]
     _charge(db, facts.inbound, rows, ledger)
     _INSERT_INBOUND(db, rows)
     unanswered: list[Row] = []
@@ -62,11 +59,9 @@ def record_inbound(
             unanswered.append((each.key, each.connector, each.digest, node, +each.lost, each.at))
         of = each.parts_of
         if of is not None:
-            sender = of.sender if sealer is None else sealer.token(of.sender)
-            recipient = of.recipient if sealer is None else sealer.token(of.recipient)
-            db.execute(_JOIN_PARTS, (each.key, of.connector, sender, recipient, of.reference, of.total, node))
+            db.execute(_JOIN_PARTS, (each.key, of.connector, of.sender, of.recipient, of.reference, of.total, node))
     _INSERT_UNANSWERED(db, unanswered)
-    _KEEP_INBOUND_PART(db, [_part_row(each, sealer) for each in facts.inbound_parts])
+    _KEEP_INBOUND_PART(db, list(map(_part_row, facts.inbound_parts)))
     db.executemany(_NO_REPLY, [(each.problem, each.key) for each in facts.inbound_replies])
 
 
@@ -97,20 +92,16 @@ def _charge(db: sqlite3.Connection, messages: list[InboundMessage], rows: list[R
     _INSERT_ENTRY(db, entries)
 
 
-def _inbound_row(message: InboundMessage, position: int, sealer: Sealer | None) -> Row:
+def _inbound_row(message: InboundMessage, position: int) -> Row:
     """The position of an inbound message, then its values in the order of INBOUND_COLUMNS."""
-    sender, recipient, octets = message.sender, message.recipient, message.octets
-    content: str | bytes = message.content
-    if sealer is not None and sealer.current is not None:
-        sender, recipient, content, octets = sealer.inbound(message)
     return (
         position,
         message.account,
         message.connector,
-        sender,
-        recipient,
-        content,
-        octets,
+        message.sender,
+        message.recipient,
+        message.sealed or message.content,
+        message.octets,
         message.coding,
         message.at,
         message.keyword,
@@ -125,21 +116,18 @@ def _inbound_row(message: InboundMessage, position: int, sealer: Sealer | None) 
     )
 
 
-def _part_row(part: InboundPart, sealer: Sealer | None) -> Row:
+def _part_row(part: InboundPart) -> Row:
     """The values of a part in the order of PART_COLUMNS."""
     of = part.parts_of
-    sender, recipient, octets = of.sender, of.recipient, part.octets
-    if sealer is not None:
-        sender, recipient, octets = sealer.part(part)
     return (
         of.connector,
-        sender,
-        recipient,
+        of.sender,
+        of.recipient,
         of.reference,
         of.total,
         part.number,
         part.coding,
         +part.has_header,
-        octets,
+        part.octets,
         part.at,
     )

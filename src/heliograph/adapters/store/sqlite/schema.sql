@@ -254,8 +254,8 @@ CREATE TABLE link_state (
     PRIMARY KEY (connector, node)
 ) STRICT, WITHOUT ROWID;
 
--- The keys that rows are sealed with, wrapped by the master key. The newest one counts from `since` on; where its secrets
--- are x'', rows are written plain.
+-- The keys that texts are sealed with, wrapped by the master key. The newest counts from `since` on; where its secret
+-- is x'', texts are written plain.
 CREATE TABLE data_key (
     number  INTEGER PRIMARY KEY,
     wrapped BLOB NOT NULL,
@@ -265,7 +265,7 @@ CREATE TABLE data_key (
 -- How far the rows that were written before the newest key are sealed anew: one row, or none when all are.
 CREATE TABLE resealing (
     id     INTEGER PRIMARY KEY CHECK (id = 1),
-    stage  INTEGER NOT NULL,                   -- place in shared/resealing.py's list of tables
+    stage  INTEGER NOT NULL,                   -- place in shared/sealed_rows.py's list of tables
     after  TEXT NOT NULL,                      -- key of the last row of its table, '' before the first
     sealed INTEGER NOT NULL                    -- rows so far
 ) STRICT;
@@ -426,8 +426,8 @@ CREATE TABLE inbound (
 CREATE INDEX inbound_account ON inbound (account, key);
 CREATE INDEX inbound_position ON inbound (account, position);
 -- the sums: see the statement `inbound_numbered`
-CREATE INDEX inbound_sender ON inbound (substr(sender, 1, 23), key + 0, account);
-CREATE INDEX inbound_recipient ON inbound (substr(recipient, 1, 23), key + 0, account);
+CREATE INDEX inbound_sender ON inbound (sender, key + 0, account);
+CREATE INDEX inbound_recipient ON inbound (recipient, key + 0, account);
 CREATE INDEX inbound_replied ON inbound (replied) WHERE replied <> 0;
 
 -- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.
@@ -662,7 +662,7 @@ CREATE TABLE block_content (
     block     INTEGER NOT NULL,
     account   INTEGER NOT NULL,
     connector INTEGER NOT NULL,
-    sender    TEXT NOT NULL,                   -- in lower case; '' where it is sealed
+    sender    TEXT NOT NULL,                   -- in lower case
     first_key INTEGER NOT NULL,
     last_key  INTEGER NOT NULL,
     messages  INTEGER NOT NULL,

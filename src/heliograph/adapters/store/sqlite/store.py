@@ -7,17 +7,14 @@ from typing import Self
 
 from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
-from heliograph.adapters.store.shared.sealing import Sealer
 from heliograph.adapters.store.sqlite.commits import SqliteCommits
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
-from heliograph.adapters.store.sqlite.driver import STATEMENTS
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
 from heliograph.adapters.store.sqlite.retention import SqliteRetention
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.threads import Threads
 from heliograph.app import ports
 from heliograph.app.ports import Unavailable
-from heliograph.app.ports.encryption import KeyVault
 
 BUSY_MS = 10_000
 """Milliseconds that a call waits for another process that writes."""
@@ -33,15 +30,12 @@ class SqliteStore(Bundle):
     which holds the rows that are recorded as held.
     """
 
-    def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: bool | None, vault: KeyVault | None) -> None:
+    def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: bool | None) -> None:
         """The file must be there, with its schema; see `open`."""
         self._threads = threads = Threads(path, busy_ms, calls, LoopConnection(path) if on_loop else None)
-        sealer = None if vault is None else Sealer(vault)
         self.retention_of = partial(SqliteRetention, threads=threads)
-        super().__init__(threads, sealer, STATEMENTS)
-        self.commits: ports.Commits = SqliteCommits(
-            threads, path, finds_out=on_loop is None, runner=self._runner, sealer=sealer
-        )
+        super().__init__(threads)
+        self.commits: ports.Commits = SqliteCommits(threads, path, finds_out=on_loop is None, runner=self._runner)
         self.leases = None
 
     @classmethod
@@ -53,18 +47,16 @@ class SqliteStore(Bundle):
         calls: int = CALLS,
         schema: Schema | None = None,
         on_loop: bool | None = None,
-        vault: KeyVault | None = None,
     ) -> Self:
         """Opens the file, makes it if need be (its folder must be there), and brings its schema up to date.
 
         `on_loop` says whether the loop commits by itself (see there); None finds out when an engine recovers, and then
-        prepares the disk for its commits, too. `vault` is the master key, if there is one; before anything else is
-        asked, `encryption.refresh` must read the keys.
+        prepares the disk for its commits, too.
         Raises Unavailable when the file cannot be used, SchemaTooNew or SchemaChanged when it is not for this
         version of the program.
         """
         await asyncio.to_thread(_prepare, path, busy_ms, schema or shipped())
-        return cls(path, busy_ms, calls, on_loop, vault)
+        return cls(path, busy_ms, calls, on_loop)
 
     async def close(self) -> None:
         """Finishes the calls made before, then closes the file. Later calls raise Unavailable."""

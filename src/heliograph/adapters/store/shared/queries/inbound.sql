@@ -36,11 +36,11 @@ SELECT {inbound} FROM inbound AS i WHERE i.account = :account AND i.key < :befor
 -- order of such sums: others are cheap where the number is common, and read everything where nobody has it.
 SELECT {inbound} FROM inbound AS i WHERE i.key IN (
     SELECT s.key FROM (
-        SELECT key FROM inbound WHERE substr(sender, 1, 23) = :number AND key + 0 < :before ORDER BY key + 0 DESC LIMIT :limit
+        SELECT key FROM inbound WHERE sender = :number AND key + 0 < :before ORDER BY key + 0 DESC LIMIT :limit
     ) AS s
     UNION ALL
     SELECT r.key FROM (
-        SELECT key FROM inbound WHERE substr(recipient, 1, 23) = :number AND key + 0 < :before ORDER BY key + 0 DESC LIMIT :limit
+        SELECT key FROM inbound WHERE recipient = :number AND key + 0 < :before ORDER BY key + 0 DESC LIMIT :limit
     ) AS r
 ) ORDER BY i.key DESC LIMIT :limit;
 
@@ -48,12 +48,12 @@ SELECT {inbound} FROM inbound AS i WHERE i.key IN (
 -- account may have millions.
 SELECT {inbound} FROM inbound AS i WHERE i.key IN (
     SELECT s.key FROM (
-        SELECT key FROM inbound WHERE substr(sender, 1, 23) = :number AND account + 0 = :account AND key + 0 < :before
+        SELECT key FROM inbound WHERE sender = :number AND account + 0 = :account AND key + 0 < :before
         ORDER BY key + 0 DESC LIMIT :limit
     ) AS s
     UNION ALL
     SELECT r.key FROM (
-        SELECT key FROM inbound WHERE substr(recipient, 1, 23) = :number AND account + 0 = :account AND key + 0 < :before
+        SELECT key FROM inbound WHERE recipient = :number AND account + 0 = :account AND key + 0 < :before
         ORDER BY key + 0 DESC LIMIT :limit
     ) AS r
 ) ORDER BY i.key DESC LIMIT :limit;

@@ -1,26 +1,26 @@
--- One phone. A number is a token in an encrypted store, and what stands before an envelope (shared/sealing.py).
+-- One phone.
 
 -- messages_to: The messages to a number that are in blocks, each with its account, in the order of their keys.
 SELECT m.account, m.key FROM message_number AS n JOIN message AS m ON m.key = n.key
-WHERE n.block IN (SELECT b.block FROM number_block AS b) AND n.number = :number AND substr(m.destination, 1, 23) = :number
+WHERE n.block IN (SELECT b.block FROM number_block AS b) AND n.number = :number AND m.destination = :number
   AND (m.account = :account OR :account = -1)
 ORDER BY m.key;
 
 -- newest_to: The messages to a number beyond all blocks.
 SELECT m.account, m.key FROM message AS m
-WHERE m.key > :reached AND substr(m.destination, 1, 23) = :number AND (m.account = :account OR :account = -1) ORDER BY m.key;
+WHERE m.key > :reached AND m.destination = :number AND (m.account = :account OR :account = -1) ORDER BY m.key;
 
 -- inbound_from: The inbound messages of a phone, each with its account and the rest of its id.
 SELECT i.account, i.key, i.tail FROM inbound AS i
-WHERE substr(i.sender, 1, 23) = :number AND (i.account + 0 = :account OR :account = -1) ORDER BY i.key;
+WHERE i.sender = :number AND (i.account + 0 = :account OR :account = -1) ORDER BY i.key;
 
 -- suppressions_of: The accounts that a phone opted out of, and its number is known.
 SELECT s.account, s.since, s.source FROM suppression AS s
-WHERE substr(s.number, 1, 23) = :number AND (s.account = :account OR :account = -1)
+WHERE s.number = :number AND (s.account = :account OR :account = -1)
 ORDER BY s.account;
 
 -- unmatched_of: Receipts for a phone that match no message.
-SELECT connector, operator_id, state, err, at FROM early WHERE substr(destination, 1, 23) = :number ORDER BY id;
+SELECT connector, operator_id, state, err, at FROM early WHERE destination = :number ORDER BY id;
 
 -- waiting_parts_of: How many parts of a phone's messages wait for others.
 SELECT count(*) FROM inbound_part WHERE sender = :number AND joined = 0;
@@ -33,7 +33,7 @@ ORDER BY q.key;
 
 -- forget_suppressions_of: Forgets a number that opted out; its digests go on holding.
 UPDATE suppression SET number = ''
-WHERE substr(number, 1, 23) = :number AND (account = :account OR :account = -1);
+WHERE number = :number AND (account = :account OR :account = -1);
 
 -- forget_unmatched_of: Deletes receipts for a phone that match no message.
-DELETE FROM early WHERE substr(destination, 1, 23) = :number;
+DELETE FROM early WHERE destination = :number;

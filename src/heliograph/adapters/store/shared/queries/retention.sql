@@ -101,7 +101,7 @@ UPDATE message SET destination = '', callback_url = '' WHERE key {among(keys)};
 -- forget_sorted: Takes messages out of the blocks of numbers.
 DELETE FROM message_number WHERE (block, number, key) IN (
     SELECT (SELECT b.block FROM number_block AS b WHERE b.last_key >= m.key ORDER BY b.last_key LIMIT 1),
-        substr(m.destination, 1, 23), m.key
+        m.destination, m.key
     FROM message AS m WHERE m.key {among(keys)} AND m.destination <> ''
 );
 

@@ -7,7 +7,7 @@ UPDATE account SET suppressed = EXISTS (SELECT 1 FROM suppression AS s WHERE s.a
 
 -- waiting_for: Messages of an account that wait in the queue for a phone, nothing of which has left.
 SELECT q.key FROM queue AS q
-WHERE q.account = :account AND q.phone = substr(CAST(:number AS text), 1, 23) AND q.node IS NULL AND NOT q.attempted
+WHERE q.account = :account AND q.phone = :number AND q.node IS NULL AND NOT q.attempted
   AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
   AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key)
 ORDER BY q.key;

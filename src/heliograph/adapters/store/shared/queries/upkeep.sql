@@ -9,11 +9,11 @@ INSERT INTO number_block (block, first_key, last_key) VALUES (:block, :first, :l
 
 -- fill_block: Sorts the messages of a block by number.
 INSERT INTO message_number (block, number, key)
-SELECT :block, substr(destination, 1, 23), key FROM message WHERE key >= :first AND key <= :last
-ORDER BY substr(destination, 1, 23) {bytewise}, key;
+SELECT :block, destination, key FROM message WHERE key >= :first AND key <= :last
+ORDER BY destination {bytewise}, key;
 
 -- fill_content: Notes of which accounts, connectors and senders a block has messages, how many, and the first and
--- the last of each; a sealed sender is none.
+-- the last of each.
 INSERT INTO block_content (block, account, connector, sender, first_key, last_key, messages)
 SELECT :block, account, connector, lower(sender), min(key), max(key), count(*) FROM message
 WHERE key >= :first AND key <= :last GROUP BY account, connector, lower(sender);

@@ -1,0 +1,182 @@
+"""The data keys of a store: read from it, made, rotated, and used to seal and open values."""
+
+import json
+from binascii import a2b_base64, b2a_base64
+from hashlib import blake2b
+from typing import Any, Final
+
+from heliograph.app.ports.encryption import (
+    HEAD_OCTETS,
+    MAGIC,
+    NONCE_OCTETS,
+    SWITCH_MS,
+    CannotOpen,
+    DataKey,
+    EncryptionState,
+    KeyRefused,
+    KeyRow,
+    KeyVault,
+    SealedRows,
+)
+
+NO_KEY: Final = (
+    "the store is encrypted, and the settings give no key: set encryption.key_file, encryption.key_command or the "
+    "environment variable HELIOGRAPH_ENCRYPTION_KEY"
+)
+
+SETTINGS: Final = "connector.settings"
+"""The column that is sealed as JSON: an object with the envelope, in base64, as its value ''."""
+
+
+class UnknownKey(Exception):
+    """A value is sealed with a data key that this process has not read yet."""
+
+
+class Seals:
+    """Seals and opens values of a store. Until a key is current, values stay as they are.
+
+    A value belongs to a column and to a row, for example `message.content` and `12`. An envelope opens nowhere else.
+    """
+
+    def __init__(self, vault: KeyVault) -> None:
+        self.vault = vault
+        self.current: DataKey | None = None
+        """The key that is sealed with; None where values are written plain."""
+        self._known: dict[int, DataKey] = {}
+        self._nonce_keys: dict[int, bytes] = {}
+
+    def learn(self, number: int, secret: bytes) -> None:
+        """Makes a data key known."""
+        self._known[number] = self.vault.data_key(number, secret)
+        self._nonce_keys[number] = blake2b(secret, digest_size=32, person=b"nonces").digest()
+
+    def use(self, number: int | None) -> None:
+        """Seals with the key of this number from now on; None: with none."""
+        self.current = None if number is None else self._known[number]
+
+    def knows(self, number: int) -> bool:
+        return number in self._known
+
+    def seal(self, column: str, row: str, plain: bytes) -> bytes:
+        """Returns an envelope; an empty value stays empty, so that SQL can tell."""
+        return plain if self.current is None or not plain else self.current.seal(plain, _place(column, row))
+
+    def seal_alike(self, column: str, row: str, plain: bytes) -> bytes:
+        """Returns the same envelope each time, where SQL must find out that a value came again."""
+        current, place = self.current, _place(column, row)
+        if current is None or not plain:
+            return plain
+        key = self._nonce_keys[current.number]
+        return current.seal(plain, place, blake2b(place + b"\0" + plain, digest_size=NONCE_OCTETS, key=key).digest())
+
+    def open(self, column: str, row: str, value: bytes) -> bytes:
+        """Returns the plain value, also of a value that is not sealed. Raises CannotOpen, UnknownKey."""
+        if value[: len(MAGIC)] != MAGIC:
+            return value
+        key = self._known.get(int.from_bytes(value[len(MAGIC) : HEAD_OCTETS], "big"))
+        if key is None:
+            raise UnknownKey
+        return key.open(value, _place(column, row))
+
+    def seal_settings(self, connector: str, settings: dict[str, Any]) -> dict[str, Any]:
+        if self.current is None:
+            return settings
+        sealed = self.seal(SETTINGS, connector, json.dumps(settings).encode())
+        return {"": b2a_base64(sealed, newline=False).decode()}
+
+    def open_settings(self, connector: str, settings: dict[str, Any]) -> dict[str, Any]:
+        if list(settings) != [""]:
+            return settings
+        try:
+            envelope = a2b_base64(settings[""])
+        except ValueError:
+            envelope = b""
+        if envelope[: len(MAGIC)] != MAGIC:
+            raise CannotOpen("no envelope")
+        opened: dict[str, Any] = json.loads(self.open(SETTINGS, connector, envelope))
+        return opened
+
+    def renew(self, column: str, row: str, value: bytes) -> bytes:
+        """Returns the value as it is sealed now, `app.ports.encryption.RowChange`."""
+        if column == SETTINGS:
+            return json.dumps(self.seal_settings(row, self.open_settings(row, json.loads(value)))).encode()
+        return self.seal(column, row, self.open(column, row, value))
+
+
+class StoreKeys:
+    """`app.ports.encryption.Encryption` of a store."""
+
+    def __init__(self, rows: SealedRows, vault: KeyVault | None) -> None:
+        """`vault` is None where the settings give no master key: then an encrypted store is refused."""
+        self._rows = rows
+        self.seals = None if vault is None else Seals(vault)
+
+    async def refresh(self, now: int) -> bool:
+        """Reads the keys, and uses the newest that counts; returns whether values are sealed. Raises KeyRefused,
+        Unavailable."""
+        keys, rewriting = await self._rows.keys()
+        seals = self.seals
+        if seals is None:
+            if keys and (keys[-1].wrapped or rewriting is not None):
+                raise KeyRefused(NO_KEY)
+            return False
+        for key in keys:
+            if key.wrapped and not seals.knows(key.number):
+                seals.learn(key.number, seals.vault.unwrap(key.number, key.wrapped))
+        counting = [key for key in keys if key.since <= now]
+        seals.use(counting[-1].number if counting and counting[-1].wrapped else None)
+        return seals.current is not None
+
+    async def begin(self, now: int, *, plain: bool = False, delay: int = SWITCH_MS) -> int:
+        """Adds a key that values are sealed with from `delay` ms on, or none for `plain`; returns its number. Raises
+        KeyRefused."""
+        if self.seals is None:
+            raise KeyRefused(NO_KEY.replace("the store is encrypted, and ", ""))
+        vault = self.seals.vault
+
+        def make(keys: list[KeyRow]) -> KeyRow:
+            for key in keys:
+                if key.wrapped:
+                    vault.unwrap(key.number, key.wrapped)  # another master key must not wrap the new one
+            if plain and (not keys or not keys[-1].wrapped):
+                raise KeyRefused("the store is not encrypted")
+            number = keys[-1].number + 1 if keys else 1
+            return KeyRow(number, b"" if plain else vault.wrap(number, vault.new_secret()), now + delay)
+
+        number = await self._rows.add_key(make)
+        if number is None:
+            raise KeyRefused("another process made a key at this moment; look with `heliograph encryption status`")
+        return number
+
+    async def rewrap(self, vault: KeyVault) -> int:
+        """Wraps all keys by another master key; returns how many. Raises KeyRefused."""
+        if self.seals is None:
+            raise KeyRefused(NO_KEY)
+        old = self.seals.vault
+        return await self._rows.rewrap(lambda number, wrapped: vault.wrap(number, old.unwrap(number, wrapped)))
+
+    async def advance(self, now: int, limit: int) -> bool:
+        """Seals up to `limit` old rows anew; returns whether there may be more to do."""
+        if self.seals is None:
+            return False
+        await self.refresh(now)
+        keys, rewriting = await self._rows.keys()
+        if rewriting is None:
+            return False
+        return await self._rows.rewrite(self.seals.renew, keys[-1].number, now, limit)
+
+    async def state(self) -> EncryptionState:
+        keys, rewriting = await self._rows.keys()
+        return EncryptionState(
+            encrypted=bool(keys and keys[-1].wrapped),
+            keys=sum(1 for key in keys if key.wrapped),
+            newest=keys[-1].number if keys else 0,
+            since=keys[-1].since if keys else 0,
+            table=None if rewriting is None else rewriting.table,
+            sealed=None if rewriting is None else rewriting.rows,
+            rows=await self._rows.count(),
+        )
+
+
+def _place(column: str, row: str) -> bytes:
+    return f"{column} {row}".encode()
