@@ -24,7 +24,6 @@ from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
 from heliograph.app.admin.signed_state import SignedState
-from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
@@ -300,7 +299,6 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
         desk=Desk(store, clock),
         manage=Manage(store, secrets, clock, kinds() if connector_kinds is None else connector_kinds),
         inbound=ManageInbound(store, clock),
-        suppressions=ManageSuppressions(store, clock),
         templates=ManageTemplates(store, clock),
         recipients=ManageRecipients(store, clock),
         prices=ManagePrices(store, clock),

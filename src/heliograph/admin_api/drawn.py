@@ -40,6 +40,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         given = _given(resource, operation, request)
         limit = request.number("limit", min(100, operation.page), operation.page) if operation.page else 0
         if operation.page:
+            request.key("cursor")  # keys of lists in pages are digits
             given |= {"limit": limit, "after": request.query.get("cursor", "")}
         return shown(resource, operation, await operation.run(request.desk, **given), limit)
 
@@ -50,7 +51,8 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
     if operation.page:
         bounds = {"type": "integer", "minimum": 1, "maximum": operation.page}
         query.append(QueryParameter("limit", "Rows at most.", bounds))
-        query.append(QueryParameter("cursor", "Goes on after an earlier answer: its `cursor`."))
+        digits = {"type": "string", "pattern": "^([0-9]{1,18})?$"}
+        query.append(QueryParameter("cursor", "Goes on after an earlier answer: its `cursor`.", digits))
     fields = resource.fields_of(operation)
     faults = [INVALID] if fields else []
     faults += [NOT_FOUND] if operation.in_path or refers(fields) else []

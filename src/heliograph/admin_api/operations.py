@@ -20,8 +20,6 @@ from heliograph.admin_api import (
     report_shapes,
     reports,
     shapes,
-    suppression_shapes,
-    suppressions,
     template_shapes,
     templates,
     traffic,
@@ -39,6 +37,7 @@ from heliograph.app.resources.description import Resource
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.routes import ROUTES
 from heliograph.app.resources.senders import SENDERS
+from heliograph.app.resources.suppressions import SUPPRESSIONS
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Reason
 from heliograph.domain.message.status import MessageStatus
 
@@ -63,7 +62,7 @@ _MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = QueryParameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
 _PLAN = QueryParameter("plan", "The price plan.")
 
-RESOURCES: tuple[Resource, ...] = (SENDERS, ROUTES, NUMBERS)
+RESOURCES: tuple[Resource, ...] = (SUPPRESSIONS, SENDERS, ROUTES, NUMBERS)
 """All of which the operations are drawn from their descriptions."""
 
 _FIRST: tuple[AdminOperation, ...] = (
@@ -98,18 +97,6 @@ _FIRST: tuple[AdminOperation, ...] = (
         (INVALID, NOT_FOUND), 201, may_be_bare=True),
     AdminOperation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_KEYS, "Revoke an API key",
         customers.revoke_key, shapes.DoneShape, None, (), (NOT_FOUND,)),
-    AdminOperation("GET", "/accounts/{name}/suppressions", Scope.READ_MESSAGES,
-        "Phones that an account must not send to, by number",
-        suppressions.list_suppressions, suppression_shapes.SuppressionsShape, None,
-        (QueryParameter("number", "Only this one.", {"type": "string", "pattern": r"^(\+?[1-9][0-9]{6,14})?$"}),
-         QueryParameter("limit", "Phones at most.", _whole(suppressions.PAGE)), _LINE), (INVALID, NOT_FOUND)),
-    AdminOperation("POST", "/accounts/{name}/suppressions", Scope.WRITE_MESSAGES,
-        "Suppress phones; what waits for them is cancelled",
-        suppressions.add_suppressions, suppression_shapes.SuppressedShape, suppression_shapes.NewSuppressions,
-        (), (INVALID, NOT_FOUND)),
-    AdminOperation("DELETE", "/accounts/{name}/suppressions/{number}", Scope.WRITE_MESSAGES,
-        "Let an account send to a phone again",
-        suppressions.remove_suppression, shapes.DoneShape, None, (), (INVALID, NOT_FOUND)),
 )  # fmt: skip
 
 _LAST: tuple[AdminOperation, ...] = (

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.sign_in import SignIn
-    from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.views import Views
     from heliograph.app.configuration import Connector
@@ -59,7 +58,6 @@ class AdminServices:
     desk: Desk
     manage: "Manage"
     inbound: "ManageInbound"
-    suppressions: "ManageSuppressions"
     templates: "ManageTemplates"
     recipients: "ManageRecipients"
     prices: "ManagePrices"
@@ -100,10 +98,6 @@ class AdminRequest:
     @property
     def inbound(self) -> "ManageInbound":
         return self.services.inbound.acting_as(self.actor.name, self.actor.address)
-
-    @property
-    def suppressions(self) -> "ManageSuppressions":
-        return self.services.suppressions.acting_as(self.actor.name, self.actor.address)
 
     @property
     def recipients(self) -> "ManageRecipients":

@@ -1,12 +1,12 @@
 """Converts accounts, connectors, messages and the rest to the shapes of the admin API and of commands with --json."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from heliograph.admin_api import account_shapes, bind_states, price_shapes, shapes, suppression_shapes, template_shapes
+from heliograph.admin_api import account_shapes, bind_states, price_shapes, shapes, template_shapes
 from heliograph.app import configuration
 from heliograph.app.admin.explain import is_held
 from heliograph.app.admin.history import Event
@@ -19,7 +19,6 @@ from heliograph.app.records import AdminToken, AuditEntry, BacklogCounts, Hit, I
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.message import ids
 from heliograph.domain.message.extras import read_extras
-from heliograph.domain.message.suppression import Suppression
 from heliograph.domain.money.amounts import format_credits
 
 if TYPE_CHECKING:
@@ -116,16 +115,6 @@ def connector_with_links(
     plain = connector(kind, found, own, now)
     said = [shapes.LinkShape(format_utc(report.at), report.node, to_builtins(report.state)) for report in own]
     return {**plain, "deferred": backlog.deferred.get(found.id, 0), "links": said}
-
-
-def suppressions(found: Sequence[Suppression], limit: int) -> suppression_shapes.SuppressionsShape:
-    """Converts a page of at most `limit`."""
-    rows = [suppression(each) for each in found]
-    return suppression_shapes.SuppressionsShape(rows, rows[-1].number if len(rows) == limit else None)
-
-
-def suppression(found: Suppression) -> suppression_shapes.SuppressionShape:
-    return suppression_shapes.SuppressionShape(found.number, format_utc(found.since), found.source)
 
 
 def template(found: TemplateView) -> template_shapes.TemplateShape:

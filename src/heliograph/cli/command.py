@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
-    from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
@@ -86,12 +85,6 @@ class Invocation:
         if (gateway := self.gateway()) is not None:
             return self._remotely(lambda: work(cast("ManageInbound", remote_admin().RemoteInbound(gateway))))
         return self._run(lambda tools: work(tools.inbound))
-
-    def suppressions(self, work: "Callable[[ManageSuppressions], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration of phones that opted out. Raises Failure."""
-        if (gateway := self.gateway()) is not None:
-            return self._remotely(lambda: work(cast("ManageSuppressions", remote_admin().RemoteSuppressions(gateway))))
-        return self._run(lambda tools: work(tools.suppressions))
 
     def guard(self, work: "Callable[[ManageGuard], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of what the pumping guard holds. Raises Failure."""
@@ -229,7 +222,7 @@ class Invocation:
             stack = ExitStack()
             click.get_current_context().call_on_close(stack.close)
             self._store = stack.enter_context(self._opened())
-        with self._explained():
+        with self.explained():
             return self._store.run(lambda tools: tools.ask(resource, asked))
 
     @contextmanager
@@ -244,7 +237,7 @@ class Invocation:
             named = self.data is not None or "HELIOGRAPH_DATA" in os.environ
             advice = "there was none" if named else "--data or HELIOGRAPH_DATA name another"
             click.echo(f"A new store is made in {settings.data.resolve()}; {advice}.", err=True)
-        with self._explained():
+        with self.explained():
             store = OpenStore(settings)
             try:
                 yield store
@@ -252,7 +245,7 @@ class Invocation:
                 store.close()
 
     @contextmanager
-    def _explained(self) -> "Iterator[None]":
+    def explained(self) -> "Iterator[None]":
         """Turns what goes wrong on the store into a Failure that says what to do."""
         from heliograph.app.ports import Unavailable
         from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch

@@ -43,7 +43,8 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
         invocation = click.get_current_context().ensure_object(Invocation)
         limit = texts.pop("limit", 0)
         after = texts.pop("after", "")
-        given = {each.name: value for each in fields if (value := _value(each, texts[each.name])) is not None}
+        with invocation.explained():
+            given = {each.name: value for each in fields if (value := _value(each, texts[each.name])) is not None}
         given |= sets
         if operation.page:
             answer = _pages(invocation, resource, operation, given, after, limit)
@@ -98,7 +99,7 @@ def _pages(
 ) -> dict[str, Any]:
     """Asks for pages until there are `limit` rows or no more."""
     rows: list[Any] = []
-    cursor: str | None = after or None
+    cursor: str | None = after.removeprefix("+") or None
     while len(rows) < limit:
         page = {"limit": min(operation.page, limit - len(rows)), "cursor": cursor}
         answer = invocation.ask(resource, operation.asked({**given, **page}))
@@ -154,7 +155,11 @@ def _click_type(field: Field) -> dict[str, Any]:
 
 
 def _value(field: Field, given: Any) -> Any:
-    """Returns the JSON value of what was typed, None for nothing. Raises Invalid."""
+    """Returns the JSON value of what was typed in its usual form, None for nothing. Raises Invalid."""
+    if given is None or given is False:
+        return None
     if isinstance(field.type, Many):
-        return [field.type.of.parse(each) for each in given]
-    return field.parse(given) if isinstance(given, str) else given or None
+        value = [field.type.of.parse(each) for each in given]
+    else:
+        value = field.parse(given) if isinstance(given, str) else given
+    return field.type.show(field.read(value))

@@ -14,7 +14,6 @@ from heliograph.admin_api import (
     guard_shapes,
     price_shapes,
     shapes,
-    suppression_shapes,
     template_shapes,
 )
 from heliograph.app.admin.guard import HoldView
@@ -29,7 +28,6 @@ from heliograph.cli.failure import Failure
 from heliograph.cli.remote import RemoteGateway
 from heliograph.domain.calendar import parse_utc
 from heliograph.domain.message import ids
-from heliograph.domain.message.suppression import Suppression
 from heliograph.domain.money.amounts import EntryKind, format_credits, parse_credits
 
 _AMOUNTS = ("credit_limit", "daily_spend")
@@ -169,30 +167,6 @@ class RemotePrices(RemoteUseCases):
 
 class RemoteInbound(RemoteUseCases):
     """The methods of `ManageInbound`, of which the admin API has others."""
-
-
-class RemoteSuppressions(RemoteUseCases):
-    """The methods of `ManageSuppressions`."""
-
-    async def page(self, account: str, after: str, limit: int) -> list[Suppression]:
-        found: list[Suppression] = []
-        while len(found) < limit:
-            wanted = min(1_000, limit - len(found))
-            shape = suppression_shapes.SuppressionsShape
-            page = self.gateway.get(shape, "accounts", account, "suppressions", limit=wanted, cursor=after or None)
-            found += [Suppression(each.number, parse_utc(each.since), each.source) for each in page.suppressions]
-            if page.cursor is None:
-                break
-            after = page.cursor
-        return found
-
-    async def add(self, account: str, numbers: Sequence[str], source: str) -> int:  # noqa: ARG002 - the use case's
-        body = {"numbers": list(numbers)}
-        shape = suppression_shapes.SuppressedShape
-        return self.gateway.ask("POST", shape, "accounts", account, "suppressions", body=body).added
-
-    async def remove(self, account: str, number: str) -> None:
-        self.gateway.ask("DELETE", shapes.DoneShape, "accounts", account, "suppressions", number)
 
 
 class RemoteTemplates(RemoteUseCases):

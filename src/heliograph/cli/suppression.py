@@ -7,78 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heliograph.cli.command import Failure, Group, Invocation, as_json, examples, print_fields, print_table, tell
+from heliograph.app.resources.suppressions import BATCH, SUPPRESSIONS
+from heliograph.cli.command import Failure, Invocation, examples, print_fields, tell
+from heliograph.cli.drawn import group_of
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.app.admin.number_list import NumberList
-    from heliograph.app.admin.suppressions import ManageSuppressions
 
-_account = click.option("--account", metavar="NAME", required=True, help="The account.")
-
-
-@click.group(cls=Group)
-def suppression() -> None:
-    """Phones that an account must not send to.
-
-    A phone that writes STOP to one of the account's numbers is among them by itself."""
-
-
-@suppression.command(
-    "list",
-    epilog=examples(
-        "heliograph suppression list --account acme",
-        "heliograph suppression list --account acme --after 4917012345678 --limit 1000 --json",
-    ),
-)
-@_account
-@click.option("--after", metavar="NUMBER", default="", help="Only numbers that come after this one.")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Numbers at most.")
-@click.pass_obj
-def list_suppressions(invocation: Invocation, account: str, after: str, limit: int) -> None:
-    """The suppressions of an account, by number."""
-    found = invocation.suppressions(lambda manage: manage.page(account, after.removeprefix("+"), limit))
-    from heliograph.admin_api import serialize
-
-    answer = serialize.suppressions(found, limit)
-
-    def people() -> None:
-        print_table(
-            ("NUMBER", "SINCE", "SOURCE"),
-            [(each.number, each.since, each.source) for each in answer.suppressions],
-            empty="There is none." if after else f"{account} may send to every phone.",
-        )
-        if answer.cursor:
-            click.echo(f"There may be more: --after {answer.cursor}", err=True)
-
-    invocation.show(as_json(answer), people)
-
-
-@suppression.command("add", epilog=examples("heliograph suppression add 4917012345678 447700900123 --account acme"))
-@click.argument("numbers", metavar="NUMBER...", nargs=-1, required=True)
-@_account
-@click.pass_obj
-def add(invocation: Invocation, numbers: tuple[str, ...], account: str) -> None:
-    """Suppresses phones: the account sends them nothing more.
-
-    What waits or is scheduled for them is cancelled and refunded."""
-    added = invocation.suppressions(lambda manage: manage.add(account, numbers, "command"))
-    known = len(numbers) - added
-    invocation.show(
-        {"added": added, "known": known},
-        lambda: click.echo(f"Suppressed for {account}: {added} new, {known} there already."),
-    )
-
-
-@suppression.command("remove", epilog=examples("heliograph suppression remove 4917012345678 --account acme"))
-@click.argument("number")
-@_account
-@click.pass_obj
-def remove(invocation: Invocation, number: str, account: str) -> None:
-    """Lets an account send to a phone again, which agreed to it."""
-    invocation.suppressions(lambda manage: manage.remove(account, number))
-    told = number.removeprefix("+")
-    invocation.show({"number": told, "removed": True}, lambda: tell(f"{account} may send to {told} again."))
+suppression = group_of(SUPPRESSIONS)
 
 
 @suppression.command(
@@ -89,7 +26,7 @@ def remove(invocation: Invocation, number: str, account: str) -> None:
     ),
 )
 @click.argument("file", metavar="FILE")
-@_account
+@click.option("--account", metavar="NAME", required=True, help="The account.")
 @click.option("--skip-bad", is_flag=True, help="Leave out lines that have no number, rather than import nothing.")
 @click.pass_obj
 def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool) -> None:
@@ -106,17 +43,12 @@ def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool)
             "Nothing was imported. Mend them, or leave them out with --skip-bad.",
         )
 
-    async def work(manage: "ManageSuppressions") -> int:
-        from heliograph.app.admin.suppressions import BATCH
-
-        added = 0
-        with _progress(len(numbers), hidden=invocation.as_json or len(numbers) <= BATCH) as advance:
-            for batch in numbers.batches(BATCH):
-                added += await manage.add(account, batch, "import")
-                advance(len(batch))
-        return added
-
-    added = invocation.suppressions(work)
+    add, added = SUPPRESSIONS.operation("add"), 0
+    with _progress(len(numbers), hidden=invocation.as_json or len(numbers) <= BATCH) as advance:
+        for batch in numbers.batches(BATCH):
+            given = {"account": account, "numbers": batch, "imported": True}
+            added += invocation.ask(SUPPRESSIONS, add.asked(given))["added"]
+            advance(len(batch))
     known = len(numbers) - added
     bad = [{"line": each.line, "problem": each.problem} for each in numbers.bad]
     invocation.show(

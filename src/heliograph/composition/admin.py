@@ -21,7 +21,6 @@ from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
-from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
@@ -110,7 +109,6 @@ class AdminApps:
                 callback_urls=parts.composer.callback_urls,
             ),
             inbound=ManageInbound(store, clock),
-            suppressions=ManageSuppressions(store, clock),
             templates=ManageTemplates(store, clock),
             recipients=ManageRecipients(store, clock),
             prices=ManagePrices(store, clock),

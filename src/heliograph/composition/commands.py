@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
-    from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
@@ -147,12 +146,6 @@ class Tools:
         from heliograph.app.admin.inbound import ManageInbound
 
         return ManageInbound(self._store, self._clock, _terminal_user())
-
-    @property
-    def suppressions(self) -> "ManageSuppressions":
-        from heliograph.app.admin.suppressions import ManageSuppressions
-
-        return ManageSuppressions(self._store, self._clock, _terminal_user())
 
     @property
     def templates(self) -> "ManageTemplates":

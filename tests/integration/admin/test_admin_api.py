@@ -266,7 +266,7 @@ async def test_suppressions_of_an_account(house: AdminHouse, token: str) -> None
     added = await house.ask(token, "POST", path, {"numbers": [f"+{phones[1]}", phones[0], phones[0]]})
     assert (added.status, added.json) == (200, {"added": 2, "known": 1})
     listed = (await house.ask(token, "GET", path, query="limit=1")).json
-    one = {"number": phones[0], "since": "2027-01-15T08:00:00.000Z", "source": "api"}
+    one = {"account": "acme", "number": phones[0], "since": "2027-01-15T08:00:00.000Z", "source": "api"}
     assert listed == {"suppressions": [one], "cursor": phones[0]}
     listed = (await house.ask(token, "GET", path, query=f"cursor={listed['cursor']}")).json
     assert ([each["number"] for each in listed["suppressions"]], listed["cursor"]) == ([phones[1]], None)

@@ -102,7 +102,7 @@ def test_secrets_are_replaced_and_keys_revoked(run: Run) -> None:
 def test_phones_that_opted_out(run: Run, tmp_path: Path) -> None:
     answer(run("account", "create", "acme", "--credit", "10", "--json"))
     of = ("--account", "acme")
-    assert run("suppression", "list", *of).stdout == "acme may send to every phone.\n"
+    assert run("suppression", "list", *of).stdout == "There is none: the account may send to every phone.\n"
     told = run("suppression", "add", "+4917012345678", "447700900123", "447700900123", *of).stdout
     assert told == "Suppressed for acme: 2 new, 1 there already.\n"
     first, second = answer(run("suppression", "list", *of, "--json"))["suppressions"]
@@ -110,12 +110,13 @@ def test_phones_that_opted_out(run: Run, tmp_path: Path) -> None:
     assert first["source"] == "command"
     assert first["since"].endswith("Z")
     page = run("suppression", "list", *of, "--limit", "1")
-    assert page.stdout.splitlines()[2].split()[0] == "447700900123"
+    assert page.stdout.splitlines()[2].split()[1] == "447700900123"
     assert page.stderr == "There may be more: --after 447700900123\n"
     found = answer(run("suppression", "list", *of, "--after", "+447700900123", "--json"))
     assert found == {"suppressions": [second], "cursor": None}
-    assert run("suppression", "list", *of, "--after", "9").stdout == "There is none.\n"
+    assert run("suppression", "list", *of, "--after", "9").stdout.startswith("There is none")
     assert answer(run("suppression", "remove", "+447700900123", *of, "--json")) == {
+        "account": "acme",
         "number": "447700900123",
         "removed": True,
     }
@@ -275,10 +276,10 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["suppression", "add", "49 170", "--account", "acme"], "must not contain spaces", "Nothing was changed."),
         (
             ["suppression", "remove", "447700900123", "--account", "acme"],
-            "there is no suppression of 447700900123 in acme",
+            "There is no suppression of 447700900123 in acme",
             "heliograph suppression list --account NAME",
         ),
-        (["suppression", "list", "--account", "x"], "there is no account x", "heliograph account list"),
+        (["suppression", "list", "--account", "x"], "There is no account x", "heliograph account list"),
         (["suppression", "import", "none.csv", "--account", "acme"], "none.csv cannot be read: No such file", ""),
         (["message", "show", "x"], "'x' is no id of a message", "heliograph message find"),
         (

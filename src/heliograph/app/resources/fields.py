@@ -194,6 +194,9 @@ class Many(Type):
             raise ValueError(f"there are {len(value)}; give 1 to {self.most} at once")
         return [self.of.read(each) for each in value]
 
+    def show(self, value: list[Any]) -> list[Any]:
+        return [self.of.type.show(each) for each in value]
+
     def text(self, value: Any) -> str:
         return ", ".join(self.of.type.text(each) for each in value)
 

@@ -1,17 +1,13 @@
 """Conversation: what an account sent to one phone and what came back, and whether the phone opted out."""
 
 from heliograph.admin_api.request import parse_key
-from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.records import Scope
+from heliograph.app.resources import suppressions
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
 PATH = "/conversation"
 PAGE = 50
-
-
-def _suppressions(request: PageRequest) -> ManageSuppressions:
-    return request.services.admin.suppressions.acting_as(request.actor.name, request.actor.address)
 
 
 async def show(request: PageRequest, account: str, phone: str, problem: FormProblem | None = None) -> PageResponse:
@@ -36,7 +32,7 @@ async def show_page(request: PageRequest) -> PageResponse:
 async def suppress(request: PageRequest) -> PageResponse:
     account, phone = request.form.get("account", ""), request.form.get("phone", "")
     try:
-        await _suppressions(request).add(account, [phone], "console")
+        await suppressions.add(request.desk, account, [suppressions.NUMBER.read(phone)])
     except Mistake as mistake:
         return await show(request, account, phone, problem_of(mistake))
     return request.go(PATH, f"{phone} gets nothing more from {account}.", account=account, phone=phone)
@@ -44,7 +40,7 @@ async def suppress(request: PageRequest) -> PageResponse:
 
 async def lift(request: PageRequest) -> PageResponse:
     account, phone = request.form.get("account", ""), request.form.get("phone", "")
-    await _suppressions(request).remove(account, phone)
+    await suppressions.remove(request.desk, account, suppressions.NUMBER.read(phone))
     return request.go(PATH, f"{account} may send to {phone} again.", account=account, phone=phone)
 
 

@@ -1,12 +1,13 @@
 """Suppressions: phones that an account must not send to, and how they come there and leave."""
 
+from typing import Any
+
 from heliograph.app.admin.number_list import BadLine, NumberList
-from heliograph.app.admin.suppressions import BATCH, ManageSuppressions
 from heliograph.app.records import Scope
+from heliograph.app.resources import suppressions
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain.display import counted
-from heliograph.domain.message.suppression import Suppression
 from heliograph.domain.numbers import phone
 
 PATH = "/suppressions"
@@ -18,10 +19,6 @@ MOST_PASTED = 20_000
 """Numbers of a pasted list: a page is not waited for longer than some seconds."""
 
 
-def _manage(request: PageRequest) -> ManageSuppressions:
-    return request.services.admin.suppressions.acting_as(request.actor.name, request.actor.address)
-
-
 async def show(
     request: PageRequest, account: str, problem: FormProblem | None = None, bad: tuple[BadLine, ...] = ()
 ) -> PageResponse:
@@ -30,8 +27,13 @@ async def show(
         account = accounts[0]
     wanted = number_of(request.query.get("q", ""))
     after = request.query.get("after", "")
-    found = await _find(_manage(request), account, wanted, after) if account else []
-    more = found[PAGE - 1].number if len(found) > PAGE else None
+    found: list[dict[str, Any]] = []
+    if account:
+        rows = await suppressions.find(request.desk, account, None, max(after, wanted), PAGE + 1)
+        found = [row for row in rows if row["number"].startswith(wanted)]
+        if not after and phone.is_destination(wanted):
+            found = await suppressions.find(request.desk, account, wanted, "", 1) + found  # an erased one is not listed
+    more = found[PAGE - 1]["number"] if len(found) > PAGE else None
     return request.page(
         "suppressions.html",
         status=200 if problem is None else 400,
@@ -48,16 +50,6 @@ async def show(
     )
 
 
-async def _find(manage: ManageSuppressions, account: str, wanted: str, after: str) -> list[Suppression]:
-    """Returns a page and one more: of all suppressions, or of those whose numbers begin with `wanted`."""
-    rows = await manage.page(account, max(after, wanted), PAGE + 1)
-    rows = [row for row in rows if row.number.startswith(wanted)]
-    if not after and phone.is_destination(wanted):
-        exact = await manage.find(account, wanted)  # a number that was erased stands in no list
-        rows = [exact, *rows] if exact is not None else rows
-    return rows
-
-
 async def show_page(request: PageRequest) -> PageResponse:
     return await show(request, request.query.get("account", ""))
 
@@ -65,7 +57,7 @@ async def show_page(request: PageRequest) -> PageResponse:
 async def add(request: PageRequest) -> PageResponse:
     account, number = request.form.get("account", ""), number_of(request.form.get("number", ""))
     try:
-        added = await _manage(request).add(account, [number], "console")
+        added = (await suppressions.add(request.desk, account, [suppressions.NUMBER.read(number)]))["added"]
     except Mistake as mistake:
         return await show(request, account, problem_of(mistake))
     told = "gets nothing more from" if added else "was suppressed already for"
@@ -74,7 +66,7 @@ async def add(request: PageRequest) -> PageResponse:
 
 async def remove(request: PageRequest) -> PageResponse:
     account, number = request.form.get("account", ""), request.form.get("number", "")
-    await _manage(request).remove(account, number)
+    await suppressions.remove(request.desk, account, suppressions.NUMBER.read(number))
     return request.go(PATH, f"{account} may send to {number} again.", account=account)
 
 
@@ -85,8 +77,8 @@ async def paste(request: PageRequest) -> PageResponse:
     if problem is not None:
         return await show(request, account, problem, tuple(numbers.bad))
     added = 0
-    for batch in numbers.batches(BATCH):
-        added += await _manage(request).add(account, batch, "import")
+    for batch in numbers.batches(suppressions.BATCH):
+        added += (await suppressions.add(request.desk, account, batch, imported=True))["added"]
     left_out = f", {counted(len(numbers.bad), 'line')} left out" if numbers.bad else ""
     notice = f"{counted(added, 'number')} new, {len(numbers) - added:,} there already{left_out}."
     return request.go(PATH, notice, account=account)
