@@ -187,12 +187,14 @@ class Behaviour:
     """
 
     latency_ms: float = _ms("answers", 0.0, "answer each submit after this time")
-    latency_jitter_ms: float = _ms("answers", 0.0, "and up to so much later, by chance")
-    withhold_share: float = _share("answers", "share of messages that are taken but never answered")
-    bodyless_share: float = _share("answers", "share of messages that are taken with an answer of a header alone")
-    wrong_sequence_share: float = _share("answers", "share of answers with the sequence number of no request")
+    latency_jitter_ms: float = _ms("answers", 0.0, "longest random delay in addition")
+    withhold_share: float = _share("answers", "share of messages that are accepted but never answered")
+    bodyless_share: float = _share(
+        "answers", "share of messages that are accepted with an answer that has only a header"
+    )
+    wrong_sequence_share: float = _share("answers", "share of answers with a sequence number that no request has")
     report_congestion: bool = _knob(
-        "answers", False, "answers carry congestion_state: how near the throttle is, 0 to 99 percent"
+        "answers", False, "answers have congestion_state: the load of the throttle, 0 to 99 percent"
     )
     first_message_id: int = _knob(
         "answers", 0, "number of the first message; 0: microseconds since 1970, so that no run repeats an id"
@@ -202,62 +204,69 @@ class Behaviour:
     )
 
     throttle_per_s: float = _knob(
-        "refusals", 0.0, "over so many submits a second of one system_id: ESME_RTHROTTLED; 0: no limit", "1/s"
+        "refusals", 0.0, "most submits a second of a system_id; beyond: ESME_RTHROTTLED; 0: no limit", "1/s"
     )
     throttle_burst: int = _knob(
-        "refusals", 0, "submits taken at once after a pause; 0: those of 0.2 s, at least 1", "messages"
+        "refusals", 0, "submits accepted at once after a pause; 0: as many as in 0.2 s, at least 1", "messages"
     )
     throttle_by: LimiterKind = field(
         default=LimiterKind.BUCKET,
         metadata=_about(
-            "refusals", "what the limit counts by: a bucket with that burst, any span, or each of the clock"
+            "refusals", "kind of limit: a token bucket with that burst, any span, or each span of the clock"
         ),
     )
     throttle_span_ms: float = _knob(
-        "refusals", 1_000.0, "that span: so many of it as throttle_per_s makes in it, at least 1", "ms", 1, _LONGEST_MS
+        "refusals",
+        1_000.0,
+        "length of that span; its limit is throttle_per_s times the span, at least 1",
+        "ms",
+        1,
+        _LONGEST_MS,
     )
     throttle_counts_refused: bool = _knob(
-        "refusals", False, "what is throttled counts against the limit as well, not with calendar"
+        "refusals", False, "throttled submits count towards the limit as well, except with calendar"
     )
     queue_full_share: float = _share("refusals", "share of submits answered with ESME_RMSGQFUL")
     queue_limit: int = _knob(
-        "refusals", 0, "with so many messages not yet final: ESME_RMSGQFUL; 0: no limit", "messages"
+        "refusals", 0, "most messages without a final state; beyond: ESME_RMSGQFUL; 0: no limit", "messages"
     )
     refuse: tuple[Refusal, ...] = _knob(
         "refusals",
         (),
-        "destinations refused by prefix; ESME_RINVDSTADR where no status is given",
+        "destinations refused by prefix; ESME_RINVDSTADR if no status is given",
         "prefix[=status],...",
     )
     refuse_share: float = _share("refusals", "share of submits refused with refuse_status")
     refuse_status: int = _knob(
         "refusals", int(CommandStatus.ESME_RSUBMITFAIL), "its command_status", "name or number", 1, 0xFFFFFFFF
     )
-    magic: bool = _knob("refusals", True, "destinations that end in a magic number choose their own fate")
+    magic: bool = _knob("refusals", True, "destinations that end in a magic number choose their result")
 
     system_id: str = _knob("binds", "", "the only system_id that may bind; empty: any")
     password: str = _knob("binds", "", "its password; empty: any")
     max_binds: int = _knob("binds", 0, "binds at once, over all system_ids: ESME_RALYBND beyond; 0: no limit", "binds")
-    bind_status: int = _knob("binds", 0, "refuse every bind with it; 0: none", "name or number", 0, 0xFFFFFFFF)
+    bind_status: int = _knob(
+        "binds", 0, "status with which every bind is refused; 0: binds are accepted", "name or number", 0, 0xFFFFFFFF
+    )
 
     undelivered_share: float = _share("receipts", "share of messages that end UNDELIV with err 001")
-    receipt_delay_ms: float = _ms("receipts", 500.0, "a message is final so long after its answer")
-    receipt_jitter_ms: float = _ms("receipts", 0.0, "and up to so much later, by chance")
+    receipt_delay_ms: float = _ms("receipts", 500.0, "time from the answer to the final state")
+    receipt_jitter_ms: float = _ms("receipts", 0.0, "longest random delay in addition")
     receipt_early_share: float = _share("receipts", "share of receipts that come before the answer")
-    receipt_early_ms: float = _ms("receipts", 50.0, "and how long before it")
+    receipt_early_ms: float = _ms("receipts", 50.0, "time by which they come before it")
     receipt_late_share: float = _share("receipts", "share of receipts that are late")
-    receipt_late_ms: float = _ms("receipts", 30_000.0, "and by how much")
+    receipt_late_ms: float = _ms("receipts", 30_000.0, "time by which they are late")
     receipt_missing_share: float = _share("receipts", "share of receipts that never come")
     receipt_double_share: float = _share("receipts", "share of receipts that come twice")
-    receipt_reorder_share: float = _share("receipts", "share of receipts that the next one overtakes")
+    receipt_reorder_share: float = _share("receipts", "share of receipts that the next receipt overtakes")
     receipt_other_bind_share: float = _share(
-        "receipts", "share of receipts that come on another bind of the same system_id, where there is one"
+        "receipts", "share of receipts that come on another bind of the same system_id, if there is one"
     )
     receipt_form: ReceiptPlace = field(
-        default=ReceiptPlace.BOTH, metadata=_about("receipts", "where receipts say what they say")
+        default=ReceiptPlace.BOTH, metadata=_about("receipts", "place of a receipt's content")
     )
     receipt_text: ReceiptWording = field(
-        default=ReceiptWording.STANDARD, metadata=_about("receipts", "how the text of receipts is worded")
+        default=ReceiptWording.STANDARD, metadata=_about("receipts", "wording of the text of receipts")
     )
     receipt_id: Notation = field(
         default=Notation.DECIMAL, metadata=_about("receipts", "notation of the message id in the text of receipts")
@@ -266,7 +275,7 @@ class Behaviour:
         default=Notation.DECIMAL, metadata=_about("receipts", "notation of the message id in their TLV")
     )
     receipt_err: str = _knob(
-        "receipts", "", "`err` of what is not delivered, in the text of receipts; empty: three digits"
+        "receipts", "", "`err` of undelivered messages, in the text of receipts; empty: three digits"
     )
     receipt_addresses: ReceiptAddresses = field(
         default=ReceiptAddresses.SWAPPED, metadata=_about("receipts", "the addresses of receipts")
@@ -274,41 +283,45 @@ class Behaviour:
     receipt_esm_class: int = _knob(
         "receipts",
         c.ESM_RECEIPT,
-        "their esm_class: without 4 or 32 in it they are not marked as receipts",
+        "esm_class of receipts; without 4 or 32 they are not marked as receipts",
         "0 to 255",
         0,
         255,
     )
-    deliver_window: int = _knob("receipts", 200, "deliver_sm without an answer on one bind", "messages", 1, 100_000)
+    deliver_window: int = _knob("receipts", 200, "most unanswered deliver_sm on a bind", "messages", 1, 100_000)
     deliver_timeout_ms: float = _knob(
-        "receipts", 30_000.0, "a deliver_sm not answered by then is sent again", "ms", 1, _LONGEST_MS
+        "receipts", 30_000.0, "time after which an unanswered deliver_sm is sent again", "ms", 1, _LONGEST_MS
     )
 
-    inbound_rate: float = _knob("phones", 0.0, "messages a second from phones; 0: none", "1/s", 0, 10_000)
+    inbound_rate: float = _knob("phones", 0.0, "messages a second from phones; 0: no messages", "1/s", 0, 10_000)
     inbound_to: str = _knob(
         "phones", "", "numbers that phones write to; replies to senders that are names go to the first", "number,..."
     )
-    inbound_text: str = _knob("phones", "Hello from a phone", "what they write at that rate; {n} is its number")
+    inbound_text: str = _knob("phones", "Hello from a phone", "text of these messages; {n} is replaced by a counter")
 
     cut_after: int = _knob("links", 0, "cut each link instead of answering its nth submit; 0: never", "messages")
     cut_share: float = _share("links", "share of submits at which the link is cut instead")
     unbind_after: int = _knob(
         "links",
         0,
-        "unbind each link at its nth submit, which is still answered, as those before it; 0: never",
+        "unbind each link at its nth submit, after answering it and all before it; 0: never",
         "messages",
     )
     half_open_after: int = _knob(
         "links", 0, "each link falls silent at its nth submit, and stays open; 0: never", "messages"
     )
     bytes_per_s: int = _knob("links", 0, "octets a second that a link carries, each way; 0: no limit", "octets/s")
-    split_octets: int = _knob("links", 0, "write in pieces of at most so many octets; 0: whole", "octets")
-    merge_ms: float = _ms("links", 0.0, "gather what is to be written for so long, and write it at once")
-    enquire_interval_ms: float = _ms("links", 30_000.0, "send enquire_link after so much silence; 0: never")
+    split_octets: int = _knob("links", 0, "most octets of a written piece; 0: write everything at once", "octets")
+    merge_ms: float = _ms("links", 0.0, "time for which output is collected and then written at once")
+    enquire_interval_ms: float = _ms(
+        "links", 30_000.0, "time without traffic after which enquire_link is sent; 0: never"
+    )
 
     alphabet: Alphabet = field(default=Alphabet.GSM, metadata=_about("messages", "the alphabet of data_coding 0"))
-    remember: int = _knob("messages", 10_000, "messages kept for query_sm and for looking at", "messages", 1)
-    seed: int | None = _knob("messages", None, "makes all chances repeatable; none: other ones each time", low=-_MOST)
+    remember: int = _knob("messages", 10_000, "messages kept for query_sm and for display", "messages", 1)
+    seed: int | None = _knob(
+        "messages", None, "makes all random choices repeatable; empty: different choices each time", low=-_MOST
+    )
 
     def __post_init__(self) -> None:
         for knob in KNOBS:

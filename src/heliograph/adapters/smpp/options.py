@@ -202,31 +202,31 @@ _PATH: Final = _text(4096)
 class Timings:
     """Times of a bind, in seconds. A connector's option of the same name wins over the gateway's setting."""
 
-    connect_timeout_s: float = option(10.0, _seconds, "from the first try to connect until bound, TLS included")
+    connect_timeout_s: float = option(10.0, _seconds, "time that a connection may take until it is bound, TLS included")
     response_timeout_s: float = option(
-        30.0, _seconds, "how long a submit_sm waits for its answer; then its outcome is unknown"
+        30.0, _seconds, "time that a submit_sm waits for its response; after that its outcome is unknown"
     )
     enquire_interval_s: float = option(
-        30.0, _seconds, "how long a link may be silent before it is tested; 0 never tests it"
+        30.0, _seconds, "time that a link may be idle before an enquire_link tests it; 0 never tests it"
     )
-    enquire_timeout_s: float = option(10.0, _seconds, "how long anything at all may take to come after that")
+    enquire_timeout_s: float = option(10.0, _seconds, "time to wait for any octet after an enquire_link")
     unbind_timeout_s: float = option(
         5.0,
         _seconds,
-        "how long the operator's answer to our unbind may take; when it unbinds itself, how long its answers to what "
-        "is in flight are awaited before its unbind is answered",
+        "timeout for the operator's answer to our unbind. If the operator unbinds, its answers to parts "
+        "in flight are awaited this long before we answer its unbind",
     )
     reconnect_first_s: float = option(
         1.0,
         _seconds,
-        "the ceiling of the first pause before binding anew; it doubles with each failure (a bind that fails, a link "
-        "that falls before it has carried anything), half of it is jitter",
+        "ceiling of the first pause before the next bind. It doubles with each failure (a bind that "
+        "fails, or a link that is lost before it carried any message); half of it is jitter",
     )
-    reconnect_most_s: float = option(30.0, _seconds, "and the highest it gets")
+    reconnect_most_s: float = option(30.0, _seconds, "the longest pause before the next bind")
     credentials_first_s: float = option(
-        60.0, _seconds, "the first pause after the operator called the credentials wrong; it doubles too"
+        60.0, _seconds, "the first pause after the operator rejected the credentials; it doubles too"
     )
-    credentials_most_s: float = option(300.0, _seconds, "and the highest that gets")
+    credentials_most_s: float = option(300.0, _seconds, "the longest pause after rejected credentials")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,72 +234,75 @@ class Dialect:
     """The operator's dialect. The names are those of the options."""
 
     hosts: tuple[tuple[str, int], ...] = option(
-        (), parse_hosts, "more hosts, `host:port` and comma separated: tried in turn after the connector's own"
+        (), parse_hosts, "more hosts, as `host:port`, comma separated: tried in turn after the connector's own"
     )
-    system_type: str = option("", _text(c.SYSTEM_TYPE_OCTETS - 1), "up to 12 characters")
-    interface_version: int = option(
-        c.INTERFACE_VERSION_34, _version, "`3.3`, `3.4` or `5.0`: what the bind says we speak"
-    )
-    addr_ton: int = option(0, _OCTET, "of the bind's address range")
-    addr_npi: int = option(0, _OCTET, "of the bind's address range")
-    address_range: str = option("", _text(c.ADDRESS_RANGE_OCTETS - 1), "up to 40 characters")
-    service_type: str = option("", _text(c.SERVICE_TYPE_OCTETS - 1), "up to 5 characters")
-    protocol_id: int = option(0, _OCTET, "of every part")
+    system_type: str = option("", _text(c.SYSTEM_TYPE_OCTETS - 1), "system_type of the bind, up to 12 characters")
+    interface_version: int = option(c.INTERFACE_VERSION_34, _version, "`3.3`, `3.4` or `5.0`: the version in our bind")
+    addr_ton: int = option(0, _OCTET, "TON of the bind's address range")
+    addr_npi: int = option(0, _OCTET, "NPI of the bind's address range")
+    address_range: str = option("", _text(c.ADDRESS_RANGE_OCTETS - 1), "address range of the bind, up to 40 characters")
+    service_type: str = option("", _text(c.SERVICE_TYPE_OCTETS - 1), "service_type of messages, up to 5 characters")
+    protocol_id: int = option(0, _OCTET, "protocol_id of every part")
     priority: int = option(0, _whole(0, 3), "priority_flag, 0 to 3")
     esm_class: int = option(
-        0, _whole(0, 3), "its messaging mode, 0 to 3; 3 is store and forward. The header bit is added where it is due"
+        0,
+        _whole(0, 3),
+        ("messaging mode in esm_class, 0 to 3; 3 is store and forward. The header bit is added where needed"),
     )
     receipts: Literal["always", "asked"] = option(
         "always",
         _one_of("always", "asked"),
-        "`always` asks for the receipt of every message, so that its state is known; `asked` of those alone whose "
-        "customer wants it",
+        "`always` asks for the receipt of every message, so that its state is known; `asked` only for "
+        "messages whose customer wants a receipt",
     )
     registered_delivery: int = option(
-        c.RECEIPT_FINAL, _OCTET, "what asks for a receipt: 1 a final one, 17 intermediate ones too"
+        c.RECEIPT_FINAL,
+        _OCTET,
+        "value that asks for a receipt: 1 for a final receipt, 17 for intermediate receipts too",
     )
     validity: Literal["relative", "absolute", "none"] = option(
         "relative",
         _one_of("relative", "absolute", "none"),
-        "how validity_period is written: `relative`, `absolute`, or `none` to leave it out",
+        "format of validity_period: `relative`, `absolute`, or `none` to leave it out",
     )
-    source_ton: int | None = option(None, _OCTET, "of every sender; without it the sender's form decides")
-    source_npi: int | None = option(None, _OCTET, "likewise")
-    alphanumeric_ton: int = option(c.Ton.ALPHANUMERIC, _OCTET, "of a name")
-    alphanumeric_npi: int = option(c.Npi.UNKNOWN, _OCTET, "likewise")
-    msisdn_ton: int = option(c.Ton.INTERNATIONAL, _OCTET, "of an international number")
-    msisdn_npi: int = option(c.Npi.E164, _OCTET, "likewise")
-    short_code_ton: int = option(c.Ton.NETWORK_SPECIFIC, _OCTET, "of a short code")
-    short_code_npi: int = option(c.Npi.UNKNOWN, _OCTET, "likewise")
-    short_code_digits: int = option(8, _whole(0, 20), "a sender of at most so many digits is a short code")
-    dest_ton: int = option(c.Ton.INTERNATIONAL, _OCTET, "of the destination")
-    dest_npi: int = option(c.Npi.E164, _OCTET, "likewise")
+    source_ton: int | None = option(None, _OCTET, "TON of every sender; empty: the options for the sender's form apply")
+    source_npi: int | None = option(None, _OCTET, "NPI of every sender")
+    alphanumeric_ton: int = option(c.Ton.ALPHANUMERIC, _OCTET, "TON of an alphanumeric sender")
+    alphanumeric_npi: int = option(c.Npi.UNKNOWN, _OCTET, "NPI of an alphanumeric sender")
+    msisdn_ton: int = option(c.Ton.INTERNATIONAL, _OCTET, "TON of an international number as sender")
+    msisdn_npi: int = option(c.Npi.E164, _OCTET, "NPI of an international number as sender")
+    short_code_ton: int = option(c.Ton.NETWORK_SPECIFIC, _OCTET, "TON of a short code as sender")
+    short_code_npi: int = option(c.Npi.UNKNOWN, _OCTET, "NPI of a short code as sender")
+    short_code_digits: int = option(8, _whole(0, 20), "a sender of at most this many digits is a short code")
+    dest_ton: int = option(c.Ton.INTERNATIONAL, _OCTET, "TON of the destination")
+    dest_npi: int = option(c.Npi.E164, _OCTET, "NPI of the destination")
     source_rules: tuple[AddressRule, ...] = option(
         (),
         reader(numbers=False),
-        "by sender, before all of these: `44*: 1/1, 3388: 3/0, * -> BRAND: 5/0`, see [below](#rules-for-addresses)",
+        "rules for senders, before all of these options: `44*: 1/1, 3388: 3/0, * -> BRAND: 5/0`, see "
+        "[below](#rules-for-addresses)",
     )
     dest_rules: tuple[AddressRule, ...] = option(
-        (), reader(numbers=True), "likewise by destination: `49*: 1/1, 44* -> 0*: 2/1`"
+        (), reader(numbers=True), "rules for destinations, in the same format: `49*: 1/1, 44* -> 0*: 2/1`"
     )
     alphabet: Literal["gsm", "latin1", "ascii"] = option(
         "gsm",
         _one_of("gsm", "latin1", "ascii"),
-        "what the operator takes data_coding 0 for: `gsm` (GSM 03.38, unpacked), `latin1` or `ascii`",
+        "the operator's meaning of data_coding 0: `gsm` (GSM 03.38, unpacked), `latin1` or `ascii`",
     )
     default_alphabet: Literal["", "gsm", "latin1", "ascii"] = option(
         "",
         _one_of("", "gsm", "latin1", "ascii"),
-        "what data_coding 0 means in messages from phones, where that is not `alphabet`",
+        "meaning of data_coding 0 in inbound messages, if it differs from `alphabet`",
     )
     latin1_coding: int | None = option(
-        None, _OCTET, "data_coding of Latin-1 (3 in SMPP), where the operator takes it; without it none goes so"
+        None, _OCTET, "data_coding of Latin-1 (3 in SMPP), if the operator supports it; without it Latin-1 is not used"
     )
     national: tuple[Tables, ...] = option(
         (),
         _languages,
-        "languages whose [national tables](#national-alphabets) phones there have, comma separated, such as "
-        "`turkish, spanish`; `turkish/single` for its single shift table alone",
+        "languages with [national tables](#national-alphabets) on the phones there, comma separated, "
+        "such as `turkish, spanish`; `turkish/single` for its single shift table only",
     )
     tlvs: tuple[TlvRule, ...] = option(
         (), _tlv_rules, "the optional parameters that requests may give, see [below](#optional-parameters)"
@@ -307,7 +310,7 @@ class Dialect:
     templates: Literal["off", "required"] = option(
         "off",
         _one_of("off", "required"),
-        "`required`: each text must fit a registered template, whose TLVs are attached, see "
+        "`required`: each text must fit a registered template, and its TLVs are attached, see "
         "[below](#registered-templates)",
     )
     text_coding: int = option(c.DataCoding.DEFAULT, _OCTET, "data_coding of text")
@@ -316,45 +319,54 @@ class Dialect:
     concatenation: Literal["udh8", "udh16", "sar", "payload", "whole"] = option(
         "udh8",
         _one_of("udh8", "udh16", "sar", "payload", "whole"),
-        "how parts are numbered: `udh8`, `udh16`, `sar`, `payload` or `whole`, see below",
+        "numbering of parts: `udh8`, `udh16`, `sar`, `payload` or `whole`, see below",
     )
     unknown: Literal["resend", "wait"] = option(
         "resend",
         _one_of("resend", "wait"),
-        "what becomes of a part without an answer: `resend` or `wait`, see [below](#when-there-is-no-answer)",
+        "action for a part without an answer: `resend` or `wait`, see [below](#when-there-is-no-answer)",
     )
-    unknown_wait_s: float = option(3_600.0, _seconds, "how long `wait` leaves a part alone, in seconds up to a day")
+    unknown_wait_s: float = option(3_600.0, _seconds, "time that `wait` waits, in seconds up to a day")
     query_after_s: float = option(
         0.0,
         _query_after,
-        "after how many seconds without a receipt the operator is asked with query_sm, 60 at least; 0 never asks, see "
-        "[below](#when-no-receipt-comes)",
+        "seconds without a receipt after which the operator is asked by query_sm, at least 60; 0 never "
+        "asks, see [below](#when-no-receipt-comes)",
     )
     mobile_originated: Literal["keep", "reject", "accept"] = option(
         "keep",
         _one_of("keep", "reject", "accept"),
-        "what becomes of messages from phones: `keep`, or not taken and answered `reject` (ESME_RX_R_APPN) or `accept`",
+        "inbound messages: `keep` them, or drop them and answer `reject` (ESME_RX_R_APPN) or `accept`",
     )
     inbound_country: str = option(
         "",
         _country,
-        "country code, such as `49`, of phones that the operator writes nationally (`0170...`, or `170...` with "
-        "TON 2), see [below](#national-numbers)",
+        "country code, such as `49`, of phones that the operator writes nationally (`0170...`, or "
+        "`170...` with TON 2), see [below](#national-numbers)",
     )
     inbound_trunk: str = option(
-        "0", _trunk, "what such numbers begin with that is no part of the international one; `none` if nothing is"
+        "0",
+        _trunk,
+        ("prefix of such national numbers that is not part of the international number; `none` if there is none"),
     )
-    ca_file: str = option("", _PATH, "certificates (PEM) that the operator's must come from, instead of the system's")
+    ca_file: str = option(
+        "",
+        _PATH,
+        ("certificates (PEM) of the authorities that sign the operator's certificate, instead of the system's"),
+    )
     cert_file: str = option("", _PATH, "our client certificate (PEM)")
-    key_file: str = option("", _PATH, "its key, unless it is in `cert_file`")
-    tls_verify: bool = option(True, _truth, "false takes any certificate: for tests only")
-    tls_server_name: str = option("", _text(253), "the name that the certificate must bear, if not the host's")
+    key_file: str = option("", _PATH, "its key, unless `cert_file` contains it")
+    tls_verify: bool = option(True, _truth, "false accepts any certificate: for tests only")
+    tls_server_name: str = option(
+        "", _text(253), "host name in the operator's certificate, if it differs from the host"
+    )
     rates: tuple[RateSpan, ...] = option(
         (),
         lambda value: parse_spans(str(value), MAX_RATE),
-        "instead of `rate` at some times, `08:00-20:00 100, 20:00-08:00 300`, see [below](#rates-by-time-of-day)",
+        "rates by time of day, in place of `rate`: `08:00-20:00 100, 20:00-08:00 300`, see "
+        "[below](#rates-by-time-of-day)",
     )
-    rates_zone: str = option("UTC", _zone, "their time zone, such as `Europe/Berlin`")
+    rates_zone: str = option("UTC", _zone, "time zone of `rates`, such as `Europe/Berlin`")
 
     outcomes: Mapping[int, OutcomeOverride] = field(default_factory=dict)
     """Options `outcome_STATUS`, such as `outcome_rinvdstadr` or `outcome_0x401`: see `outcome.read_override`."""
