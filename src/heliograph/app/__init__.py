@@ -1,1 +1,1 @@
-"""The use cases: each one bounded step through ports. Pure: no loop, no clock, no socket, no log."""
+"""The use cases: bounded steps that use ports. Pure: no loop, no clock, no socket, no log."""

@@ -23,7 +23,7 @@ class Account:
     """Micro-credits that the balance may go below zero."""
     suspended: bool = False
     list_interval: float | None = None
-    """Seconds between two list queries; None takes the gateway's setting, 0 turns it off."""
+    """Seconds between two list queries; None uses the gateway's setting, 0 turns the limit off."""
     rate: float = 0.0
     """Messages a second that the account may send; 0 is no limit."""
     callback_url: str = ""
@@ -32,20 +32,20 @@ class Account:
     content_decoding: str = "auto"
     """`auto`, `always` or `never`: whether a JSON `content` is URL-decoded."""
     networks: tuple[str, ...] = ()
-    """Client networks (CIDR) that may use the account; none means any."""
+    """Client networks (CIDR) that may use the account, for example `192.0.2.0/24`; empty means all."""
     senders: tuple[str, ...] = ()
-    """Sender IDs that the account may use; none means any."""
+    """Sender IDs that the account may use, for example `ACME`; empty means all."""
     created: int = 0
     inbound_url: str = ""
-    """URL that inbound messages are pushed to; empty: none."""
+    """URL to which inbound messages are posted; empty for no webhook."""
     inbound_reply: str = "off"
     """`off` or `body`: whether the text of that URL's answer is sent to the phone."""
     opt_out: str = "keywords"
     """`keywords` or `off`: whether texts such as STOP to the account's numbers are acted on."""
     stop_text: str = ""
-    """Confirmation of a STOP; empty: none."""
+    """Confirmation of a STOP; empty for no confirmation."""
     help_text: str = ""
-    """Answer to HELP; empty: none."""
+    """Answer to HELP; empty for no answer."""
     smart: str = "off"
     """`off` or `on`: whether typographic signs are replaced where that takes fewer segments."""
     request_rate: float = 0.0
@@ -59,16 +59,18 @@ class Account:
     max_waiting: int = 0
     """Messages that may be scheduled or wait in the queue at once; 0 is no limit."""
     prefixes: tuple[str, ...] = ()
-    """Prefixes of the numbers that it may send to; none means all."""
+    """Prefixes of the numbers that it may send to, for example `49`; empty means all."""
     guard: str = "auto"
     """`auto`, `on` or `off`: whether the pumping guard watches it; `auto` while it is young."""
     retain_text_days: float | None = None
-    """Days after which texts are redacted; None takes the gateway's setting, 0 keeps them. The next two likewise."""
+    """Days after which texts are redacted; None uses the gateway's setting, 0 keeps them. The next two fields are the
+    same for numbers and rows.
+    """
     retain_number_days: float | None = None
     retain_days: float | None = None
 
 
-#: What `account set` may change, and nothing else.
+# : The fields that `account set` may change.
 ACCOUNT_FIELDS = (
     "password_hash", "signing_secret", "timezone", "plan", "credit_limit", "suspended", "list_interval", "rate",
     "callback_url", "callback_format", "content_decoding", "networks", "senders", "inbound_url",
@@ -89,7 +91,7 @@ class ApiKey:
     revoked: int | None = None
     expires: int | None = None
     used: int | None = None
-    """Time of a use, at most an hour before the last one; None if it was never used."""
+    """Time of a use, at most an hour before the last use; None if it was never used."""
 
 
 @dataclass(slots=True)
@@ -107,8 +109,9 @@ class LedgerEntry:
 
 @dataclass(slots=True)
 class LedgerQuery:
-    """A page of an account's ledger, newest first: up to `limit` entries, and those of the last one's key, with keys
-    below `before`, from `start` to `end` (ms, both inclusive), of one `kind` or of all."""
+    """A page of an account's ledger, newest first: up to `limit` entries with keys below `before`, from `start` to
+    `end` (ms, both inclusive), of a `kind` or of all. Entries with the key of the last entry are included.
+    """
 
     limit: int = 50
     before: int | None = None
@@ -116,27 +119,32 @@ class LedgerQuery:
     end: int | None = None
     kind: EntryKind | None = None
     effort: int = 1_000_000
-    """Most entries that are read for one kind: where few are of it, the next page goes on."""
+    """Most entries that are read to find a kind. If few match, the next page continues."""
 
 
 @dataclass(slots=True)
 class LedgerPage:
-    """A page of a ledger. `more` is the key below which the next page begins, None at the end. Where the effort was
-    spent before the page was full, `reached` has the time back to which entries were read."""
+    """A page of a ledger.
+
+    `more`: the key below which the next page begins; None at the end.
+
+    `reached`: the time back to which entries were read, if the effort was spent before the page was full.
+    """
 
     entries: list[LedgerEntry]
     more: int | None = None
     reached: int | None = None
     balance: int | None = None
-    """The balance right after the newest of `entries`; None if there is none, of one kind alone, and where too many
-    entries came later to tell."""
+    """The balance right after the newest of `entries`. None without entries, for a single kind, and if too many later
+    entries would have to be read.
+    """
 
 
 @dataclass(slots=True)
 class Connector:
-    """An operator account: how it is reached, and how fast. `app.connector_kind` tells what the settings mean.
+    """An operator account: its address and its rate. `app.connector_kind` explains the settings.
 
-    A password among the settings is needed in the clear, hence kept so; it is never shown or logged.
+    A password among the settings is stored in clear, because SMPP sends it so. It is never shown or logged.
     """
 
     id: int
@@ -166,14 +174,15 @@ class Route:
 
 @dataclass(slots=True)
 class Price:
-    """Micro-credits a segment to destinations that start with `prefix`, in the price plan `plan`, from `since` (ms) on
-    and until another price of the same prefix and plan holds; 0 is from the beginning."""
+    """Micro-credits a segment to destinations that start with `prefix`, in the price plan `plan`. The price holds from
+    `since` (ms; 0 is the beginning) until a later price of the same prefix and plan.
+    """
 
     plan: str
     prefix: str
     price: int
     inbound: int | None = 0
-    """Micro-credits a message from such a number. None, where a price is set, leaves it as it is then."""
+    """Micro-credits for an inbound message from such a number. None, in a price to be set, keeps the present value."""
     since: int = 0
 
 
@@ -233,8 +242,9 @@ class NumberOwner:
 
 @dataclass(slots=True)
 class Tables:
-    """Everything about connectors, routes, prices, numbers, templates and senders at one moment; `revision` grows with
-    each change of any. `owners` are the accounts with numbers, by id."""
+    """Connectors, routes, prices, numbers, templates and senders at a single moment. `revision` grows with each change.
+    `owners` are the accounts with numbers, by id.
+    """
 
     revision: int
     connectors: list[Connector]

@@ -1,7 +1,8 @@
-"""Kinds of connectors. An adapter declares its settings once; all that reads, checks or shows them draws on that.
+"""Kinds of connectors. An adapter declares its settings once; all code that reads, checks or shows them uses the
+declaration.
 
-A connector has what every kind has (name, window, rate, ...) and the `settings` of its kind, plain values by name. The
-adapter reads them into a type of its own. The composition root maps a kind to its adapter (`composition.connectors`).
+A connector has the fields of every kind (name, window, rate, ...) and the `settings` of its kind, plain values by name.
+The adapter parses them into its own type. The composition root maps a kind to its adapter (`composition.connectors`).
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from heliograph.domain.pace.timetable import Timetable
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 
 SMPP: Final = "smpp"
-"""The kind of a connector that was added without naming one."""
+"""The default kind of a new connector."""
 
 MAX_BINDS: Final = 64
 MAX_WINDOW: Final = 1000
@@ -26,7 +27,7 @@ COMMON: Final = ("binds", "window", "rate", "enabled")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting with a place of its own in commands, the admin API and the console."""
+    """A setting with its own field in commands, the admin API and the console."""
 
     meaning: str
     metavar: str
@@ -37,7 +38,7 @@ class Setting:
     most: float | None = None
     choices: tuple[str, ...] = ()
     default: Any = None
-    """Value where none is given; a setting with the default None is needed."""
+    """Default value; a setting with the default None is required."""
     title: str = ""
     """The label of its field, where that is not its name."""
     hint: str = ""
@@ -62,9 +63,9 @@ class OptionField:
     meaning: str
     """A hint in plain words, without marks."""
     group: str
-    """Heading below which it stands."""
+    """Heading of its group."""
     default: str = ""
-    """Text form of the value where none is given; empty where there is none."""
+    """Text form of the default; empty if there is none."""
     choices: tuple[str, ...] = ()
 
 
@@ -75,11 +76,11 @@ class LanePolicy:
     unknown_wait_ms: int = 0
     """Milliseconds for which a part without an answer is held before it is sent again; 0 sends it at once."""
     joins_parts: bool = False
-    """Whether all parts of a long message are submitted as one."""
+    """True if all parts of a long message are submitted as one."""
     repertoire: Repertoire = PLAIN
     """The alphabets that the operator takes texts in."""
     asks_receipts: bool = False
-    """Whether the operator is asked for the receipt of every message, whoever wants to be told."""
+    """True if the operator is asked for the receipt of every message, even if the customer wants none."""
     tlvs: tuple[TlvRule, ...] = ()
     """Rules for the optional parameters that requests may give."""
     needs_templates: bool = False
@@ -94,8 +95,9 @@ class LanePolicy:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorKind:
-    """Declaration of one kind of connectors. Beside `settings` there may be options: further ones, by name, that
-    only the adapter knows."""
+    """Declaration of a kind of connectors. Beside `settings` it may have options: further values, by name, that only
+    the adapter knows.
+    """
 
     name: str
     settings: Mapping[str, Setting]
@@ -103,11 +105,11 @@ class ConnectorKind:
     identity: str
     """The setting that names us to the operator."""
     destination: frozenset[str]
-    """Settings and options that say where secrets go, to whom, and how well they are kept on the way."""
+    """Settings and options that decide where secrets are sent, and how well they are protected on the way."""
     problems: Callable[[Mapping[str, Any]], list[str]]
-    """Finds what is wrong with a connector's options, in sentences."""
+    """Returns the errors in a connector's options, in sentences."""
     warnings: Callable[[Connector], list[str]]
-    """Finds what may not work, in sentences."""
+    """Returns possible problems, in sentences."""
     policy: Callable[[Connector], LanePolicy]
     address: Callable[[Connector], tuple[str, int]]
     """Host and port that a connector connects to first."""
@@ -134,12 +136,14 @@ class ConnectorKind:
         return [name for name, setting in self.settings.items() if setting.secret and values[name]]
 
     def moved(self, was: Connector, now: Connector) -> list[str]:
-        """Returns what of `destination` differs, by name."""
+        """Returns the names in `destination` with different values."""
         before, after = ({**self.options(each), **self.values(each)} for each in (was, now))
         return sorted(name for name in self.destination if before.get(name) != after.get(name))
 
     def changed(self, connector: Connector, values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-        """The attributes of `connector` with these values of settings, and with `options` instead of its own."""
+        """Returns the attributes of `connector` with these values of settings, and with `options` in place of its
+        own.
+        """
         kept = {name: value for name, value in connector.settings.items() if name in self.settings}
         own = {name: value for name, value in values.items() if name not in COMMON}
         common = {name: value for name, value in values.items() if name in COMMON}

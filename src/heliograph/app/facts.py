@@ -1,13 +1,13 @@
-"""Facts: the values that the use cases make true and the store writes, and the work that it gives back.
+"""Facts: the values that the use cases produce and the store writes, and the work that the store returns.
 
-A fact is one thing that happened: a request was accepted, an operator answered, a part ended, a customer was told. Each
-becomes one row, inserted once. Facts that arise while one transaction is being written gather in one `Facts`, and the
-next transaction writes them all. Nobody is told of a fact before it is durable.
+A fact is something that happened: a request was accepted, an operator answered, a part ended, a customer was notified.
+Each becomes a row, inserted once. Facts that arise during a transaction are collected in `Facts`, and the next
+transaction writes them all. No effect of a fact leaves the gateway before it is durable.
 
-Times are milliseconds since the Unix epoch, UTC. Money is micro-credits. A message is named by its `key`, the
-60-bit integer of its UUIDv7 (`domain.ids`); a customer must also know its `tail`, the other 62 bits, to look at it.
-Each fact about a message also names its `account`: it can be written where the rows of that account are, without a
-search for the message (docs/decisions/0004-sharding.md).
+Times are milliseconds since the Unix epoch, UTC. Money is micro-credits. A message is identified by its `key`, the
+60-bit integer of its UUIDv7 (`domain.ids`). A customer must also know its `tail`, the other 62 bits, to read it. Each
+fact about a message also has its `account`: it can be written beside the account's rows, without looking up the message
+(docs/decisions/0004-sharding.md).
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from heliograph.domain.message.way import Way
 
 @dataclass(slots=True)
 class Message:
-    """One text to one destination, as accepted; one row, written once.
+    """A text to a destination, as accepted; a row that is written once.
 
     `time` is when it was accepted, or is to be sent if it was scheduled. `connector` is the one chosen on acceptance.
     `wants_receipt` asks the operator for a receipt: the account wants to be told, or the connector always asks. `way`
@@ -62,7 +62,7 @@ class Verdict(IntEnum):
     TOO_LITTLE_CREDIT = 1
     SUSPENDED = 2
     REPLAYED = 3
-    """The reference was used for the same request before: the first result stands in the `Accept`."""
+    """The same request used the reference before: the `Accept` has its first result."""
     REFERENCE_CONFLICT = 4
     """The reference was used for a different request before."""
     UNAVAILABLE = 5
@@ -79,15 +79,17 @@ class Verdict(IntEnum):
 
 @dataclass(slots=True)
 class Accept:
-    """One request of a customer: one message, or (`batch`) several; charged and stored together or not at all.
+    """A customer's request: a message, or (`batch`) several, charged and stored together or not at all.
 
-    The gatherer gives the keys right before the commit, so that keys ascend in the order of commits; a batch's own
-    key comes right before those of its messages. The store sets `verdict`; on REPLAYED it replaces
-    `key`, `tail`, `total`, `scheduled` and `messages` by those of the first request. Of several messages those to
-    suppressed numbers become Failed and cost nothing, and `total` is that of the others.
+    The gatherer assigns the keys right before the commit, so that keys ascend in the order of commits. A batch's own
+    key comes right before the keys of its messages.
 
-    `exempt`: suppressions and limits do not hold, since it answers what the phone wrote. `day_ends` is the end (ms) of
-    the account's day, where its limits need it.
+    The store sets `verdict`. On REPLAYED it replaces `key`, `tail`, `total`, `scheduled` and `messages` by those of the
+    first request. In a batch, messages to suppressed numbers become Failed and cost nothing; `total` covers the others.
+
+    `exempt`: suppressions and limits do not apply, because it answers an inbound message.
+
+    `day_ends`: the end (ms) of the account's day, if its limits need it.
     """
 
     account: int
@@ -114,11 +116,13 @@ NOT_SENT = -2
 
 @dataclass(slots=True)
 class Submission:
-    """The end of one part's submission: taken (`status` 0, with the operator's own id for it), refused for good,
-    NO_ANSWER or NOT_SENT.
+    """The end of a part's submission: accepted (`status` 0, with the operator's own id), refused for good, NO_ANSWER or
+    NOT_SENT.
 
-    The first one recorded stays. `waited` and `took` are for watchers and are not stored: milliseconds from when the
-    message was due until the part was written, and from there to the answer; -1 where there was none.
+    The first recorded submission stays.
+
+    `waited`, `took`: for watchers, not stored. Milliseconds from the due time to the write, and from there to the
+    answer; -1 without an answer.
     """
 
     account: int
@@ -131,7 +135,7 @@ class Submission:
     waited: int = field(default=-1, compare=False)
     took: int = field(default=-1, compare=False)
     message: Message | None = field(default=None, compare=False)
-    """The message, for watchers; None where who made the fact does not know it."""
+    """The message, for watchers; None if the producer of the fact does not have it."""
 
 
 @dataclass(slots=True)
@@ -148,10 +152,11 @@ class Attempt:
 
 @dataclass(slots=True)
 class Queueing:
-    """The message's dispatch is owed by the queue from now on: inserts its row, or moves the one it has.
+    """The queue is now responsible for the message's dispatch: inserts its row, or moves its existing row.
 
-    `attempted`: the message may have reached the operator (*Unknown*). `held`: this node keeps it in memory, and no
-    other may claim it.
+    `attempted`: the message may have reached the operator (*Unknown*).
+
+    `held`: this node keeps it in memory, and no other node may claim it.
     """
 
     account: int
@@ -164,19 +169,24 @@ class Queueing:
 
 
 MOST_PROGRESS = 20
-"""The most progress rows kept for one part: the first ones, each state and error code once. Some operators report for
-hours, again and again, that a message is on its way."""
+"""Most progress rows of a part: the first ones, each state and error code once. Some operators report for hours that a
+message is on its way.
+"""
 
 MOST_MOVES = 20
-"""The most reschedulings of one message that its history keeps: the first ones. A customer may reschedule for ever."""
+"""Most reschedulings in a message's history: the first ones. A customer may reschedule for ever."""
 
 
 @dataclass(slots=True)
 class PartReceipt:
-    """A receipt for one part. Among `Facts.parts`: the final state of a part of a message of several parts. Among
-    `Facts.progress`: a state that is not final, of a part of any message. `err` is the operator's own code, empty where
-    it gave none (`domain.receipt.own_code`). `owed`, of progress: a notice of the state is owed to the account, unless
-    there was one, or the message has ended (`notice_key_of`)."""
+    """A receipt for a part. In `Facts.parts`: the final state of a part of a message of several parts. In
+    `Facts.progress`: an intermediate state of a part of any message.
+
+    `err`: the operator's own code, empty if it gave none (`domain.receipt.own_code`).
+
+    `owed`: for progress, the account gets a notice of the state, unless it had one, or the message has ended
+    (`notice_key_of`).
+    """
 
     account: int
     key: int
@@ -188,25 +198,29 @@ class PartReceipt:
 
 
 def notice_key_of(key: int, state: Delivery) -> int:
-    """Returns the key of the notice that a message is on its way: below 0, and one for each state."""
+    """Returns the key of the notice about an intermediate state of a message: below 0, and different for each state."""
     return -2 * key - (state is Delivery.ACCEPTD)
 
 
 def subject_key_of(key: int) -> int:
-    """Returns the key of the message that a notice of this key tells of."""
+    """Returns the key of the message that a notice with this key is about."""
     return key if key >= 0 else -key // 2
 
 
 @dataclass(slots=True)
 class MessageEnd:
-    """The message has reached its final state; the first one recorded stays.
+    """The message reached its final state; the first recorded end stays.
 
-    `err` is the operator's own code, as it wrote it; empty where it gave none. Customers are told `err_of` it.
-    `owed`: a notice is owed to the account, by the message's `way`. `failed`: the message never left the gateway; its
-    state becomes Failed and `refund` micro-credits go back to `account`, in the same transaction and at
-    most once. `waited`, `message` and `connector` are for watchers and are not stored: milliseconds from the operator's
-    answer to the last receipt (from when the message was due, if this process did not see the answer), -1 where no
-    receipt came; the message, and the connector that had it last.
+    `err`: the operator's own code as written; empty if it gave none. Customers see `err_of` it.
+
+    `owed`: the account gets a notice by the message's `way`.
+
+    `failed`: the message never left the gateway. Its state becomes Failed, and `refund` micro-credits go back to
+    `account`, in the same transaction and at most once.
+
+    `waited`, `message`, `connector`: for watchers, not stored. Milliseconds from the operator's answer to the last
+    receipt (from the due time, if this process did not see the answer), -1 without a receipt; the message; its last
+    connector.
     """
 
     account: int
@@ -224,8 +238,9 @@ class MessageEnd:
 
 @dataclass(slots=True)
 class Withdrawal:
-    """The message is cancelled before anything of it left, since its recipient opted out after it was accepted:
-    `refund` micro-credits go back to `account`, at most once. Nothing happens to a message that has ended."""
+    """The message is cancelled before any of it left, because its recipient opted out after its acceptance. `refund`
+    micro-credits go back to `account`, at most once. A message that has ended stays unchanged.
+    """
 
     account: int
     key: int
@@ -235,8 +250,9 @@ class Withdrawal:
 
 @dataclass(slots=True)
 class EarlyReceipt:
-    """A receipt whose message is not known (yet), so that it names no account: it came before the operator's answer, or
-    matches nothing at all. `other_id` and `other_number` are those of `app.ports.Report`; no row has them."""
+    """A receipt of an unknown message, so without an account: it came before the operator's answer, or matches no
+    message. `other_id` and `other_number` are those of `app.ports.Report`, and are not stored.
+    """
 
     connector: int
     operator_id: str
@@ -250,7 +266,7 @@ class EarlyReceipt:
 
 @dataclass(slots=True)
 class Awaiting:
-    """A part that the operator took and whose receipt is still to come, found by the operator's id for it."""
+    """A part that the operator accepted, before its receipt. It is found by the operator's id."""
 
     connector: int
     operator_id: str
@@ -288,10 +304,16 @@ class CallbackDone:
 
 @dataclass(slots=True)
 class CallbackRetry:
-    """The notice is owed by the retry table from now on: inserts its row, or moves the one it has, whose way stays.
+    """The retry table is now responsible for the notice: inserts its row, or moves its
+    existing row, which keeps its way.
 
-    `body` is sent again byte for byte; empty when never tried. `problem` tells people what went wrong last. `first` is
-    when the notice was first owed. `held`: it is in flight on this node, and no other may claim it.
+    `body`: sent again octet for octet; empty before the first attempt.
+
+    `problem`: the last error, for people.
+
+    `first`: when the notice first became due.
+
+    `held`: it is in flight on this node, and no other node may claim it.
     """
 
     account: int
@@ -309,7 +331,7 @@ class CallbackRetry:
 
 @dataclass(slots=True)
 class InboundMessage:
-    """A message from a phone, whole; one row, written once.
+    """A whole message from a phone; a row that is written once.
 
     The gatherer gives the key right before the commit, out of the sequence of the messages' keys. The commit that
     writes the message also does what its text asks for (`wish`) and sends `reply`.
@@ -366,7 +388,7 @@ CONSENT_WISHES = (Wish.STOP, Wish.START, Wish.YES)
 
 @dataclass(frozen=True, slots=True)
 class PartSet:
-    """The name of a long message from a phone whose parts come one by one, over any bind of the connector."""
+    """The name of a long inbound message with parts that arrive singly, over any bind of the connector."""
 
     connector: int
     sender: str
@@ -377,9 +399,9 @@ class PartSet:
 
 @dataclass(slots=True)
 class InboundPart:
-    """One part of a long message from a phone; the first one of its number stays until all are joined.
+    """A part of a long inbound message. The first part of each number stays until all are joined.
 
-    `octets` is the user data as it came, with its header if `has_header`. `number` counts from 1.
+    `octets`: the user data as received, with its header if `has_header`. `number`: counts from 1.
     """
 
     parts_of: PartSet
@@ -414,12 +436,12 @@ class Trail:
 
 
 MessageName = tuple[int, int]
-"""A message by its account and its key, for facts that say nothing else."""
+"""A message by its account and its key, for facts without other values."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """The facts of one transaction, written in the order of the fields."""
+    """The facts of a transaction, written in the order of the fields."""
 
     accepts: list[Accept] = field(default_factory=list)
     queueings: list[Queueing] = field(default_factory=list)
@@ -429,10 +451,10 @@ class Facts:
     """Messages whose receipts the operator is asked for after all, by the option of the connector that they go to."""
     attempts: list[Attempt] = field(default_factory=list)
     throttles: list[Attempt] = field(default_factory=list)
-    """Parts that the operator throttled: for those who watch, no store keeps them."""
+    """Parts that the operator throttled: for watchers only, not stored."""
     submissions: list[Submission] = field(default_factory=list)
     dequeued: list[MessageName] = field(default_factory=list)
-    """Messages whose row in the queue is to be deleted."""
+    """Messages whose queue row is to be deleted."""
     parts: list[PartReceipt] = field(default_factory=list)
     progress: list[PartReceipt] = field(default_factory=list)
     """Receipts of states that are not final (ENROUTE, ACCEPTD), kept for the history: see MOST_PROGRESS."""
@@ -442,14 +464,15 @@ class Facts:
     early_matched: list[tuple[int, str]] = field(default_factory=list)
     """(connector, operator id) of early receipts that found their message."""
     awaiting: list[Awaiting] = field(default_factory=list)
-    """Parts whose receipts are awaited by a row from now on."""
+    """Parts with a new row that awaits their receipt."""
     awaiting_matched: list[Awaiting] = field(default_factory=list)
-    """Parts whose receipts have come, with or without a row. Several messages may await one id: an operator whose
-    counter starts again gives it twice."""
+    """Parts with a receipt, with or without a row. Several messages may await the same id, if an operator's counter
+    starts again.
+    """
     inbound_lost: list[int] = field(default_factory=list)
-    """Keys of inbound messages whose answer could not be written: what equals one of them is that one again."""
+    """Keys of inbound messages without a written answer: a message equal to one of them is a repeat."""
     inbound_answered: list[int] = field(default_factory=list)
-    """Keys of inbound messages whose answer was written, or a repeat of which was answered."""
+    """Keys of inbound messages with a written answer, or with an answered repeat."""
     inbound: list[InboundMessage] = field(default_factory=list)
     inbound_parts: list[InboundPart] = field(default_factory=list)
     inbound_replies: list[InboundReply] = field(default_factory=list)
@@ -489,15 +512,18 @@ class Facts:
         )
 
 
-# --- what the store gives back to a node: work to take up
+# --- work that the store returns to a node
 
 
 @dataclass(slots=True)
 class Queued:
-    """A message to dispatch, as the rows know it.
+    """A message to dispatch, from the rows.
 
-    `attempted`: it may have reached the operator before. `answered` holds the numbers, from 0, of the parts that have
-    an answer; `taken` those of them that the operator took, or may have (NO_ANSWER).
+    `attempted`: it may have reached the operator before.
+
+    `answered`: the numbers, from 0, of the parts with an answer.
+
+    `taken`: the numbers of accepted parts, including NO_ANSWER.
     """
 
     message: Message
@@ -510,10 +536,11 @@ class Queued:
 
 @dataclass(slots=True)
 class Outstanding:
-    """A message some of whose parts await receipts.
+    """A message with parts that await receipts.
 
-    `operator_ids` maps (connector, operator's id) to the numbers of its parts that are not in a final state yet;
-    `states` maps the numbers of the others to their state and error code.
+    `operator_ids`: maps (connector, operator's id) to the numbers of its parts without a final state.
+
+    `states`: maps the numbers of the other parts to their state and error code.
     """
 
     message: Message

@@ -1,4 +1,4 @@
-"""Records of retention, and of what is kept of one phone."""
+"""Records of retention, and of the stored data of a phone."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from heliograph.domain.message.retention import Stage
 
 @dataclass(frozen=True, slots=True)
 class RetentionSweep:
-    """One way through an account's messages, oldest first: `inbound` ones or others, of before a time (ms)."""
+    """A pass over an account's messages before a time (ms), oldest first: `inbound` messages, or the others."""
 
     account: int
-    """0 for inbound messages that are nobody's."""
+    """0 for inbound messages without an account."""
     stage: Stage
     inbound: bool
     before: int
@@ -20,8 +20,7 @@ class RetentionSweep:
 
 @dataclass(frozen=True, slots=True)
 class RetentionStep:
-    """Part of such a way: messages that were looked at, those of them that were done, and the last one's key and
-    time."""
+    """A step of a sweep: messages read, messages changed, and the key and time of the last message."""
 
     looked: int = 0
     done: int = 0
@@ -36,7 +35,7 @@ class PhoneTraces:
     messages: list[tuple[int, int]]
     """Account and key."""
     inbound: list[tuple[int, int, int]]
-    """Account (0: nobody's), key and tail."""
+    """Account (0 for none), key and tail."""
     suppressions: list[tuple[int, int, str]]
     """Account, since when, and the source."""
     unmatched: list[tuple[int, str, int, str, int]]

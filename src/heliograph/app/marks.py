@@ -1,16 +1,17 @@
-"""The durable marks, by which a message needs no writes but the facts themselves; and what a restart finds above them.
+"""The durable marks, and the work that a restart finds above them. With marks, a message needs no writes except its
+facts.
 
-A message on the fast lane has no row that says "to do". Above a mark, what is missing is owed; below it the slow tables
+A message on the fast lane has no "to do" row. Above a mark, missing rows are open work. Below it the slow tables
 (queue, awaiting, callback_retry) are complete. So a restart reads the few messages above the marks, and rows that are
-indexed by when they are due.
+indexed by their due time.
 
-`DISPATCH`: each message up to this key whose dispatch is not over has a row in the queue.
-`AWAITING`: each part of a message up to this key whose receipt is still to come has a row in `awaiting`.
-`CALLBACK`: each notice owed with a key up to this one has a row in `callback_retry`.
-`attempted(connector)`: fast-lane messages of this connector up to this key may have reached the operator; those
-above it certainly have not.
-`GATHERED` is a time in ms, of upkeep where nodes share a store: each message of several parts whose last one came to
-its end before then has its own end.
+- `DISPATCH`: each message up to this key with unfinished dispatch has a row in the queue.
+- `AWAITING`: each part without a receipt, of a message up to this key, has a row in `awaiting`.
+- `CALLBACK`: each pending notice with a key up to this one has a row in `callback_retry`.
+- `attempted(connector)`: fast-lane messages of this connector up to this key may have reached the operator. Messages
+  above it certainly have not.
+- `GATHERED`: a time in ms, for nodes that share a store. Each message of several parts whose last part ended before it
+  has its own end.
 """
 
 from dataclasses import dataclass

@@ -50,8 +50,9 @@ from heliograph.domain.message.way import Way
 
 @dataclass(slots=True)
 class ReachedState:
-    """A subject: the message reached `state`, which ends it or, where the notice's key is below 0, does not, at `at`
-    (ms). `err` is the operator's own code; empty where it gave none."""
+    """A subject: the message reached `state` at `at` (ms). The state ends it, unless the notice's key is below 0. `err`
+    is the operator's own code; empty if it gave none.
+    """
 
     message: Message
     state: Delivery
@@ -104,7 +105,7 @@ def notice_of(message: Message, final: MessageEnd) -> Notice:
 
 
 class KnownAccounts(Protocol):
-    """The accounts that notices are owed to, as far as they are in memory."""
+    """The accounts of notices, as far as they are in memory."""
 
     def known(self, account: int) -> tuple[Account, ZoneInfo] | None:
         """Returns the account and its time zone, or None if it is not in memory."""
@@ -128,10 +129,12 @@ class Deliverer(Protocol):
         reaches every account at all times returns none."""
 
     def deliver(self, notices: Sequence[Notice]) -> list[Notice]:
-        """Starts one try of each. Returns the notices whose account is not in memory: they are not tried."""
+        """Starts an attempt of each. Returns the notices with an account that is not in memory: they are not
+        attempted.
+        """
 
     def on_tried(self, listener: Callable[[list[TriedNotice]], None]) -> None:
         """Registers who is given the results. Each try has one, unless `on_lost` tells that it was lost."""
 
     def on_lost(self, listener: Callable[[], None]) -> None:
-        """Registers who is told that all tries without a result are lost."""
+        """Registers the listener for the loss of all attempts without a result."""

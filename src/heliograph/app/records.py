@@ -1,7 +1,7 @@
 """Records beside the flow of messages: users, tokens and the audit log; searches, their results and counts.
 
-Users sign in to the console, each with a role; programs use the admin API with tokens, each with scopes. A role is a
-set of scopes, so that one check serves both. Every change of either is an entry in the audit log.
+Users sign in to the console, each with a role. Programs use the admin API with tokens, each with scopes. A role is a
+set of scopes, so a single check serves both. Every change of users and tokens is an entry in the audit log.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ from heliograph.domain.message.status import MessageStatus, status_of
 
 
 class Scope(StrEnum):
-    """One thing that may be allowed. The values are what tokens are given."""
+    """A permission. Tokens have these values, for example `accounts:read`."""
 
     READ_ACCOUNTS = "accounts:read"
     WRITE_ACCOUNTS = "accounts:write"
-    """Open, change and suspend accounts, but for what has a scope of its own below."""
+    """Open, change and suspend accounts, except for fields with their own scope below."""
     WRITE_KEYS = "keys:write"
     """Make and revoke API keys; replace passwords and signing secrets."""
     TOP_UP = "topups:write"
@@ -44,7 +44,7 @@ class Scope(StrEnum):
     WRITE_MESSAGES = "messages:write"
     """Cancel and reschedule messages, and suppress phones."""
     ERASE = "recipients:erase"
-    """Erase what is kept of a phone, and set how long an account's messages are kept."""
+    """Erase the data of a phone, and set how long an account's messages are kept."""
     EXPORT = "recipients:export"
     """Read everything that is kept of a phone, texts too."""
     SEND = "messages:send"
@@ -60,7 +60,7 @@ class Scope(StrEnum):
 
 
 class UserRole(StrEnum):
-    """A user's set of scopes; each role includes the one before it."""
+    """A user's set of scopes; each role includes the role before it."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -98,9 +98,9 @@ class AdminUser:
 
 @dataclass(slots=True)
 class AdminSession:
-    """A signed-in user. Of the token in the cookie only the SHA-256 is kept.
+    """A signed-in user. Only the SHA-256 of the cookie's token is kept.
 
-    `csrf` is what every form of this session carries.
+    `csrf`: the token in every form of this session.
     """
 
     digest: bytes = field(repr=False)
@@ -124,14 +124,14 @@ class AdminToken:
     revoked: int | None = None
     expires: int | None = None
     used: int | None = None
-    """Time of a use, at most an hour before the last one; None if it was never used."""
+    """Time of a use, at most an hour before the last use; None if it was never used."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignInFailure:
-    """Failures to sign in of one name, as one node counted them within about a second.
+    """Failures of a name to sign in, as a node counted them within about a second.
 
-    `door` is the kind of door, `name` a keyed hash of who failed or of where (`app.sending.failure_register`).
+    `door`: the kind of door. `name`: a keyed hash of the user or the address (`app.sending.failure_register`).
     """
 
     door: str
@@ -143,7 +143,9 @@ class SignInFailure:
 
 @dataclass(frozen=True, slots=True)
 class SignInPlace:
-    """Somebody signed in by a kind of door from a place, both named by one keyed hash; `at` is when, within a day."""
+    """A successful sign-in by a kind of door from a place, both in a single keyed hash. `at`: the time, accurate to a
+    day.
+    """
 
     door: str
     name: bytes = field(repr=False)
@@ -152,7 +154,7 @@ class SignInPlace:
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """A use of an account's API key, or of an admin token, whose `account` is 0."""
+    """A use of an account's API key, or of an admin token (then `account` is 0)."""
 
     account: int
     key: str
@@ -161,8 +163,15 @@ class KeyUse:
 
 @dataclass(slots=True)
 class AuditEntry:
-    """One line of the audit log. `actor` is such as `user:ada`, `token:4f1a`, `cli:root`, `system`; `action` such as
-    `account.top-up`; `target` names the changed thing. `details` have no secrets and no message texts.
+    """An entry of the audit log.
+
+    `actor`: for example `user:ada`, `token:4f1a`, `cli:root`, `system`.
+
+    `action`: for example `account.top-up`.
+
+    `target`: the name of the changed thing.
+
+    `details`: no secrets and no message texts.
     """
 
     at: int
@@ -171,7 +180,7 @@ class AuditEntry:
     target: str
     details: dict[str, str]
     address: str = ""
-    """Address of the client, if there is one."""
+    """Address of the client; empty if there is none."""
     key: int = 0
     """Ascending number in the order of writing; given by the store."""
 
@@ -192,7 +201,7 @@ class AuditLink:
 
 @dataclass(frozen=True, slots=True)
 class AuditHead:
-    """The end of the audit log: the key of its last entry, which is how many it has, and that one's hash."""
+    """The end of the audit log: the key of its last entry, which is their number, and the hash of that entry."""
 
     key: int
     hash: bytes
@@ -200,7 +209,7 @@ class AuditHead:
 
 @dataclass(slots=True)
 class AuditQuery:
-    """A page of the audit log, newest first: those before the key `before`. Empty texts match all."""
+    """A page of the audit log, newest first: entries before the key `before`. Empty texts match all."""
 
     limit: int = 50
     before: int | None = None
@@ -215,11 +224,11 @@ class AuditQuery:
 
 @dataclass(slots=True)
 class Search:
-    """Messages by what is known of them, newest first; None and '' match all.
+    """A search for messages, newest first; None and '' match all.
 
-    `start` and `end` mean when messages were accepted, within an account when they were, or are to be, sent. Both are
-    inclusive, in ms. The order is when they were accepted where `by_acceptance` says so, else when they are, or are to
-    be, sent.
+    `start`, `end`: acceptance times; within an account, sending times. Both inclusive, in ms.
+
+    `by_acceptance`: orders by acceptance time; otherwise by sending time.
     """
 
     account: int | None = None
@@ -239,7 +248,7 @@ class Search:
     connector: int | None = None
     """Id of the connector that the message went to, or is to go to."""
     error: str = ""
-    """State and code of a final state that is no delivery, or one of them: `UNDELIV`, `011`, `UNDELIV 011`."""
+    """State and code of a final state other than delivered, or either of them: `UNDELIV`, `011`, `UNDELIV 011`."""
     sender: str = ""
     """The sender, whole; case does not matter."""
     country: str = ""
@@ -268,13 +277,13 @@ class Hit:
     message: Message
     delivery: Delivery | None
     operator_code: str = ""
-    """The operator's own code; empty where it gave none."""
+    """The operator's own code; empty if it gave none."""
     submitted: bool = False
     """Whether operators took all of its parts."""
 
     @property
     def err(self) -> str:
-        """The `err` that the customer is told; empty before the final state."""
+        """The `err` that the customer sees; empty before the final state."""
         return "" if self.delivery is None else err_of(self.operator_code, self.delivery)
 
     @property
@@ -284,8 +293,9 @@ class Hit:
 
 @dataclass(slots=True)
 class SearchPage:
-    """One page of a search. `more` is the place where the next page begins, None at the end. A page without hits may
-    have one: the search then spent its effort, back to the time `reached`."""
+    """A page of a search. `more`: the cursor of the next page; None at the end. A page without hits may have a cursor:
+    the search then spent its effort, back to the time `reached`.
+    """
 
     hits: list[Hit]
     more: tuple[int, int] | None = None
@@ -294,10 +304,10 @@ class SearchPage:
 
 @dataclass(slots=True)
 class CallbackView:
-    """A callback that is owed (`due` is set) or has ended without having been delivered (`end` is).
+    """A callback that is pending (`due` is set) or ended without delivery (`end` is set).
 
-    `key` is the notice's. `first` is when it was first owed, `problem` what went wrong last, `code` the last HTTP
-    status of an ended one.
+    `key`: the notice's key. `first`: when it first became due. `problem`: the last error. `code`: the last HTTP status
+    of an ended callback.
     """
 
     key: int
@@ -317,7 +327,7 @@ class CallbackView:
 
     @property
     def message_id(self) -> str:
-        """The id of the message that it tells of."""
+        """The id of its message."""
         return ids.to_hex(subject_key_of(self.key), self.tail)
 
 
@@ -332,7 +342,7 @@ class Move:
 
 @dataclass(slots=True)
 class MessageRecord:
-    """All rows of one message."""
+    """All rows of a message."""
 
     message: Message
     submissions: list[Submission]
@@ -342,15 +352,15 @@ class MessageRecord:
     final: tuple[Delivery | None, str, int] | None
     """State, error code, time. The state of a cancelled message is None."""
     entries: list[LedgerEntry]
-    """Ledger entries: its charge (that of its whole batch, if it came in one) and its refund."""
+    """Ledger entries: its charge (or the charge of its whole batch) and its refund."""
     queued: tuple[int, int, bool] | None
     """Row of the queue: connector, due time, whether a node has claimed it."""
     callback: CallbackView | None
-    """Where it is owed by a row, or has ended; one that was delivered has the end DELIVERED."""
+    """Set if the callback has a pending row, or has ended; a delivered callback has the end DELIVERED."""
     moves: list[Move] = field(default_factory=list)
     """New times that the message was given while it was scheduled, in the order of time."""
     connectors: dict[int, str] = field(default_factory=dict)
-    """Names by id; one that was removed has none."""
+    """Names by id; removed connectors have no name."""
 
     @property
     def submitted(self) -> bool:
@@ -360,8 +370,12 @@ class MessageRecord:
 
 @dataclass(slots=True)
 class InboundQuery:
-    """A query for inbound messages. `account` is their owner, 0 for those that are unrouted, None for
-    all; `number` is that of the phone, or the one it wrote to. Those with keys below `before`."""
+    """A query for inbound messages with keys below `before`.
+
+    `account`: 0 for unrouted messages, None for all.
+
+    `number`: the phone's number, or the number that it wrote to.
+    """
 
     account: int | None = None
     number: str = ""
@@ -371,9 +385,9 @@ class InboundQuery:
 
 @dataclass(slots=True)
 class InboundRecord:
-    """One inbound message, and its notice where that is owed by a row or has ended.
+    """An inbound message, and its notice if that is pending in a row or has ended.
 
-    `reply` is the id (key and tail) of the message that the webhook's answer became; `refused` says why it became none.
+    `reply`: the id (key and tail) of the message made of the webhook's answer. `refused`: why no message was made.
     """
 
     message: InboundMessage
@@ -394,7 +408,7 @@ class RefusedRequest:
     method: str
     path: str
     field: str
-    """Field of the request that was at fault; empty where none was."""
+    """Field of the request with the error; empty if there is no such field."""
     message: str
     address: str
     request_id: str
@@ -402,14 +416,14 @@ class RefusedRequest:
 
 @dataclass(slots=True)
 class RefusalCount:
-    """Number of requests of one account that were refused for one reason, in the hour that begins at `hour` (ms)."""
+    """Number of an account's requests that were refused for a reason, in the hour that begins at `hour` (ms)."""
 
     account: int
     reason: Reason
     hour: int
     requests: int
     latest: int
-    """Time of the last one."""
+    """Time of the last refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,7 +437,7 @@ class RefusalQuery:
 
 @dataclass(slots=True)
 class RefusalTotal:
-    """Number of requests of one account that were refused for one reason, and the time of the last one."""
+    """Number of an account's requests that were refused for a reason, and the time of the last."""
 
     account: int
     reason: Reason
@@ -441,18 +455,18 @@ class BacklogCounts:
 
     scheduled: int
     waiting: int
-    """Messages due in the queue that nobody has claimed: a lane counts those that it has."""
+    """Due messages in the queue that no node has claimed. Claimed messages are counted by the lanes."""
     oldest: int | None
     """Due time of the oldest of them."""
     deferred: dict[int, int]
     """Messages that wait for another try, by connector: the operator did not want them yet, or did not answer. COUNTED
     is the most over all."""
     awaiting: int
-    """Parts whose receipts are to come, and are no longer looked for in memory."""
+    """Parts without a receipt that are no longer looked up in memory."""
     owed: int
     """Callbacks in the retry table."""
     ended: int
-    """Callbacks that were given up, or whose receiver is gone."""
+    """Callbacks that failed, or whose receiver answered 410."""
     orphans: int
 
 
@@ -461,19 +475,19 @@ class RestorePoint:
     """Extent of the rows, for a backup that was put back: work that they hold as not done may have been done since."""
 
     latest: int | None
-    """Time of the newest row, in milliseconds; None if there are none."""
+    """Time of the newest row, in milliseconds; None without rows."""
     scheduled: int
     unsent: int
     """Messages that are to be sent, whole or in part."""
     awaiting: int
-    """Messages that were sent, and whose receipts are to come."""
+    """Sent messages without a receipt."""
     owed: int
     """Callbacks that are to be made."""
 
 
 @dataclass(slots=True)
 class Usage:
-    """An account's ledger over one span of time that begins at `at`; money in micro-credits, not below zero."""
+    """An account's ledger over a span of time that begins at `at`; money in micro-credits, not negative."""
 
     at: int
     requests: int

@@ -4,14 +4,17 @@ from heliograph.domain.message.receipt import Delivery
 
 
 def number_in(text: str) -> str:
-    """Returns the digits of a number or its beginning, however it is written; empty if `text` is none."""
+    """Returns the digits of a number or its beginning, in any notation, for example `491701` for `+49 170-1`; empty if
+    `text` is no number.
+    """
     bare = text.strip().removeprefix("+").replace(" ", "").replace("-", "")
     return bare if bare.isascii() and bare.isdigit() and len(bare) <= 15 else ""
 
 
 def ending_of(error: str) -> tuple[Delivery | None, str] | None:
-    """Returns the state and the code that an error names, `UNDELIV`, `011`, or both: None and '' for what it does not
-    name. Returns None where no message can have them."""
+    """Returns the state and the code in an error such as `UNDELIV`, `011`, or both; None and '' for a missing half.
+    Returns None if no message can have them.
+    """
     state: Delivery | None = None
     code = ""
     for word in error.upper().split():

@@ -1,4 +1,6 @@
-"""Values written as text, in commands, forms and requests. Each function reads one; all raise ValueError in words."""
+"""Values written as text, in commands, forms and requests. Each function parses one type; all raise ValueError in
+words.
+"""
 
 import ipaddress
 import re
@@ -48,7 +50,7 @@ def one_of(*words: str) -> Callable[[str], str]:
 
 
 def host(text: str) -> str:
-    """A name or an address; an IPv6 one may stand in brackets, as before a port."""
+    """A name or an address. An IPv6 address may be in brackets, as before a port."""
     try:
         return str(ipaddress.ip_address(text[1:-1] if text.startswith("[") and text.endswith("]") else text))
     except ValueError:
@@ -58,8 +60,9 @@ def host(text: str) -> str:
 
 
 def untyped(text: str) -> bool | int | float | str:
-    """Reads true, false or a number; all else is text, and so is a number that would not be written so again, such as
-    the address range `0044`."""
+    """Reads true, false or a number. Other texts stay texts, and so does a number in an unusual form, such as the
+    address range `0044`.
+    """
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if _LEADING_ZERO(text):

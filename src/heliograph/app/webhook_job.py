@@ -1,11 +1,11 @@
-"""Messages between the engine and the process that posts callbacks, which imports nothing else of `app`."""
+"""Messages between the engine and the process that posts callbacks. That process imports no other module of `app`."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class WebhookJob:
-    """One try of one callback. `secrets` sign it (several while one is being replaced)."""
+    """An attempt of a callback. `secrets` sign it; there are several while a secret is being replaced."""
 
     key: int
     webhook_id: str
@@ -16,7 +16,7 @@ class WebhookJob:
     traceparent: str = ""
     """The header of that name (W3C Trace Context), where the message is traced."""
     operator_code: str = ""
-    """The header `heliograph-operator-code`: printable ASCII; empty for none."""
+    """The header `heliograph-operator-code`: printable ASCII; empty for no header."""
     wants_reply: bool = False
     """Whether the text of the answer is wanted."""
     account: int = 0
@@ -25,11 +25,17 @@ class WebhookJob:
 
 @dataclass(slots=True)
 class TryResult:
-    """The result of one try of a notice: `code` is the HTTP status, 0 without an answer; `problem` says why to people.
+    """The result of an attempt of a notice.
 
-    `busy`: nothing was tried, since the receiver has too many waiting already. `room` is in how many seconds there
-    will be a place, at the rate at which the receiver answers; 0 means unknown. `reply` is the text of a 2xx, where it
-    was wanted; if it cannot be read `problem` says why.
+    `code`: the HTTP status; 0 without an answer.
+
+    `problem`: the reason, for people.
+
+    `busy`: no attempt was made, because the receiver has too many waiting attempts.
+
+    `room`: seconds until a slot is free, at the receiver's present rate; 0 means unknown.
+
+    `reply`: the text of a 2xx, if it was wanted. If it cannot be read, `problem` says why.
     """
 
     key: int

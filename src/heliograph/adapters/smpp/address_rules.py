@@ -23,22 +23,23 @@ class AddressRule:
     begin: str
     open: bool
     form: str | None
-    """Replacement of `begin`, and with `drops` of all the address; None leaves it as it is."""
+    """Replacement of `begin` (with `drops`, of the whole address); None leaves the address unchanged."""
     drops: bool
     numbering: int | None
-    """TON times 256, and NPI; None leaves both to the general options."""
+    """TON times 256, plus NPI; None leaves both to the general options."""
 
     def fits(self, address: str) -> bool:
         return address.startswith(self.begin) if self.open else address == self.begin
 
     def covers(self, other: "AddressRule") -> bool:
-        """Whether it fits all that the other one does."""
+        """True if this rule matches every address that the other matches."""
         return self.fits(other.begin) and (self.open or not other.open)
 
 
 def readdress(address: str, rules: tuple[AddressRule, ...]) -> tuple[str, int | None]:
-    """The address as the first rule that fits has it sent, with its numbering; None if that is for the general options
-    to say."""
+    """Applies the first matching rule. Returns the new address and its numbering; None leaves the numbering to the
+    general options.
+    """
     for rule in rules:
         if rule.fits(address):
             if rule.form is not None:
@@ -48,8 +49,9 @@ def readdress(address: str, rules: tuple[AddressRule, ...]) -> tuple[str, int | 
 
 
 def reader(*, numbers: bool) -> Callable[[Any], tuple[AddressRule, ...]]:
-    """Returns what reads an option such as `44*: 1/1, 3388: 3/0, * -> BRAND: 5/0`. It raises ValueError with a sentence
-    for people. With `numbers` the addresses are destinations, of which nothing but the begin may change."""
+    """Returns a parser of an option such as `44*: 1/1, 3388: 3/0, * -> BRAND: 5/0`. The parser raises ValueError with a
+    sentence for people. With `numbers` the addresses are destinations, and only their beginning may be replaced.
+    """
 
     def read(value: Any) -> tuple[AddressRule, ...]:
         rules: list[AddressRule] = []

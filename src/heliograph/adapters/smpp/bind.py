@@ -1,4 +1,4 @@
-"""One bind of an operator account, kept alive: connect, bind, wait for the end, pause, and again."""
+"""A bind of an operator account, kept alive: connect, bind, wait for the end, pause, and repeat."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ ROLES: Final[dict[str, tuple[type[p.BindRequest], ...]]] = {
     "transceiver": (p.BindTransceiver,),
     "transmitter+receiver": (p.BindTransmitter, p.BindReceiver),
 }
-"""The binds that a connector's `bind` stands for."""
+"""Bind requests for each value of a connector's `bind`."""
 
 
 def bind_request(settings: SmppSettings, role: type[p.BindRequest]) -> p.BindRequest:
@@ -41,7 +41,7 @@ def bind_request(settings: SmppSettings, role: type[p.BindRequest]) -> p.BindReq
 
 
 class Bind:
-    """Holds at most one connection at a time. `number` counts from 1."""
+    """A bind with at most one connection at a time. `number` counts from 1."""
 
     def __init__(
         self, context: BindContext, changed: Callable[[], None], number: int, role: type[p.BindRequest]
@@ -56,7 +56,7 @@ class Bind:
         self._changed = changed
         self._request = bind_request(settings, role)
         self._hosts = ((settings.host, settings.port), *settings.dialect.hosts)
-        # Several binds begin with different hosts, so that one host's failure does not take all of them down.
+        # Several binds start with different hosts, so that the failure of a host does not stop all of them.
         self._turn = (number - 1) % len(self._hosts)
         self._backoff = Backoff(max(SHORTEST_PAUSE_S, timings.reconnect_first_s), timings.reconnect_most_s)
         self._stopping = False
@@ -78,7 +78,7 @@ class Bind:
         self._task = asyncio.create_task(self._run(), name=f"bind {self._context.connector.name} {self.number}")
 
     async def stop(self, deadline: float) -> None:
-        """Ends the connection as `BindConnection.retire` does, or the attempt to make one."""
+        """Ends the connection as `BindConnection.retire` does, or stops the attempt to connect."""
         self._stopping = True
         connection = self.connection
         if connection is not None and connection.was_bound:
@@ -117,7 +117,7 @@ class Bind:
 
     @property
     def _carried(self) -> int:
-        """Parts that the operator took on this bind, and what it sent us."""
+        """Parts that the operator accepted on this bind, plus messages that it sent to us."""
         counters = self.counters
         return counters.accepted + counters.receipts + counters.mobile_originated
 
@@ -141,7 +141,7 @@ class Bind:
         return pause
 
     async def _attempt(self) -> BindConnection | None:
-        """Runs one connection from its beginning to its end; returns None if it was never established."""
+        """Runs a connection from start to end. Returns None if it was never established."""
         context, limit = self._context, self._context.timings.connect_timeout_s
         host, port = self._hosts[self._turn % len(self._hosts)]
         self._enter("connecting")
@@ -190,7 +190,7 @@ class Bind:
             self._state = state
             self._since = self._context.clock.now()
 
-    # --- what its connection says
+    # --- events of its connection
 
     def on_bound(self) -> None:
         self._up_at = self._context.clock.monotonic()
@@ -231,7 +231,7 @@ class Bind:
 
     @property
     def reconnect_in(self) -> float | None:
-        """Seconds until the next attempt, None unless the bind waits for one."""
+        """Seconds until the next attempt; None unless the bind waits for it."""
         return max(0.0, self._retry_at - self._context.clock.monotonic()) if self._state == "waiting" else None
 
     def state(self) -> BindState:

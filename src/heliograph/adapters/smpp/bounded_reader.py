@@ -1,7 +1,7 @@
-"""Reads a connection in portions, one in each turn of the loop, however fast the peer is.
+"""Reads a connection in portions, one in each turn of the loop, even from a fast peer.
 
-A read may bring a quarter of a mebioctet, and the next one follows in the same turn: sixteen thousand requests, each of
-which is to be answered, while all other connections wait.
+A single read may bring 256 KiB, and the next read follows in the same turn. That is sixteen thousand requests to answer
+while all other connections wait.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 PORTION_OCTETS: Final = 16_384
-"""Octets that are read in one turn: about a hundred receipts, or five hundred answers to submit_sm."""
+"""Octets read in a turn: about a hundred receipts, or five hundred responses to submit_sm."""
 
 
 class PortionedReader:
@@ -26,7 +26,7 @@ class PortionedReader:
         self._paused = False
 
     def feed(self, data: bytes) -> None:
-        """Hands on `data` at once if it is short and nothing is held back; else appends it to the octets held back."""
+        """Passes on `data` at once if it is short and nothing is buffered; otherwise appends it to the buffer."""
         if self._held or self._paused or len(data) > PORTION_OCTETS:
             self._hold(data)
         else:
@@ -67,7 +67,7 @@ class PortionedReader:
         try:
             self._take(portion)
         except BaseException:
-            # The loop aborts a connection whose `data_received` raises; called from here, that is ours to do.
+            # The loop aborts a connection if its `data_received` raises. For calls from here, we must do so.
             self._held = b""
             self._transport.abort()
             raise

@@ -1,4 +1,4 @@
-"""The carrier port over SMPP: one operator account with all of its binds."""
+"""The carrier port over SMPP: an operator account with all of its binds."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ __all__ = ["SmppCarrier", "Timings"]
 
 
 class SmppCarrier:
-    """Implements `app.ports.Carrier`. Belongs to the loop that `start` is called on.
+    """Implements `app.ports.Carrier`. Belongs to the loop on which `start` is called.
 
-    A connector whose options are wrong does not bind; `state` says why.
+    A connector with wrong options does not bind; `state` says why.
     """
 
     def __init__(
@@ -71,12 +71,11 @@ class SmppCarrier:
 
     @property
     def capacity(self) -> int:
-        """Parts that may be unanswered at once, over all binds that are up; 0 when none is."""
+        """Parts that may be unanswered at once, over all binds that are up; 0 if all are down."""
         return self._capacity
 
     def submit(self, parts: Sequence[Part]) -> None:
-        """Writes each connection's share in one piece. Parts whose connection closed meanwhile come back as not
-        sent."""
+        """Writes each connection's share at once. Parts of a connection that has closed come back as not sent."""
         connections = self._connections
         used = 0
         for connection in connections:
@@ -97,7 +96,7 @@ class SmppCarrier:
 
     @property
     def can_ask(self) -> bool:
-        """Whether the operator answers query_sm, as far as is known, and a window has room that no part needs."""
+        """True if the operator may answer query_sm, and a window has a free slot that no part needs."""
         return self._queries.open and any(connection.can_ask for connection in self._connections)
 
     def ask(self, question: Question) -> None:
@@ -114,7 +113,7 @@ class SmppCarrier:
         self._complaints.close()
 
     def binds_changed(self) -> None:
-        """Called by a bind whose connection is up, or no longer is."""
+        """Called by a bind when its connection comes up or goes down."""
         up = [bind.connection for bind in self._binds if bind.connection and bind.connection.transmits]
         connections = [] if self._draining else up
         capacity = sum(connection.session.window_limit for connection in connections)
@@ -130,7 +129,7 @@ class SmppCarrier:
     # --- for people
 
     def state(self) -> CarrierState:
-        """Returns the state of each bind; `summary` says in a sentence what is wrong, if anything is."""
+        """Returns the state of each bind. `summary` has a sentence about the problem, if there is one."""
         return CarrierState(
             connector=self._connector.name,
             summary=self._summary(),

@@ -1,7 +1,7 @@
-"""One connection to an operator and the session on it, from the bind request to the end.
+"""A connection to an operator and its session, from the bind request to the end.
 
-Everything happens in the callbacks of the loop: what one of them has to say is written in one piece at its end, and
-one timer serves all deadlines of the connection.
+All work is done in callbacks of the loop. Each callback writes its output once, at its end. A single timer serves all
+deadlines of the connection.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ BARE_OCTETS: Final = 17
 """Octets of a submit_sm_resp without optional parameters, beyond its message_id."""
 
 MAX_LATE: Final = 1_000
-"""Parts of one connection whose answer may still come after it was given up."""
+"""Most parts of a connection that still accept a late answer after their timeout."""
 
 MAX_UNREAD_OCTETS: Final = 1 << 20
 """Octets that may wait for an operator that does not read; beyond that nothing it sends is read either, as each
@@ -117,8 +117,7 @@ class BindConnection(asyncio.Protocol):
         self.answer_s: float | None = None
         """Seconds that a recent submit_sm took to be answered."""
         self.unanswered_since: float | None = None
-        """Monotonic seconds since when the operator owes an answer and has answered no submit_sm; None if it owes
-        none."""
+        """Monotonic time since which an answer is due without any answer to a submit_sm; None if no answer is due."""
 
     @property
     def transmits(self) -> bool:
@@ -127,7 +126,7 @@ class BindConnection(asyncio.Protocol):
 
     @property
     def free(self) -> int:
-        """Places in the window that nobody has or waits for."""
+        """Window slots that are neither in use nor reserved."""
         return self.session.room - len(self.waiting)
 
     @property
@@ -155,21 +154,22 @@ class BindConnection(asyncio.Protocol):
 
     @property
     def silent(self) -> bool:
-        """Whether the operator has been silent for longer than a slow one would be: SILENT_SHARE of the response
-        timeout."""
+        """True if the operator has been silent for longer than SILENT_SHARE of the response timeout, more than a slow
+        operator would be.
+        """
         return self.silent_s >= self._context.timings.response_timeout_s * SILENT_SHARE
 
     # --- parts
 
     def submit(self, parts: Iterable[Part]) -> None:
-        """Writes the parts in one piece, as far as the window has room and the operator reads; the rest wait here."""
+        """Writes parts up to the free window slots, if the operator reads. The others wait here."""
         waiting = self.waiting
         waiting.extend(parts)
         self._submit_waiting()
         self._flush()
 
     def ask(self, question: Question) -> None:
-        """Writes a question. One that fits into no PDU is never asked."""
+        """Writes a query. A query that fits no PDU is dropped."""
         try:
             self.session.request(self._context.queries.pdu_of(question), question, self._context.clock.monotonic())
         except FieldError:
@@ -209,7 +209,7 @@ class BindConnection(asyncio.Protocol):
             self._arm_at(due)
 
     def _end(self, part: Part, outcome: Outcome) -> None:
-        """Hands on the outcome of one part; `_read` has the same inline, for the hot path."""
+        """Passes on the outcome of a part. `_read` has the same code inline, for the hot path."""
         match outcome:
             case Accepted():
                 self._counters.accepted += 1
@@ -224,7 +224,7 @@ class BindConnection(asyncio.Protocol):
         self._context.events.on_outcome(part, outcome)
 
     def _on_refusal(self, event: e.Answered) -> None:
-        """Handles an answer with an error status, or one whose meaning the connector overrides."""
+        """Handles an answer with an error status, or with a status that the connector overrides."""
         context, status = self._context, event.status
         outcome = outcome_of(status, event.message_id, context.dialect.outcomes)
         if isinstance(outcome, Deferred) and outcome.throttled:
@@ -310,8 +310,7 @@ class BindConnection(asyncio.Protocol):
             self._arm()
 
     def _heard(self, now: float) -> None:
-        """Restarts the clock of `unanswered_since`: the other parts in flight have waited since this answer, as far as
-        can be told."""
+        """Restarts `unanswered_since`: the other parts in flight are assumed to have waited since this answer."""
         self.unanswered_since = now if self.parts_in_flight else None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -401,10 +400,10 @@ class BindConnection(asyncio.Protocol):
             self._tell_quiet()
 
     def _arm(self) -> None:
-        """Sets the timer to the session's next deadline, unless it fires before; then it is set again.
+        """Sets the timer to the session's next deadline, unless it fires earlier; then it is set again at that time.
 
-        Deadlines only move later, except that an answered enquire_link allows the next one: hence the timer is never
-        more than an interval ahead.
+        Deadlines only move later, with one exception: an answered enquire_link starts the next interval. So the timer
+        is never more than an interval ahead.
         """
         deadline = self.session.next_deadline()
         if deadline is None:

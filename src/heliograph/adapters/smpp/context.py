@@ -1,4 +1,4 @@
-"""State that the binds of one connector share."""
+"""State that the binds of a connector share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,8 +18,11 @@ from heliograph.domain.security.host import AllowedHosts
 
 @dataclass(slots=True)
 class CredentialsPause:
-    """Keeps all binds of an account from trying while the operator calls its credentials wrong: operators lock out
-    accounts that hammer. `until` is monotonic, `refusals` counts those since the last bind."""
+    """Pauses all binds of an account while the operator rejects its credentials: operators block accounts that keep
+    trying.
+
+    `until`: monotonic time of the end. `refusals`: refusals since the last successful bind.
+    """
 
     until: float = 0.0
     refusals: int = 0

@@ -53,10 +53,13 @@ async def dial(
     timeout_s: float,
     allowed: AllowedHosts = ANYWHERE,
 ) -> tuple[asyncio.Transport, P]:
-    """Opens a connection whose protocol is `make()`. Raises OSError, TimeoutError and ssl.SSLError among them."""
+    """Opens a connection with the protocol `make()`. Raises OSError, and its subclasses TimeoutError and
+    ssl.SSLError.
+    """
     async with asyncio.timeout(timeout_s):
-        # What was checked is what is connected to: a name is not looked up twice. uvloop's create_connection does not
-        # look it up either: of one that was cancelled and then fails it leaves an exception that nobody hears of.
+        # The checked address is the address of the connection: the name is not resolved a second time. Resolving here
+        # also avoids an error of uvloop: a cancelled create_connection that fails later leaves an exception that no
+        # code handles.
         addresses = await resolve(host, port, allowed)
         # Loading the system's certificates takes tens of milliseconds, which the loop does not have.
         context = await asyncio.to_thread(tls_context, dialect) if tls else None

@@ -18,7 +18,7 @@ from heliograph.smpp.error import FieldError
 from heliograph.smpp.submit import BodyTemplate
 
 MAX_TEMPLATES: Final = 4096
-"""Heads kept ready; beyond that all are made anew."""
+"""Most templates in the cache; at this limit the cache is emptied."""
 
 HEADER16_OCTETS: Final = 7
 """The user data header with a 16-bit reference, its length octet included (3GPP TS 23.040, 9.2.3.24.8)."""
@@ -90,7 +90,7 @@ class Encoder:
     def _rarer(self, template: BodyTemplate, part: Part, destination: str, octets: bytes, tlvs: tlv.Tlvs) -> bytes:
         """Encodes a part of a long message with any but the usual 8-bit numbering."""
         number = part.segment + 1
-        # The reference's low octet keeps it apart from those in flight, the high one from earlier ones.
+        # The low octet separates the reference from messages in flight, the high octet from earlier messages.
         wide = (part.message.key * 0x9E3779B97F4A7C15 >> 32 & 0xFF) << 8 | part.reference & 0xFF
         match self._concatenation:
             case "udh16" if part.header_octets >= HEADER16_OCTETS:
@@ -136,7 +136,7 @@ class Encoder:
         return template
 
     def _validity(self, expires: int, now: int) -> int:
-        """Whole minutes, rounded up so that messages share templates: left, or since the epoch; 0 for none."""
+        """Whole minutes, rounded up so that messages share templates: relative, or since the epoch; 0 for none."""
         match self._dialect.validity:
             case "relative":
                 return max(1, -((now - expires) // MINUTE_MS))
@@ -146,8 +146,9 @@ class Encoder:
                 return 0
 
     def _transcoded(self, septets: bytes) -> bytes:
-        """The text in the operator's own alphabet. One with other letters was cut as UCS-2 (`domain.segment.split`),
-        unless the option was changed a moment ago: then it raises FieldError. No letter is lost."""
+        """Converts a text to the operator's own alphabet. A text with other letters was cut as UCS-2
+        (`domain.segment.split`), unless the option has just changed: then it raises FieldError. No letter is lost.
+        """
         try:
             return alphabet.decode(septets).encode(self._codec)
         except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Troubles of a connection, in sentences that say what to do."""
+"""Problems of a connection, in sentences with a solution."""
 
 import socket
 import ssl
@@ -19,7 +19,9 @@ _EXPIRED: Final = 10
 
 
 def why_not_connected(error: BaseException, where: str, seconds: float, *, tls: bool) -> str:
-    """Says why a connection to `where`, with TLS or without, was not established within `seconds`, and what to do."""
+    """Returns a sentence that says why a connection to `where` was not established within `seconds`, and the
+    solution.
+    """
     match error:
         case UnusableFile():
             return f"{error.filename} cannot be read: {error.strerror}; check ca_file, cert_file and key_file"

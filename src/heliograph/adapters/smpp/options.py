@@ -1,7 +1,7 @@
 """A connector's options: the operator's dialect, and the times of its binds, by name.
 
-Every option has a default that suits most operators. What cannot be understood is a problem in words, and a
-connector with a problem does not bind: its messages wait, instead of going out wrong.
+Every option has a default that suits most operators. An invalid value gives a problem in words. A connector with a
+problem does not bind: its messages wait, instead of being sent wrongly.
 """
 
 import re
@@ -35,8 +35,12 @@ OUTCOME_PREFIX: Final = "outcome_"
 
 
 def option(default: Any, read: Callable[[Any], Any], meaning: str) -> Any:
-    """Declares an option as a field of a dataclass, once for all: `read` turns what is stored into a value and raises
-    ValueError in words, `meaning` is for the documents."""
+    """Declares an option as a field of a dataclass.
+
+    `read`: converts a stored value, and raises ValueError in words.
+
+    `meaning`: text for the documents.
+    """
     return field(default=default, metadata={"read": read, "meaning": meaning})
 
 
@@ -139,7 +143,7 @@ def _zone(value: Any) -> str:
 
 
 def _languages(value: Any) -> tuple[Tables, ...]:
-    """`turkish, hindi/single`: the tables of each language, the single shift table alone where it is said so."""
+    """Reads `turkish, hindi/single`: the tables of each language; `/single` selects the single shift table only."""
     tables: list[Tables] = []
     for word in filter(None, (word.strip() for word in str(value).lower().split(","))):
         name, _, alone = word.partition("/")

@@ -31,9 +31,9 @@ PAUSES: Final[Mapping[int, float]] = {
     CommandStatus.ESME_RINVBNDSTS: 1.0,
     CommandStatus.ESME_RSERTYPUNAVAIL: 5.0,
 }
-"""Passing troubles, and how many seconds they leave the operator alone, besides the pauses of the pace.
+"""Temporary errors, with the seconds of pause in addition to those of the pace.
 
-ESME_RINVBNDSTS on a link that we hold for bound says that the operator does not: the link is bound anew.
+ESME_RINVBNDSTS on a bound link means that the operator sees it as unbound: the link is bound again.
 """
 
 THROTTLING: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME_RMSGQFUL})
@@ -50,7 +50,7 @@ _DEFERRED: Final = {int(status): Deferred(int(status), pause, status in THROTTLI
 
 @dataclass(frozen=True, slots=True)
 class OutcomeOverride:
-    """A connector's own meaning of one status, in place of the table."""
+    """A connector's own outcome for a status, in place of the table."""
 
     kind: Literal["accept", "defer", "throttle", "refuse", "unknown"]
     pause: float = 0.0
@@ -62,7 +62,7 @@ class OutcomeOverride:
             case "accept":
                 return Accepted(kept(message_id))
             case "defer":
-                # about this part, whatever the status: one that means the pace is overruled by `throttle`
+                # about this part only, whatever the status: `throttle` makes a status affect the pace
                 return Deferred(status, self.pause)
             case "throttle":
                 return Deferred(status, 0.0, throttled=True)
@@ -82,11 +82,11 @@ def outcome_of(status: int, message_id: str, overrides: Mapping[int, OutcomeOver
 
 
 def read_override(name: str, text: str) -> tuple[int, OutcomeOverride]:
-    """A status by name or number, and what it shall mean; raises ValueError with a sentence for people.
+    """Returns the status, by name or number, and its outcome. Raises ValueError with a sentence for people.
 
-    `name` is a name with or without `esme_`, a decimal number, or a hexadecimal one after `0x`. `text` is `accept`,
-    `defer [SECONDS]`, `throttle`, `refuse [STATE [ERR]]` or `unknown`, where STATE is a final one of receipts and ERR
-    three digits. Deferred parts say nothing about the pace, not even with ESME_RTHROTTLED.
+    `name` is a name with or without `esme_`, a decimal number, or a hexadecimal number after `0x`. `text` is `accept`,
+    `defer [SECONDS]`, `throttle`, `refuse [STATE [ERR]]` or `unknown`. STATE is a final state of receipts, and ERR
+    three digits. Deferred parts do not affect the pace, even with ESME_RTHROTTLED.
     """
     status = _status(name)
     kind, *rest = text.split() or [""]

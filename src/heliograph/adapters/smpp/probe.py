@@ -1,4 +1,4 @@
-"""Tries a connector out, step by step, and says what happened and what to do about it."""
+"""Tests a connector step by step, and reports the results and solutions."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ READ_OCTETS: Final = 65_536
 
 @dataclass(slots=True)
 class ProbeReport:
-    """Steps in order: name, whether it worked, and what happened. The first failure is the last step."""
+    """Steps in order: name, success, details. The first failure is the last step."""
 
     steps: list[tuple[str, bool, str]] = field(default_factory=list)
 
@@ -40,8 +40,9 @@ class _Failed(Exception):
 
 
 class _Talk:
-    """A session on streams, one request at a time. Receipts that come meanwhile are deferred; the operator sends them
-    again."""
+    """A session on streams, with one request at a time. Receipts that arrive are deferred; the operator sends them
+    again.
+    """
 
     def __init__(self, session: Session, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.session = session
@@ -72,10 +73,10 @@ class _Talk:
 
 
 async def probe(connector: Connector, timeout_s: float = 10.0, allowed: AllowedHosts = ANYWHERE) -> ProbeReport:
-    """Resolves, connects, binds, asks for life and unbinds, with each of the binds that the connector's `bind` names.
+    """Resolves, connects, binds, tests the link and unbinds, with each of the binds in the connector's `bind`.
 
-    Each step may take `timeout_s`. Connects to no host that is not `allowed`. Never raises for what the operator or the
-    network does.
+    Each step may take `timeout_s`. Connects only to `allowed` hosts. Never raises for errors of the operator or the
+    network.
     """
     report = ProbeReport()
     settings, problems = read_settings(connector)
@@ -98,7 +99,7 @@ async def _try(
     timeout_s: float,
     allowed: AllowedHosts,
 ) -> bool:
-    """One bind, from resolving to unbinding; False if a step failed."""
+    """Tries a bind, from resolving to unbinding. Returns False if a step failed."""
     host, port = address
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     name = "resolve"
@@ -169,7 +170,7 @@ async def _bind(talk: _Talk, settings: SmppSettings, role: type[p.BindRequest]) 
 async def _enquire_link(talk: _Talk, _settings: SmppSettings, _role: type[p.BindRequest]) -> str:
     began = time.monotonic()
     talk.session.enquire_link(began)
-    while talk.session.next_deadline() is not None:  # that of the question is the only one
+    while talk.session.next_deadline() is not None:  # the only request is the query
         await talk.receive()
     return f"answered in {(time.monotonic() - began) * 1000:.1f} ms"
 

@@ -1,4 +1,4 @@
-"""query_sm on the wire: the states of parts whose receipts have not come (SMPP v3.4, 4.8)."""
+"""query_sm on the wire: the states of parts without a receipt (SMPP v3.4, 4.8)."""
 
 from typing import Final
 
@@ -12,18 +12,19 @@ from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus
 
 PAUSE_S: Final = 60.0
-"""Seconds without questions after the operator has throttled one, or not answered it."""
+"""Seconds without queries after the operator has throttled a query, or not answered it."""
 
 WINDOW_SHARE: Final = 4
-"""A question has at most one place in so many of a window: an operator may leave all of them unanswered."""
+"""Queries use at most a quarter of a window, because an operator may leave all of them unanswered."""
 
 _STATES: Final = {state.value: state for state in Delivery if state is not Delivery.UNKNOWN}
 _THROTTLES: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME_RMSGQFUL})
 
 
 def report_of_answer(question: Question, answer: p.QuerySmResp) -> Report | None:
-    """The report in an operator's answer. None where the state is none of SMPP v3.4's, or UNKNOWN: some operators say
-    so of each message that they have forgotten, and its receipt may still come."""
+    """Returns the report in an operator's answer. Returns None if the state is unknown to SMPP v3.4, or UNKNOWN: some
+    operators answer so for forgotten messages, and a receipt may still come.
+    """
     state = _STATES.get(answer.message_state)
     if state is None:
         return None
@@ -32,8 +33,9 @@ def report_of_answer(question: Question, answer: p.QuerySmResp) -> Report | None
 
 
 class StateQueries:
-    """Writes the questions of one connector, and reads the answers. An operator that knows no query_sm is asked no
-    more: until the carrier is made anew, by another configuration or a start."""
+    """Writes the queries of a connector, and reads the answers. An operator without query_sm gets no further queries,
+    until its connector is changed or the gateway restarts.
+    """
 
     def __init__(self, name: str, events: CarrierEvents, clock: Clock, journal: Journal, dialect: Dialect) -> None:
         """`name` is the connector's."""

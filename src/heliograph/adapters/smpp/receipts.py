@@ -21,7 +21,7 @@ from heliograph.smpp.session import Session
 from heliograph.smpp.state import SessionState
 
 MAX_UNACKNOWLEDGED: Final = 5_000
-"""Receipts of one connection that may wait to be durable; what comes beyond is put off with ESME_RX_T_APPN."""
+"""Most receipts of a connection that wait for their commit; further receipts are deferred with ESME_RX_T_APPN."""
 
 MAX_ADDRESS_CHARS: Final = 64
 """Characters of a receipt's source_addr that are kept. SMPP v3.4 has room for 20 (4.6.1)."""
@@ -30,17 +30,17 @@ NO_COUNTRY: Final = NationalNumbers()
 
 
 def report_of(pdu: DeliverSm | DataSm, national: NationalNumbers = NO_COUNTRY) -> Report | None:
-    """The report in a deliver_sm or data_sm that is marked as a receipt by its esm_class, else None.
+    """Returns the report in a deliver_sm or data_sm that esm_class marks as a receipt, otherwise None.
 
-    `operator_id` is empty where the receipt names no message. An intermediate notification is not final whatever
-    it says, save that a delivered message stays delivered.
+    `operator_id` is empty if the receipt has no id. An intermediate notification is never final, except that a
+    delivered message stays delivered.
     """
     receipt = parse_receipt(pdu)
     return None if receipt is None else _report(receipt, pdu, national, True)
 
 
 def unmarked_report_of(pdu: DeliverSm | DataSm, national: NationalNumbers = NO_COUNTRY) -> Report | None:
-    """The report that a deliver_sm or data_sm reads like though its esm_class does not say so, else None."""
+    """Returns the report that an unmarked deliver_sm or data_sm seems to be, otherwise None."""
     receipt = parse_unmarked(pdu)
     return None if receipt is None else _report(receipt, pdu, national, False)
 
@@ -66,8 +66,9 @@ def _report(receipt: ReceiptContent, pdu: DeliverSm | DataSm, national: National
 
 
 def number_of(address: str, ton: int, national: NationalNumbers) -> str | None:
-    """Returns the address of a phone in its international form, by which a STOP and an erasure find it; names as they
-    are, and None for a national number that cannot be understood."""
+    """Returns the international form of a phone's address, by which STOP and erasure find it. Names are unchanged; None
+    if a national number cannot be converted.
+    """
     if ton == c.Ton.ALPHANUMERIC:
         return address
     return national.international(address, is_national=ton == c.Ton.NATIONAL)
@@ -76,7 +77,9 @@ def number_of(address: str, ton: int, national: NationalNumbers) -> str | None:
 def incoming_of(
     pdu: DeliverSm | DataSm, sender: str, answer: Callable[[bool], bool], stands: Callable[[], bool]
 ) -> Incoming:
-    """Returns what the phone `sender` sent. A leading `+` of an address is dropped: its type of number says as much."""
+    """Returns the message of the phone `sender`. A leading `+` of an address is removed, because its type of number
+    says the same.
+    """
     tlvs, octets = pdu.tlvs, pdu.content
     part = None
     if tlvs:
@@ -104,15 +107,16 @@ def incoming_of(
 
 
 class ReceiptReceiver:
-    """Receives the operator's requests on one connection (deliver_sm, data_sm) and answers them: receipts once they are
-    durable or refused, messages from phones at once."""
+    """Receives the operator's requests on a connection (deliver_sm, data_sm) and answers them: receipts once they are
+    durable or refused, inbound messages once their owner calls `answer`.
+    """
 
     __slots__ = ("_context", "_counters", "_flush", "_loop", "_session", "ended_well", "flush_due", "retiring")
 
     def __init__(
         self, context: BindContext, session: Session, counters: BindCounters, flush: Callable[[], None]
     ) -> None:
-        """`flush` writes what the session has to say; it is called in the loop's next turn."""
+        """`flush` writes the session's pending octets. It is called in the loop's next turn."""
         self._context = context
         self._session = session
         self._counters = counters
@@ -121,7 +125,7 @@ class ReceiptReceiver:
         self.flush_due = False
         """Whether a call of `flush` is scheduled; the owner clears it when it has written."""
         self.ended_well = False
-        """Whether both sides agreed on the end of the bind: what was written before has been read."""
+        """True if both sides agreed on the end of the bind: the operator has then read all earlier answers."""
         self.retiring = False
         """Whether the bind is shutting down: receipts that come once all parts are answered are put off, and the
         operator sends them again."""
@@ -153,7 +157,7 @@ class ReceiptReceiver:
             context.events.on_report(report, partial(self._acknowledge, request))
 
     def _receive_late(self, request: DeliverSm | DataSm) -> None:
-        """Takes what read like a receipt and came from a phone."""
+        """Handles a message that read like a receipt and came from a phone."""
         self._receive_message(request)
         self._flush_soon()
 
@@ -163,7 +167,7 @@ class ReceiptReceiver:
         self._acknowledge(request, kept)
 
     def _receive_message(self, request: DeliverSm | DataSm) -> None:
-        """Takes what a phone sent."""
+        """Handles a message from a phone."""
         context, session = self._context, self._session
         self._counters.mobile_originated += 1
         taken = context.dialect.mobile_originated
@@ -202,7 +206,7 @@ class ReceiptReceiver:
         self._answer(request, kept)
 
     def _answer(self, request: DeliverSm | DataSm, kept: bool) -> bool:
-        """Answers what came; returns False if the connection is gone."""
+        """Answers a request. Returns False if the connection is gone."""
         written = self._session.answer(request, CommandStatus.ESME_ROK if kept else CommandStatus.ESME_RX_T_APPN)
         if written:
             self._flush_soon()

@@ -17,8 +17,8 @@ class _Home:
 
 
 class RecipientOrder:
-    """Fills connections evenly, and keeps what goes to one recipient on one of them: operators deliver what comes over
-    one connection in its order, and the parts of a long message arrive as they were sent.
+    """Fills connections evenly, and keeps all parts to a recipient on the same connection. Operators deliver parts of a
+    connection in order, so the parts of a long message arrive in order.
     """
 
     __slots__ = ("_homes",)
@@ -27,7 +27,7 @@ class RecipientOrder:
         self._homes: dict[str, _Home] = {}
 
     def share(self, parts: Iterable[Part], connections: Collection[BindConnection]) -> dict[BindConnection, list[Part]]:
-        """Divides `parts` among `connections`, of which there is one at least; each share keeps their order."""
+        """Divides `parts` among `connections` (at least one). Each share keeps their order."""
         free = {connection: connection.free for connection in connections}
         shares: dict[BindConnection, list[Part]] = {}
         homes = self._homes

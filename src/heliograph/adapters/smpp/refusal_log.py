@@ -1,6 +1,7 @@
-"""Refusals of an operator in the log: a line when one begins, one a minute while it lasts, one when it is over.
+"""Refusals of an operator in the log: a line when they begin, one a minute while they last, and a line when they are
+over.
 
-Each status has its own lines, and no message has any: an operator that throttles says so thousands of times a minute.
+Lines are for each status, not for each message: an operator may throttle thousands of times a minute.
 """
 
 import asyncio
@@ -12,20 +13,20 @@ from heliograph.app.ports import Accepted, Clock, Deferred, Journal, Outcome, Re
 from heliograph.smpp.constants import CommandStatus
 
 LINE_S: Final = 60.0
-"""Seconds between two log lines about one complaint. A complaint that has not recurred for so long has ended."""
+"""Seconds between two log lines for a status. Refusals that have not recurred for so long have ended."""
 
 QUIET_S: Final = {"smpp.put_off": 360.0}
 """Seconds without a recurrence after which these events have ended, instead of LINE_S: deferred parts are tried again
 every five minutes."""
 
 MOST: Final = 40
-"""Complaints that are told apart for one connector: an operator may make up any number of statuses."""
+"""Most statuses logged separately for a connector: an operator may invent any number of them."""
 
 OTHERS: Final = "others"
 """Status under which complaints beyond MOST are counted together."""
 
 NO_ANSWER: Final = "no answer"
-"""The status of a part that has none."""
+"""The status of a part without an answer."""
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class Complaint:
 
 
 class Complaints:
-    """Complaints of one connector, over all of its binds. Belongs to the running loop."""
+    """Refusals of a connector, over all of its binds. Belongs to the running loop."""
 
     def __init__(self, connector: str, clock: Clock, journal: Journal) -> None:
         self._connector = connector
