@@ -1,1 +1,1 @@
-"""Notices: what is owed to accounts, and how it reaches them."""
+"""Notices: messages for accounts, and their delivery."""

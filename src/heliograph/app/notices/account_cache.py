@@ -8,7 +8,7 @@ from heliograph.app.ports import Accounts
 from heliograph.domain.calendar import zone
 
 ACCOUNTS_KEPT = 20_000
-"""The most accounts held in memory; beyond that the one learnt longest ago is dropped."""
+"""Most accounts in memory; at the limit, the oldest is dropped."""
 
 
 class AccountCache:
@@ -38,7 +38,7 @@ class AccountCache:
         self._stale.update(self._known)
 
     async def refresh(self, limit: int = 100) -> None:
-        """Reads up to `limit` stale accounts again. Raises Unavailable; those not read stay stale."""
+        """Reloads up to `limit` stale accounts. Raises Unavailable; accounts that were not read stay stale."""
         for account in list(islice(self._stale, limit)):
             await self.learn(account)
             self._stale.discard(account)

@@ -1,4 +1,4 @@
-"""The notifier: keeps each notice until its account has it, or time is up; `app.notice` tells what a notice is."""
+"""The notifier: keeps each notice until its account has it, or its time is up. See `app.notice`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,14 +13,15 @@ from heliograph.domain.message.retry import next_pause
 from heliograph.domain.message.way import Way
 
 IN_THE_AIR = 10_000
-"""The most notices in memory at once; further ones wait in their rows. One account has half as many as it leaves free:
-a third of all, where it is alone."""
+"""Most notices in memory; further notices wait in their rows. An account may have half as many as are free: by itself,
+a third of all.
+"""
 
 CLAIM = 1_000
 """The most notices that are claimed from their rows at once."""
 
 ACCOUNTS_ASKED = 200
-"""The most accounts with notices in rows that are looked at in one turn; the next turn goes on behind them."""
+"""Most accounts with pending rows that are checked in a turn. The next turn continues behind them."""
 
 NOBODY = -1
 """Less than the id of any account."""
@@ -29,12 +30,13 @@ KEEP_MS = 30_000
 """A notice whose key is older than this has a row from the start. Milliseconds."""
 
 BUSY_PAUSE_MS = (2_000, 60_000)
-"""Shortest and longest pause before a notice that was not tried, since its receiver had too many waiting, is offered
-again, where nobody knows when there will be room: a quarter of the time that it has been owed, within these limits,
-plus jitter of up to as much again. Milliseconds."""
+"""Milliseconds, shortest and longest. Pause of a notice that was not attempted because its receiver had too many
+waiting, if the time of a free slot is unknown. It is a quarter of the notice's age, within these limits, plus as much
+jitter.
+"""
 
 UNREADABLE_PAUSE_MS = 60_000
-"""The pause before a notice is taken up again whose account could not be read. Milliseconds."""
+"""Milliseconds. Pause of a notice with an account that could not be read."""
 
 ABSENT_PAUSE_MS = 3_600_000
 """Milliseconds before this node looks again at a notice of a way that it does not have. The notice is parked: another
@@ -58,8 +60,11 @@ class Notifier:
         mark: int = 0,
         keeps: Callable[[int], bool] = lambda _: True,
     ) -> None:
-        """`jitter` gives numbers from 0 up to 1. `keeps` says by its key whether a fresh notice may be in memory
-        alone: where another node would recover it, it has its row from the start."""
+        """`jitter`: returns numbers from 0 up to 1.
+
+        `keeps`: tells by its key whether a new notice may be in memory only. If another node would recover it, it gets
+        a row from the start.
+        """
         self._gathering = gathering
         self._clock = clock
         self._deliverers = dict(deliverers)
@@ -94,7 +99,7 @@ class Notifier:
         return len(self._flights)
 
     def owe(self, notice: Notice) -> None:
-        """Takes up a notice whose subject is among the facts being gathered."""
+        """Adds a notice with a subject among the facts being gathered."""
         if self._room_of(notice.account) <= 0 or not self._keeps(notice.key):
             self._leave_to_rows(notice)
             return
@@ -132,7 +137,7 @@ class Notifier:
             self.mark = facts.marks[CALLBACK] = mark
 
     def committed(self) -> None:
-        """Must be called right after a commit: tries the notices whose subjects are durable now."""
+        """Must be called right after a commit: attempts the notices with subjects that are now durable."""
         if not self._committing:
             return
         committed, self._committing = self._committing, []
@@ -260,7 +265,7 @@ class Notifier:
     # --- inside
 
     def _deliver(self, notices: Sequence[Notice]) -> list[Notice]:
-        """Has each notice tried by its way; returns those whose account is not in memory."""
+        """Starts an attempt of each notice by its way. Returns the notices with an account that is not in memory."""
         now = self._clock.now()
         flights = self._flights
         by_way: dict[Way, list[Notice]] = {}

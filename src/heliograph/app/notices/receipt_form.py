@@ -22,7 +22,7 @@ _STATUSES: dict[Delivery, str] = {state: state.name for state in Delivery}
 
 
 class ReceiptRenderer:
-    """Renders notices of final states, and of those on the way, for webhooks."""
+    """Renders notices of final and intermediate states for webhooks."""
 
     def __init__(self, encode_json: Callable[[dict[str, str]], bytes]) -> None:
         self._encode_json = encode_json
@@ -62,7 +62,7 @@ def receipt_fields(message: Message, uuid: str, state: Delivery, err: str, at: i
 
 
 def receipt_form(fields: dict[str, str]) -> bytes:
-    """Form-encodes the parameters. Quotes only those that can need it: `id`, `message_status` and `err` cannot."""
+    """Form-encodes the parameters. `id`, `message_status` and `err` need no quoting."""
     return (
         f"id={fields['id']}&message_status={fields['message_status']}&subdate={_quoted(fields['subdate'])}"
         f"&donedate={_quoted(fields['donedate'])}&err={fields['err']}&text={_quoted(fields['text'])}"

@@ -23,18 +23,19 @@ UNLIMITED: Final = 1 << 30
 
 
 class SubjectRenderer(Protocol):
-    """Renders one type of subject for webhooks."""
+    """Renders a type of subject for webhooks."""
 
     def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
         """Returns the next try of the notice; sets `notice.body` at the first one."""
 
 
 class ReplyTaker(Protocol):
-    """Takes what receivers reply in their answers."""
+    """Handles replies in receivers' answers."""
 
     def take(self, notice: Notice, account: Account, result: TryResult, then: Callable[[TryResult], None]) -> None:
-        """Sends the reply of a result, or says why there is none. Calls `then` once, with the result when the reply is
-        durable or refused, with a failure where the notice must be tried again."""
+        """Sends the reply of a result, or notes why there is none. Calls `then` once: with the result when the reply is
+        durable or refused, or with a failure if the notice must be retried.
+        """
 
 
 class WebhookDeliverer:
@@ -56,7 +57,7 @@ class WebhookDeliverer:
         self._renderers = dict(renderers)
         self._replies = replies
         self._asked: dict[int, tuple[Notice, Account]] = {}
-        """Notices in flight whose answers may have a reply, by key."""
+        """Notices in flight with a possible reply, by key."""
 
     @property
     def retry_ms(self) -> int:

@@ -17,14 +17,14 @@ class RouteDecision:
     number: str
     connector: str | None
     route: Route | None
-    """The one that decided; None where none covers the number."""
+    """The rule that decided; None if no rule covers the number."""
     others: list[str]
     """Connectors of the same prefix that come after it."""
     plan: str
-    """The plan that named the price; empty where it is the built-in one."""
+    """The plan of the price; empty for the built-in price."""
     prefix: str
     price: int | None
-    """Micro-credits a segment; None where the account's prices do not cover the number."""
+    """Micro-credits a segment; None if the account's prices do not cover the number."""
     reasons: list[str] = field(default_factory=list)
     """The same in sentences."""
 

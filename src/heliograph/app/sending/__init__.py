@@ -1,1 +1,1 @@
-"""Sending: from what a customer asks to what is charged and stored, one way for every door."""
+"""Sending: from a customer's request to stored and charged messages, the same for every door."""

@@ -1,8 +1,8 @@
-"""Authentication: a user and a secret against an account's API keys or its password, as the door asks for.
+"""Authentication: checks a user and a secret against an account's API keys or its password, as the door requires.
 
-A check that succeeded is remembered for some minutes under a keyed hash of the credentials as they came, together with
-what proved them (the key's digest, the password's hash): while the account still has that, the secret need not be
-checked again.
+A successful check is remembered for some minutes, under a keyed hash of the received credentials. It is stored with its
+proof (the key's digest, or the password's hash): while the account still has that proof, the secret is not checked
+again.
 """
 
 import hashlib
@@ -28,13 +28,14 @@ REMEMBERED = 20_000
 """Successful checks remembered at once; of more, the oldest is dropped."""
 
 FAILURES_REFUSED = 100
-"""Failures of one user from one address within LOGIN_WINDOW_S from which on nothing more is checked there; and those of
-all users from one address from which on nothing is checked of users who never signed in from there."""
+"""Failures of a user from an address within LOGIN_WINDOW_S after which nothing more is checked from there. The same
+number of failures of all users from an address stops checks of users who never signed in from there.
+"""
 
 
 @dataclass(slots=True)
 class ClientCredentials:
-    """A user and a secret, read from what a client sent."""
+    """A user and a secret, from a client's request."""
 
     name: str
     secret: str
@@ -81,15 +82,16 @@ class Authenticator:
         self._rehash = rehash
 
     def proven(self, door: Door, sent: bytes | None, now: float) -> Proven | None:
-        """Returns the success with these octets at this door, if there was one lately that still holds; else `check`
-        must be asked."""
+        """Returns an earlier success with these octets at this door, if it is still valid. Otherwise `check` must be
+        called.
+        """
         if sent is None:
             return None
         proven = self._proven.get(self._digest(door, sent))
         return proven if proven is not None and self.holds(proven, now) else None
 
     def holds(self, proven: Proven, now: float) -> bool:
-        """Says whether a success still stands: its time has not passed, and nobody's account may have changed."""
+        """True if an earlier success is still valid: its time has not passed, and no account may have changed."""
         return proven.generation == self._directory.generation and proven.until >= now
 
     async def check(self, door: Door, credentials: ClientCredentials, address: str, now: float) -> Principal:
@@ -129,8 +131,7 @@ class Authenticator:
             del self._proven[next(iter(self._proven))]
         return principal
 
-    # Both read the account anew: a key made a moment ago works at once, and the time taken does not tell whether there
-    # is such an account.
+    # Both reload the account: a new key works at once, and the time taken does not reveal whether the account exists.
 
     async def _prove_key(self, name: str, secret: str) -> tuple[AccountView | None, bytes, float]:
         """Returns the account, the proof, and the seconds for which it is good."""

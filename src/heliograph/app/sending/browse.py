@@ -23,10 +23,10 @@ Page = list[Message]
 
 
 class Browse:
-    """Answers what customers ask about their messages and their account."""
+    """Answers customers' queries about their messages and their account."""
 
     def __init__(self, customers: Customers, list_interval: float = defaults.LIST_INTERVAL_S) -> None:
-        """`list_interval`: seconds between two list queries of an account that has no interval of its own."""
+        """`list_interval`: seconds between two list queries, for accounts without their own interval."""
         self._customers = customers
         self._list_interval = list_interval
         self._unanswered: dict[int, int] = {}
@@ -59,12 +59,12 @@ class Browse:
         try:
             return await self._customers.messages(account.id, wanted)
         except Exception:
-            # Remembered here, not told to the store: what kept it from reading would keep it from that, too.
+            # Kept in memory: the store just failed to read, so it could not write this either.
             self._unanswered[account.id] = now
             raise
 
     async def deliveries(self, messages: Page) -> dict[int, tuple[Delivery, str, int]]:
-        """Returns how messages ended, by key: state, the operator's code, time (ms); of those that have."""
+        """Returns the ends of ended messages, by key: state, the operator's code, time (ms)."""
         return await self._customers.deliveries([message.key for message in messages])
 
     async def trace(self, view: AccountView, key: int, tail: int) -> MessageRecord:
@@ -80,7 +80,7 @@ class Browse:
 
 
 def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:
-    """Reads the parameters of a list query. An empty one counts as absent. Raises Fault."""
+    """Reads the parameters of a list query. An empty parameter counts as absent. Raises Fault."""
     start, end = _second(view, query, "start"), _second(view, query, "end")
     if start is not None and end is not None and end < start:
         raise invalid("end", "The end lies before the start; exchange them.")
@@ -93,7 +93,7 @@ def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:
 
 
 def wants_delivery(query: Mapping[str, str]) -> bool:
-    """Says whether records are to tell how their messages ended. Raises Fault."""
+    """True if records must include their messages' ends. Raises Fault."""
     return _flag(query, "delivery")
 
 

@@ -1,4 +1,4 @@
-"""Callback URLs: checks whether one may be used, as far as its text tells."""
+"""Callback URLs: checks whether a URL may be used, as far as its text shows."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from heliograph.domain.error import invalid
 from heliograph.domain.limits.defaults import URL_CHARS
 
 URLS_KEPT = 4096
-"""Origins, or odd URLs, whose check is remembered."""
+"""Most origins (or unusual URLs) with a remembered check."""
 
 _URL = re.compile(r"[!-~]+").fullmatch
 _NETLOC = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?").fullmatch
@@ -21,8 +21,9 @@ _PLAIN_URL = re.compile(
     r"(https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)"
     r"(?:/[A-Za-z0-9/._~!$&'()*+,;=:-]*)?(?:\?[A-Za-z0-9/._~!$&'()*+,;=:?-]*)?"
 ).fullmatch
-"""Matches a URL of which nothing but its origin, the first group, can be wrong. Those of one customer differ in the
-rest."""
+"""Matches a URL in which only the origin, the first group, can be wrong. URLs of a customer differ mostly in the
+rest.
+"""
 
 
 ForbiddenHost = Callable[[str], str | None]
@@ -38,8 +39,9 @@ class CallbackUrls:
     """Checks callback URLs, and remembers the latest checks."""
 
     def __init__(self, is_forbidden_host: ForbiddenHost, is_forbidden_port: ForbiddenPort = any_port) -> None:
-        """`is_forbidden_host` says why callbacks may not go to a host, as far as its text tells; else None.
-        `is_forbidden_port` says so of a port."""
+        """`is_forbidden_host` returns why callbacks may not go to a host, as far as its text shows, or None.
+        `is_forbidden_port` does the same for a port.
+        """
 
         @lru_cache(maxsize=URLS_KEPT)
         def problem_of(url: str) -> str | None:
@@ -57,7 +59,7 @@ class CallbackUrls:
         self._is_forbidden_port = is_forbidden_port
 
     def refusal(self, url: str) -> str | None:
-        """Returns why nothing would be posted to a URL, for people; else None."""
+        """Returns, for people, why the gateway would not post to a URL, or None."""
         problem, host, port = split_url(url)
         if problem is not None:
             return "it has no host or port that can be reached"
@@ -82,7 +84,7 @@ class CallbackUrls:
 
 
 def split_url(url: str) -> tuple[str | None, str, int]:
-    """Returns what is wrong with a callback URL, or None; its host, without brackets; its port."""
+    """Returns the error in a callback URL, or None; its host, without brackets; its port."""
     if _URL(url) is None:
         return f"The dlr-url has characters that a URL cannot have; {_URL_RULE}.", "", 0
     try:

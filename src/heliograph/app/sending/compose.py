@@ -1,7 +1,7 @@
-"""Composing: from a request's fields to the messages to store and charge.
+"""Composing: turns a request's fields into messages to store and charge.
 
 Fields are checked in the order of the API guide: `to`, `from`, `content`, `time`, `type`, `dlr`, `dlr-url`,
-`reference`, then `app.sending.optional_fields`. The customer is told the first field at fault.
+`reference`, then `app.sending.optional_fields`. The customer is told the first wrong field.
 """
 
 from collections.abc import Callable
@@ -69,8 +69,9 @@ class Composer:
         rules: SendRules,
         is_forbidden_port: ForbiddenPort = any_port,
     ) -> None:
-        """`is_forbidden_host` says why callbacks may not go to a host, as far as its text tells, `is_forbidden_port`
-        why not to a port; else None."""
+        """`is_forbidden_host` returns why callbacks may not go to a host, as far as its text shows, or None.
+        `is_forbidden_port` does the same for a port.
+        """
         self._directory = directory
         self._rules = rules
         self.callback_urls = CallbackUrls(is_forbidden_host, is_forbidden_port)

@@ -1,8 +1,8 @@
-"""The directory: accounts with their keys, rules and prices, connectors and routes, kept in memory.
+"""The directory: accounts with their keys, rules and prices, connectors and routes, in memory.
 
-Nothing here looks at a clock. `refresh` is called every second or so, and once at the start, and told the time; it asks
-the store for its revision and reads anew only when that has changed, so that a change takes effect within seconds in
-every process. A price with a date is charged from the first refresh on that comes after it.
+It reads no clock. `refresh` is called at the start and about every second, with the time. It asks the store for its
+revision and reloads only after a change, so that a change takes effect within seconds in every process. A price with a
+date is charged from the first refresh after it.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from heliograph.domain.security.host import NetworkSet
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 
 ACCOUNTS_KEPT = 10_000
-"""Accounts held in memory; of more, the one read longest ago is dropped."""
+"""Most accounts in memory; at the limit, the least recently read is dropped."""
 
 
 @dataclass(slots=True)
@@ -43,13 +43,14 @@ class AccountView:
     """The keys of `keys` by their SHA-256; some may have expired."""
     zone: ZoneInfo
     policy: Policy | None
-    """The account's rules; None where it has none."""
+    """The account's rules; None if it has none."""
     tariff: Tariff
 
 
 class Directory:
-    """Holds the tables in memory. `generation` grows whenever anything may have changed: what was worked out from a
-    view before is then void."""
+    """Holds the tables in memory. `generation` grows with every possible change, and invalidates results computed from
+    an earlier view.
+    """
 
     def __init__(
         self,
@@ -58,8 +59,9 @@ class Directory:
         fallback: int | None = None,
         policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy(),
     ) -> None:
-        """`fallback` is the connector that takes what no route covers: the simulated operator of a development run.
-        `policy` tells what messages over a connector must be like."""
+        """`fallback`: the connector for destinations without a route, the simulated operator of a development run.
+        `policy`: returns a connector's requirements for messages.
+        """
         self.generation = 0
         self.templates: TemplateBook | None = None
         """The templates, where any connector requires them."""
@@ -83,14 +85,15 @@ class Directory:
         self._prices = PriceTable()
         self._inbound_prices = PriceTable(built_in=0)
         self._dated: list[Price] = []
-        """Every price, with those that hold no longer or not yet."""
+        """Every price, past and future prices included."""
         self._next_prices: int | None = None
-        """The moment from which the next of them holds; None where there is none."""
+        """Start of the next future price; None if there is none."""
         self._now = 0
 
     async def refresh(self, now: int | None = None) -> bool:
-        """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what is there.
-        `now` decides which prices hold; None is the moment of the last refresh."""
+        """Reloads changed tables. Returns True after a change. Raises Unavailable and keeps the present tables. `now`
+        decides which prices hold; None is the time of the last refresh.
+        """
         if now is not None:
             self._now = now
         if await self._network.revision() == self._revision:
@@ -131,7 +134,7 @@ class Directory:
         return True
 
     async def account(self, name: str) -> AccountView | None:
-        """Returns the account of that name, from memory if it is there, else from the store. Raises Unavailable."""
+        """Returns the account of that name, from memory or otherwise from the store. Raises Unavailable."""
         view = self._accounts.get(name)
         return view if view is not None else await self.fresh_account(name)
 
@@ -142,9 +145,11 @@ class Directory:
         if found is None:
             return None
         if not self._prices.knows(found[0].plan):
-            await self.refresh()  # a plan made with the account a moment ago: nobody else's prices are charged for it
+            await (
+                self.refresh()
+            )  # a plan created with the account a moment ago: no other account's prices are charged for it
         view = self._view(*found)
-        if generation == self.generation:  # else it may be older than the refresh that came meanwhile
+        if generation == self.generation:  # the result may be older than a refresh that came meanwhile
             self._accounts.pop(name, None)
             self._accounts[name] = view
             if len(self._accounts) > ACCOUNTS_KEPT:
@@ -160,7 +165,7 @@ class Directory:
         return chosen(self.candidates(message))
 
     def claim_policy(self, account: int) -> Policy | None:
-        """Returns the rules by which messages of an account are judged when they are claimed; None: there are none."""
+        """Returns the rules for messages of an account at their claim, or None."""
         return self._claim_policies.get(account)
 
     @property
@@ -190,17 +195,16 @@ class Directory:
         return self._repertoires.get(connector, PLAIN)
 
     def owner(self, connector: int, number: str, text: str) -> tuple[NumberOwner | None, str]:
-        """Returns the account that messages to a number belong to, None where there is none, and the keyword that led
-        to it."""
+        """Returns the account of messages to a number (None if there is none), and the matching keyword."""
         rule = self._numbers.find(number, connector, text)
         return (None, "") if rule is None else (self._owners[rule.account], rule.keyword)
 
     def price(self, plan: str, destination: str) -> int | None:
-        """Returns what a segment costs, in micro-credits; None where the plan does not cover the destination."""
+        """Returns the price of a segment in micro-credits, or None if the plan does not cover the destination."""
         return self._prices.tariff(plan).price(destination)
 
     def inbound_price(self, account: int, sender: str) -> int:
-        """Returns what an account with numbers pays for a message from a phone, in micro-credits."""
+        """Returns the price of an inbound message for an account with numbers, in micro-credits."""
         owner = self._owners.get(account)
         plan = DEFAULT_PLAN if owner is None else owner.plan
         return self._inbound_prices.tariff(plan).price(normalise_number(sender)) or 0
@@ -216,7 +220,7 @@ class Directory:
         return self._view(account, [])
 
     def _heed_dates(self) -> bool:
-        """Takes up prices whose date has come; says whether there are any."""
+        """Applies prices whose date has come. Returns True if there were any."""
         if self._next_prices is None or self._now < self._next_prices:
             return False
         self._price()

@@ -1,8 +1,8 @@
-"""Memory of those who sign in: their failures, and the places from which they signed in before.
+"""Register of failed sign-ins, and of places from which users signed in before.
 
 A *place* is the network of an address; a *pair* is a user at a place. Only keyed hashes of them are kept, here and in
-the store. A pair that signed in before is *known*: what others do at its place, or to its user elsewhere, does not
-concern it. Failures and places of other nodes, and of runs before this one, are merged in from the store.
+the store. A pair that signed in before is *known*: failures of others at its place, or of its user elsewhere, do not
+affect it. Failures and places of other nodes and of earlier runs are merged in from the store.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from heliograph.domain.limits.failure_counts import TIMES, FailureCounts
 from heliograph.domain.security.host import network
 
 PLACES: Final = 20_000
-"""Known pairs; of more, the one longest unused is forgotten."""
+"""Most known pairs; at the limit, the least recently used is forgotten."""
 
 REFRESHED_MS: Final = 24 * 3_600_000
 """Milliseconds for which a known pair's last success is not written again."""
@@ -29,12 +29,12 @@ USED_MS: Final = 3_600_000
 """Milliseconds for which a key's last use is not written again."""
 
 DAILY: Final = "codes"
-"""Kind of the register that counts wrong codes of second factors by the day; what it writes is kept as long."""
+"""Kind of the register that counts wrong codes of second factors by day; the store keeps its failures as long."""
 
 DAY_S: Final = DAY_MS / 1000
 
 UNWRITTEN: Final = 2_000
-"""Names whose failures wait to be written, at most; those of more are counted in this process alone."""
+"""Most names with failures to be written; failures of further names are counted in this process only."""
 
 
 class SignInDoor(StrEnum):
@@ -77,10 +77,10 @@ class Unwritten:
 
 
 class FailureRegister:
-    """The failures and places of one kind of door. `kind` tells its names from those of others."""
+    """The failures and places of a kind of door. `kind` separates its names from those of other kinds."""
 
     def __init__(self, kind: str, window: float, key: bytes, now_ms: Callable[[], int]) -> None:
-        """`key` is what all nodes hash with; `window` is in seconds; `now_ms` tells the time in ms since the epoch."""
+        """`key`: the hash key of all nodes. `window`: seconds. `now_ms`: returns the time in ms since the epoch."""
         self.kind = kind
         self.counts = FailureCounts(window)
         self._key = key
@@ -98,15 +98,15 @@ class FailureRegister:
         return self._hash(b"place", network(address))
 
     def token_place(self, address: str) -> bytes:
-        """Names the place of those who send tokens, which belong to no user."""
+        """Names the place of clients with tokens, which belong to no user."""
         return self._hash(b"token", network(address))
 
     def guessed(self, name: str) -> bytes:
-        """Names the user as somebody whose password was right and whose codes are guessed."""
+        """Names the user for failures of codes after a right password."""
         return self._hash(b"codes", name)
 
     def confirmed(self, name: str) -> bytes:
-        """Names the user as somebody in whose session the password is given once more."""
+        """Names the user for failures of a password that is asked again within a session."""
         return self._hash(b"again", name)
 
     def pair(self, name: str, address: str) -> bytes:
@@ -132,8 +132,7 @@ class FailureRegister:
 
     @contextmanager
     def trying(self, names: Iterable[bytes]) -> Iterator[None]:
-        """Says that a try is under way, whose end is not known: however many come at once, no more of them are checked
-        than may fail."""
+        """Counts attempts in progress: of many attempts at once, no more are checked than may fail."""
         names = tuple(names)
         self._under_way.update(names)
         try:
@@ -174,7 +173,7 @@ class FailureRegister:
         return pair in self._places
 
     def note_success(self, pair: bytes) -> None:
-        """Makes the pair a known one."""
+        """Marks the pair as known."""
         now_ms = self._now_ms()
         written = self._places.pop(pair, None)
         if written is None or now_ms - written >= REFRESHED_MS:
@@ -189,12 +188,12 @@ class FailureRegister:
     # --- the store
 
     def take(self) -> Unwritten:
-        """Returns what has come since the last time, to be written."""
+        """Returns the changes since the last call, to be written."""
         taken, self._unwritten = self._unwritten, Unwritten()
         return taken
 
     def merge_failures(self, failures: Iterable[SignInFailure], now: float) -> None:
-        """Counts what others wrote."""
+        """Counts the failures of other nodes."""
         now_ms = self._now_ms()
         for each in failures:
             at = now - max(0, now_ms - each.at) / 1000

@@ -1,8 +1,8 @@
 """The fields of a request to send, the same from every door.
 
-A door (HTTP v1 and v2, the console; `Door`) reads what its clients write into `Fields`. What it cannot read it puts
-down as the `Fault` of that field, which is raised when the field's turn comes: fields are checked in one order,
-whichever door they came through.
+A door (HTTP v1 and v2, the console; `Door`) parses its clients' requests into `Fields`. For a field that it cannot
+parse it stores a `Fault`, which is raised when the field's turn comes. So the order of checks is the same for every
+door.
 """
 
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ SHOWN_CHARS = 40
 """Characters of a customer's value that an error message repeats."""
 
 SEGMENT_CHARS = 2_048
-"""Characters of a text, at most, for each segment that it may take: more than any encoding of 160 needs,
-percent-encoded in UTF-8 and with signs that are left out."""
+"""Most characters of a text for each of its possible segments: more than any encoding of 160 needs, percent-encoded in
+UTF-8 and with ignored characters.
+"""
 
 TIME_CHARS = 64
 """Characters of a `time`; every form that is understood is shorter."""
@@ -24,7 +25,7 @@ TIME_CHARS = 64
 
 @dataclass(slots=True)
 class Fields:
-    """The fields as decoded; None is an absent one."""
+    """The decoded fields; None means absent."""
 
     to: list[str] | None = None
     """The destinations without repeats, in the order given; whether or not they are numbers."""
@@ -32,14 +33,14 @@ class Fields:
     content: str | None = None
     """The text itself, or hexadecimal digits where the kind is BINARY."""
     time: str | None = None
-    """Time of sending, in the forms of `domain.calendar`, of which Unix seconds may be a `Number`; None: now."""
+    """Time of sending, in the formats of `domain.calendar`; Unix seconds may be a `Number`. None: now."""
     kind: Kind = Kind.TEXT
     wants_receipt: bool = False
     url: str | None = None
     """Receiver of the receipt."""
     reference: str | None = None
     given: dict[str, Any] | None = None
-    """The fields of `app.sending.optional_fields`, as decoded; None for nearly all requests."""
+    """The decoded fields of `app.sending.optional_fields`; None for nearly all requests."""
     unreadable: dict[str, Fault] | None = None
     """Faults of the fields that could not be read, by the names that customers know: `to`, `from`, `content`, `time`,
     `type`, `dlr`, `dlr-url`, `reference`."""

@@ -1,4 +1,4 @@
-"""Fingerprints: they tell one request from another under the same `reference`."""
+"""Fingerprints: they distinguish two requests with the same `reference`."""
 
 import hashlib
 import json
@@ -28,9 +28,9 @@ def fingerprint(fields: Fields) -> bytes:
 
 
 def could_have_been_accepted(fields: Fields, door: Door) -> bool:
-    """Says whether the door may have accepted these fields at some other time.
+    """True if the door may have accepted these fields at some other time.
 
-    False for a request that its door takes at no time, though another door may have taken the same one before.
+    False for a request that this door never accepts, even if another door accepted the same request before.
     """
     if fields.unreadable or not (fields.to and fields.sender is not None and fields.content):
         return False

@@ -1,11 +1,11 @@
-"""Rates of accounts: the counters that the gate judges by, of one process each."""
+"""Rates of accounts: the counters for the gate, in each process separately."""
 
 
 class RateLimits:
     """Counts messages, or requests, against the rates of accounts. Times are seconds of a monotonic clock.
 
-    A second's worth may go at once, or as many as `burst` says. A request for more than that goes too, and holds up
-    what follows until its messages would have gone one by one.
+    A burst may be a second's worth, or `burst`. A larger request is accepted too, and delays the next requests until
+    its messages would have been sent one by one.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class RateLimits:
 
 
 class _Left:
-    """The messages that an account may send at once: fewer than none, after a request for more than the burst."""
+    """The messages that an account may send at once; negative after a request larger than the burst."""
 
     __slots__ = ("_at", "_most", "_number", "burst", "rate")
 
@@ -49,7 +49,7 @@ class _Left:
         return 0.0
 
     def change(self, rate: float, burst: int, now: float) -> None:
-        """Changes the rate; messages that have gone count under the new one, too."""
+        """Changes the rate. Messages already sent count under the new rate, too."""
         if now > self._at:
             self._number += (now - self._at) * self.rate
             self._at = now

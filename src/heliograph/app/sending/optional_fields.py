@@ -37,12 +37,14 @@ _NO: Final = frozenset(("no", "false", "0", "off"))
 
 @dataclass(slots=True)
 class OptionalFields:
-    """OptionalFields of a request, those that need no operator to be understood."""
+    """Optional fields of a request that need no knowledge of the operator."""
 
     validity: Any = None
     extras: Extras = NONE
     is_one_part: bool = False
-    """Whether the customer's own header numbers the parts itself, or is too long to be in each: there may be one."""
+    """True if the customer's own header numbers the parts, or is too long to be repeated: then only a single part is
+    possible.
+    """
 
     def check_tlvs(self, rules: tuple[TlvRule, ...], attached: tuple[Tlv, ...] = ()) -> None:
         """Checks that the TLVs pass to an operator with these rules, beside those `attached` of a template. Raises

@@ -1,8 +1,8 @@
-"""A fair queue of password checks, so that a client that asks for many takes nobody else's place.
+"""A fair queue of password checks: a client with many checks cannot delay the others.
 
-Each check is slow on purpose. Checks from one address wait in one line; the lines take turns. A user who signed in from
-an address before has a line of their own there, and it goes before all others: thousands of wrong names from anywhere
-do not keep them waiting. However many wait, an address that has nobody waiting has a place.
+Each check is slow on purpose. Checks from an address wait in its own line; the lines take turns. A user who signed in
+from an address before has a separate line there, which goes first. So thousands of wrong names from anywhere do not
+delay known users. An address without waiting checks always gets a place.
 """
 
 import hashlib
@@ -13,33 +13,36 @@ from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.domain.security.host import network
 
 A_LINE = 32
-"""Different passwords that may wait in one line."""
+"""Most different passwords that wait in a line."""
 
 ALL_LINES = 1_000
-"""Different passwords that may wait in all lines of addresses together; beyond, the first one of a line has its place
-all the same, as long as there are fewer lines than that."""
+"""Most different passwords that wait in all lines of addresses together. Beyond that, the first of a line still gets a
+place, as long as there are fewer lines than that.
+"""
 
 
 class Verify(Protocol):
-    """`Secrets.verify_password`, run where it holds up nobody. The lines take turns; those that are `first` go before
-    the others."""
+    """Runs `Secrets.verify_password` without blocking the loop. The lines take turns; `first` checks go before the
+    others.
+    """
 
     def __call__(self, hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> Awaitable[bool]: ...
 
 
 class PasswordQueue:
-    """Queues password checks. A `pair` stands for a user and an address, an `asked` for all that a check goes by."""
+    """Queues password checks. `pair`: hash of a user and an address. `asked`: hash of all inputs of a check."""
 
     def __init__(self, verify: Verify) -> None:
         self._verify = verify
         self._lines: dict[bytes, dict[bytes, int]] = {}
-        """Requests that wait for an answer, by line and by what is asked."""
+        """Requests that wait for a result, by line and by `asked`."""
         self._strangers = 0
         """Checks that wait in the lines of addresses."""
 
     async def right(self, hashed: str, password: str, asked: bytes, pair: bytes, address: str, *, known: bool) -> bool:
-        """Says whether the password is the one that was hashed. `known`: the pair signed in before. Raises Fault (503)
-        where too many wait."""
+        """True if the password matches the hash. `known`: the pair signed in before. Raises Fault (503) if too many
+        wait.
+        """
         first = known
         name = pair if first else hashlib.blake2b(network(address).encode(), digest_size=16).digest()
         line = self._lines.get(name, {})

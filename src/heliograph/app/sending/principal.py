@@ -1,4 +1,4 @@
-"""Identity as a value: whose account a request is about, and the door it came through."""
+"""Identity as a value: the account of a request, and the door that it came through."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -16,13 +16,13 @@ class Secret(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A way in for requests to send, and the rules that are its own.
+    """An entry point for requests to send, with its own rules.
 
-    A door translates: it reads what its clients write into `Fields`, and says in their words what became of them.
+    A door translates: it parses its clients' requests into `Fields`, and formats the results for them.
     """
 
     name: str
-    """One word of up to 16 octets, for error messages too."""
+    """A word of up to 16 octets, also used in error messages."""
     secret: Secret = Secret.API_KEY
     schedules: bool = True
     """Whether a request may be scheduled by its `time`."""
@@ -31,15 +31,16 @@ class Door:
     way: Way = Way.WEBHOOK
     """The way by which receipts go back to who asks for them here. Only webhooks need a URL."""
     default_callback: bool = True
-    """Whether a receipt without a URL of its own goes to the account's; else such a request is refused."""
+    """True if a receipt without URL goes to the account's URL; otherwise such a request is refused."""
     needs_templates: bool = True
-    """Whether its texts must fit a template where the connector wants one; else they go without TLVs if they fit
-    none."""
+    """True if its texts must fit a template when the connector requires it; otherwise texts without a template are sent
+    without TLVs.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """An account that asks by one of the doors."""
+    """An account with the door of its request."""
 
     view: AccountView
     door: Door

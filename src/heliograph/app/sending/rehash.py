@@ -1,4 +1,4 @@
-"""Hashing passwords anew where their hashes have the parameters of before."""
+"""Rehashes a password after a successful sign-in if its hash uses outdated argon2 parameters."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -6,7 +6,7 @@ from contextlib import suppress
 from heliograph.app.ports import Secrets, SignIns, Unavailable
 
 Hash = Callable[[str], Awaitable[str]]
-"""`Secrets.hash_password`, run where it holds up nobody."""
+"""Runs `Secrets.hash_password` without blocking the loop."""
 
 
 class Rehash:
@@ -18,7 +18,7 @@ class Rehash:
         self._store = store
 
     async def account(self, account: int, hashed: str, password: str) -> None:
-        """Replaces the hash of a customer's password, unless that has changed meanwhile."""
+        """Replaces the hash of a customer's password, unless the password has changed meanwhile."""
         if self._secrets.is_outdated(hashed):
             with suppress(Unavailable):  # then it is done at the next login
                 await self._store.rehash_account(account, hashed, await self._hash(password))

@@ -59,7 +59,9 @@ class Rescheduling:
         return Rescheduled(key, tail, True, None if batch is None else batch.reference, messages)
 
     async def _validity(self, account: int, key: int, tail: int) -> int:
-        """Returns for how long after its time a message is valid, in ms; those of a batch are so for as long."""
+        """Returns for how long after its time a message is valid, in ms. All messages of a batch have the same
+        validity.
+        """
         message = await self._customers.message(account, key, tail)
         if message is None:
             batch = await self._customers.batch(account, key, tail, 0, 1)
@@ -69,7 +71,9 @@ class Rescheduling:
         return message.expires - message.time
 
     async def cancel(self, view: AccountView, key: int, tail: int, now: int) -> None:
-        """Cancels and refunds a message, or those of a batch that are still scheduled. Raises Fault (404, 409)."""
+        """Cancels and refunds a message, or the messages of a batch that are still scheduled. Raises Fault (404,
+        409).
+        """
         try:
             await self._customers.cancel(view.account.id, key, tail, now)
         except (Missing, NotScheduled) as refusal:

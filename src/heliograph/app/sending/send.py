@@ -42,7 +42,7 @@ class Sending:
         self._clock = clock
         self._rates = RateLimits()
         self._days: dict[str, tuple[int, int]] = {}
-        """Days by time zone: when the one of the last request began, and ends."""
+        """The account's day by time zone: its start and its end."""
 
     def send(self, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:
         """Hands the request to the next commit, after which `then` is called once, with its verdict.
@@ -75,11 +75,13 @@ class Sending:
             raise busy()
 
     def compose(self, who: Principal, fields: Fields) -> Accept:
-        """Returns what `send` would hand to the commit, unjudged by limits and credit. Raises Fault."""
+        """Returns the accept that `send` would add to the commit, without checking limits and credit. Raises Fault."""
         return self._composer.compose(who, fields, self._clock.now())
 
     async def quote(self, who: Principal, fields: Fields) -> Accept:
-        """Returns the same, but raises Fault also where the limits of a day or of what waits would refuse it now."""
+        """Returns the same, but also raises Fault if daily limits or the limit of waiting messages would refuse it
+        now.
+        """
         accept = self.compose(who, fields)
         policy = who.view.policy
         if policy is not None and policy.capped:
@@ -101,7 +103,7 @@ class Sending:
         return fields.reference is not None and fault.entry is not UNAVAILABLE
 
     async def replay(self, who: Principal, fields: Fields, fault: Fault) -> Accept:
-        """Returns the first result of a request that was accepted before under its reference; else raises the Fault."""
+        """Returns the first result of an earlier request with the same reference, or raises the Fault."""
         reference = fields.reference
         if reference is None or not could_have_been_accepted(fields, who.door):
             raise fault
@@ -120,7 +122,7 @@ class Sending:
 
 
 def _judge(rules: tuple[Rule, ...], accept: Accept) -> None:
-    """Asks the gate about each message: all of them go, or none. Raises Fault."""
+    """Asks the gate about each message: all are accepted, or none. Raises Fault."""
     for message in accept.messages:
         judgement = judge(message, rules, accept.at)
         require(judgement)
@@ -129,5 +131,5 @@ def _judge(rules: tuple[Rule, ...], accept: Accept) -> None:
 
 
 def busy() -> Fault:
-    """Returns what a request is told that finds too many others waiting."""
+    """Returns the fault for a request that finds too many others waiting."""
     return Fault(UNAVAILABLE, "Too many requests are waiting; nothing was charged. Send it again in a second.")

@@ -1,4 +1,4 @@
-"""Templates in memory, for connectors whose operators take no other texts."""
+"""Templates in memory, for connectors with operators that accept only registered texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,8 +40,7 @@ class TemplateBook:
         self._read: dict[tuple[int, str], list[RegisteredText]] = {}
 
     def required(self, account: int, sender: str, kind: Kind | None, connectors: Iterable[int]) -> bool:
-        """Says whether a message must fit a template over one of these connectors. Raises Fault where there is none
-        for its sender."""
+        """True if a message must fit a template over one of these connectors. Raises Fault if its sender has none."""
         if kind is None or kind is Kind.BINARY or not any(connector in self._requiring for connector in connectors):
             return False
         if not self.of(account, sender):
@@ -50,7 +49,7 @@ class TemplateBook:
         return True
 
     def of(self, account: int, sender: str) -> list[RegisteredText]:
-        """Returns the templates that a message may fit, those of just this account and sender first."""
+        """Returns the templates that a message may fit; those of exactly this account and sender come first."""
         found: list[RegisteredText] = []
         for whose in ((account, sender), (account, ""), (0, sender), (0, "")):
             if whose in self._templates:
@@ -58,8 +57,9 @@ class TemplateBook:
         return found
 
     def tlvs(self, account: int, sender: str, connectors: Sequence[int], texts: Sequence[str]) -> list[tuple[Tlv, ...]]:
-        """Returns the TLVs to attach to each text over its connector, none where it requires no template. Raises
-        Fault for a text that fits none, and for a template whose TLVs do not pass."""
+        """Returns the TLVs for each text over its connector; none if the connector requires no template. Raises Fault
+        for a text that fits none, and for a template with TLVs that the connector does not allow.
+        """
         fitting: dict[str, MessageTemplate] = {}
         attached: list[tuple[Tlv, ...]] = []
         for connector, text in zip(connectors, texts, strict=True):
@@ -83,14 +83,14 @@ class TemplateBook:
             return ()
 
     def _group(self, whose: tuple[int, str]) -> list[RegisteredText]:
-        """Reads the templates of one account and sender when they are first asked for."""
+        """Parses the templates of an account and sender on first use."""
         if whose not in self._read:
             self._read[whose] = registered(self._templates[whose])
         return self._read[whose]
 
 
 def registered(templates: Iterable[MessageTemplate]) -> list[RegisteredText]:
-    """Reads templates. One that is none, which no command lets in, is left out."""
+    """Parses templates. A malformed template, which no command accepts, is left out."""
     found = []
     for template in templates:
         try:
@@ -101,8 +101,9 @@ def registered(templates: Iterable[MessageTemplate]) -> list[RegisteredText]:
 
 
 def nearest_template(found: Sequence[RegisteredText], text: str) -> tuple[MessageTemplate, Departure | None]:
-    """Returns the first template that the text fits, and None; else the nearest and where the text departs from it.
-    There must be one."""
+    """Returns the first template that the text fits, and None; otherwise the nearest template and the position where
+    the text differs. `found` must not be empty.
+    """
     scanned = ScannedText(text)
     for each in found:
         if each.pattern.fits(scanned):
@@ -134,7 +135,7 @@ def _passing(template: MessageTemplate, requiring: RequiringConnector) -> tuple[
 
 
 def warnings_of(templates: Sequence[MessageTemplate], rules: tuple[TlvRule, ...]) -> list[str]:
-    """Returns what is wrong with the templates for a connector with these rules that requires them, in sentences."""
+    """Returns the problems of the templates for a connector with these rules that requires them, in sentences."""
     if not templates:
         return ["it takes nothing but texts that fit a template, and there is none: heliograph template add"]
     unfit: list[tuple[str, str]] = []
