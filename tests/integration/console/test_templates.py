@@ -18,7 +18,7 @@ async def test_templates_are_added_found_and_removed(house: AdminHouse, ada: Bro
     assert "The template code is there within five seconds." in page
     assert "code HELIO acme Your code is {#numeric#}. Helio entity=110, template=117" in page
     assert "code HELIO" in text_of(await ada.get("/templates", "q=HELIO"))
-    assert "No template is for this sender." in text_of(await ada.get("/templates", "q=OTHER"))
+    assert "This sender has no template." in text_of(await ada.get("/templates", "q=OTHER"))
     assert (await ada.post("/templates/add", CODE)).status == 400
     for wrong in ({"text": "{#name#}"}, {"tlvs": "entity"}, {"sender": "much too long"}, {"name": EVIL}):
         answered = await ada.post("/templates/add", CODE | {"name": "new"} | wrong)
@@ -35,7 +35,7 @@ async def test_a_text_is_tried(ada: Browser) -> None:
     assert "There is no template for the sender HELIO." in text_of(await ada.post("/templates/try", text))
     await ada.post("/templates/add", CODE)
     answered = text_of(await ada.post("/templates/try", text))
-    assert "It fits none. The nearest is code" in answered
+    assert "It fits no template. The nearest is code" in answered
     assert "at character 14 the template has {#numeric#}" in answered
     assert "It fits the template code" in text_of(
         await ada.post("/templates/try", text | {"try_text": "Your code is 1.\nHelio"})
