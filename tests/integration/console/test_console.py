@@ -604,7 +604,7 @@ async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: Admi
     await gateway.store.commits.record(Facts(queueings=[queueing]))
     page = await ada.get("/connectors/operator")
     assert "3 messages wait here, the oldest for 5 s." in page.text
-    assert "1 message is deferred: the operator does not take them yet" in page.text
+    assert "1 message is deferred: the operator does not accept them yet" in page.text
     overview = await ada.get("/")
     assert "the oldest for 5 s" in overview.text
     assert "its oldest message" not in overview.text

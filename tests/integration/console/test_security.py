@@ -58,7 +58,7 @@ async def set_up(house: AdminHouse, ada: Browser) -> tuple[Phone, list[str]]:
 
 async def test_signing_in_takes_a_code_once_an_app_is_set_up(house: AdminHouse) -> None:
     ada = await house.visitor()
-    assert "password alone" in (await ada.get("/security")).text
+    assert "only your password" in (await ada.get("/security")).text
     phone, codes = await set_up(house, ada)
     assert len(codes) == 10
     shown = (await ada.get("/security")).text

@@ -15,7 +15,7 @@ async def test_an_account_is_chosen_first(house: AdminHouse, ada: Browser) -> No
     assert "Choose one" in page.text
     assert "Add one" not in page.text
     page = await ada.get(PAGE, "account=acme")
-    assert "Nobody opted out: acme may send to every phone." in text_of(page)
+    assert "No phone has opted out: acme may send to every phone." in text_of(page)
     assert (await ada.get(PAGE, "account=nobody")).status == 404
 
 
