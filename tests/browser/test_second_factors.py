@@ -47,7 +47,7 @@ def begin(operator: Operator, password: str, button: str, second: str = "") -> P
     operator.follow(page.get_by_role("button", name=button))
     if second:
         page.get_by_label("Code", exact=True).fill(second)
-        operator.follow(page.get_by_role("button", name="Go on"))
+        operator.follow(page.get_by_role("button", name="Continue"))
     return page
 
 
@@ -134,7 +134,7 @@ def test_an_admin_proves_who_it_is_to_help_somebody(
     assert problems(page, axe) == []
     assert not wider_than_the_screen(page)
     page.get_by_label("Your password").fill(USER_PASSWORD)
-    admin.follow(page.get_by_role("button", name="Go on"))
+    admin.follow(page.get_by_role("button", name="Continue"))
     expect(page.get_by_text(f"{name} signs in with the password alone now.")).to_be_visible()
     lost.sign_in(name, password)
     expect(lost.page.get_by_text(f"{USER_NAME} removed your second factors on")).to_be_visible()
