@@ -77,23 +77,23 @@ def _ms(name: str, text: str, bounds: tuple[int, ...], *labels: str) -> Metric:
 SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
     (
         "Messages",
-        "What customers asked for, and what became of it.",
+        "Customers' requests and their results.",
         (
             _counter(
                 "heliograph_messages_accepted_total",
-                "Messages accepted, charged and stored. kind is immediate or scheduled. The gateway's own answers to "
-                "STOP and HELP are not in it.",
+                "Messages accepted, charged and stored. kind is immediate or scheduled. The gateway's own "
+                "answers to STOP and HELP are excluded.",
                 "kind",
             ),
             _counter(
                 "heliograph_requests_refused_total",
-                "Requests to the customers' API that got an error, by its cause; reason `replayed`: "
-                "those that repeated an earlier one. Whose they were tells `heliograph refusals`.",
+                "Requests to the customers' API that got an error, by reason; reason `replayed`: repeats of "
+                "an earlier request. `heliograph refusals` shows the accounts.",
                 "reason",
             ),
             _counter(
                 "heliograph_messages_submitted_total",
-                "Messages whose first part the operator took.",
+                "Messages with a first part accepted by the operator.",
                 "connector",
             ),
             _counter(
@@ -103,69 +103,71 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _counter(
                 "heliograph_messages_failed_total",
-                "Messages that never left the gateway and were refunded, by the state that the customer is told.",
+                "Messages that never left the gateway and were refunded, by the state that the customer sees.",
                 "state",
             ),
             _counter("heliograph_http_responses_total", "HTTP answers.", "status"),
             _counter(
                 "heliograph_http_turned_away_total",
-                "Connections and requests that were turned away. reason is connections (refused: its address has too "
-                "many), full (refused: nobody could make room), unfinished (closed to make room: its request was slow "
-                "to come), idle (closed to make room: it had no request) or share (its address has used up its share).",
+                "Refused or closed connections, and refused requests. reason is connections (refused: its "
+                "address has too many), full (refused: no connection could be closed for it), unfinished "
+                "(closed to make room: its request was slow), idle (closed to make room: it had no request) "
+                "or share (its address has used up its share).",
                 "reason",
             ),
             _counter(
                 "heliograph_sign_in_failures_total",
-                "Sign-ins refused. door is api (customers), console or admin_api (tokens). reason is wrong (name, "
-                "password, key or token), locked (not even checked: too much was wrong before) or "
-                "second_factor (the password was right, and the code or the passkey was not).",
+                "Sign-ins refused. door is api (customers), console or admin_api (tokens). reason is wrong "
+                "(name, password, key or token), locked (not checked, after too many failures) or "
+                "second_factor (a right password with a wrong code or passkey).",
                 "door",
                 "reason",
             ),
             _counter(
                 "heliograph_tls_handshakes_total",
-                "TLS handshakes, where http.tls_listen is set. outcome is done, failed (no TLS, or not as it is spoken "
-                "here, or a certificate that is not trusted), late (too slow, left, or ended to make room) or refused "
-                "(closed before: its address has too many, or has used up its share).",
+                "TLS handshakes, if http.tls_listen is set. outcome is done, failed (no TLS, an unsupported "
+                "version, or an untrusted certificate), late (too slow, aborted, or closed to make room) or "
+                "refused (closed before: its address has too many, or has used up its share).",
                 "outcome",
             ),
             _gauge(
                 "heliograph_tls_certificate_end_seconds",
-                "When the certificate in use ends, in seconds since 1970.",
+                "End of the certificate in use, in seconds since 1970.",
             ),
             _ms(
                 "heliograph_accept_seconds",
-                "From a request's being read to its answer: the wait for the commit and the commit.",
+                "Time from reading a request to its answer: the wait for the commit and the commit.",
                 MS_SHORT,
             ),
         ),
     ),
     (
         "Store",
-        "Everything that happens is written in group commits.",
+        "All events are written in group commits.",
         (
-            _gauge("heliograph_store_up", "1 while the store can be read and written, 0 since that failed."),
-            _counter("heliograph_store_failures_total", "Commits that failed and were tried again."),
+            _gauge("heliograph_store_up", "1 while the store can be read and written, 0 after a failure."),
+            _counter("heliograph_store_failures_total", "Commits that failed and were retried."),
             _counter(
                 "heliograph_store_refused_total",
-                "What the store would not have though all else of its commit was recorded. fate is refused (a request, "
-                "which got 503), reduced (recorded without what an operator or receiver said) or dropped.",
+                "Values that the store rejected; all else of their commit was recorded. fate is refused (a "
+                "request, which got 503), reduced (recorded without the text of an operator or receiver) or "
+                "dropped.",
                 "fate",
             ),
             _counter(
                 "heliograph_retention_messages_total",
-                "Messages of either way that lost their text or number, or were dropped, since they are old; stage "
-                "erasure: since somebody asked for it.",
+                "Messages, outbound and inbound, that lost their text or number, or were deleted, by age; "
+                "stage erasure: on request.",
                 "stage",
             ),
             _counter(
                 "heliograph_retention_left_total",
-                "Messages that were old enough and left as they are, since something is still pending for them.",
+                "Messages that were old enough and left unchanged, because something is still pending for them.",
                 "stage",
             ),
             _gauge(
                 "heliograph_retention_lag_seconds",
-                "How far what is being redacted or dropped now is beyond the days for which it is kept; 0 at rest.",
+                "Age, beyond the retention limit, of the data that are being removed now; 0 at rest.",
                 "stage",
             ),
             _gauge("heliograph_data_free_bytes", "Free space on the disk of the data directory."),
@@ -181,59 +183,59 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         (
             _counter(
                 "heliograph_parts_total",
-                "Parts by the operator's response: accepted, deferred (tried again), refused (for good); unknown is "
-                "no response.",
+                "Parts by the operator's response: accepted, deferred (retried), refused (for good); unknown "
+                "means no response.",
                 "connector",
                 "outcome",
             ),
             _counter(
                 "heliograph_operator_errors_total",
-                "Answers other than success, by command status (hexadecimal); what goes beyond 40 codes is `other`.",
+                "Error responses, by command status (hexadecimal); statuses beyond 40 are `other`.",
                 "connector",
                 "code",
             ),
             _counter(
                 "heliograph_throttled_total",
-                "Answers by which the operator said that it is sent too much (ESME_RTHROTTLED, ESME_RMSGQFUL).",
+                "Responses that throttle (ESME_RTHROTTLED, ESME_RMSGQFUL).",
                 "connector",
             ),
             _ms(
                 "heliograph_queue_wait_seconds",
-                "From when a message was accepted, or scheduled for, until a part of it was written.",
+                "Time from the acceptance of a message, or its scheduled time, until a part of it was written.",
                 MS_LONG,
                 "connector",
             ),
             _ms(
                 "heliograph_submit_seconds",
-                "From when a part was written until the operator's response.",
+                "Time from writing a part to the operator's response.",
                 MS_SHORT,
                 "connector",
             ),
-            _gauge("heliograph_connector_binds", "Binds that are configured.", "connector"),
+            _gauge("heliograph_connector_binds", "Configured binds.", "connector"),
             _gauge("heliograph_connector_binds_up", "Binds that are up.", "connector"),
             _gauge(
                 "heliograph_connector_silent_seconds",
-                "For how long the operator has not responded to a submit_sm, on the bind where that is longest; 0 "
-                "where no response is pending.",
+                "Time for which the operator has not responded to a submit_sm, on the bind with the longest; "
+                "0 if no response is pending.",
                 "connector",
             ),
-            _gauge("heliograph_connector_window", "Places in the window, over all binds that are up.", "connector"),
-            _gauge("heliograph_connector_in_flight", "Places in use.", "connector"),
+            _gauge("heliograph_connector_window", "Window slots, over all binds that are up.", "connector"),
+            _gauge("heliograph_connector_in_flight", "Window slots in use.", "connector"),
             _gauge(
                 "heliograph_connector_rate_limit",
-                "Parts a second that are configured for this time of day; 0 is no limit.",
+                "Configured parts a second at this time of day; 0 means no limit.",
                 "connector",
             ),
             _gauge(
                 "heliograph_connector_rate",
-                "Parts a second that may go at this moment, as the operator lets them; +Inf is no limit, 0 where "
-                "nothing is sent at this time of day.",
+                "Parts a second that may be sent now, after throttling; +Inf means no limit, 0 that nothing "
+                "is sent at this time of day.",
                 "connector",
             ),
             _gauge(
-                "heliograph_connector_paused_seconds", "How long nothing is sent on the operator's word.", "connector"
+                "heliograph_connector_paused_seconds", "Remaining pause after throttling by the operator.", "connector"
             ),
-            _gauge("heliograph_connector_queue", "Messages that wait in memory.", "connector"),
+            _gauge("heliograph_connector_queue", "Messages waiting in memory.", "connector"),
         ),
     ),
     (
@@ -242,64 +244,61 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         (
             _counter(
                 "heliograph_receipts_total",
-                "Receipts by what was found for them: matched; repeated; early (kept, since nothing is known of their "
-                "message yet); late_match (early ones that found it then).",
+                "Receipts by result: matched; repeated; early (kept, because their message is unknown so "
+                "far); late_match (early receipts matched later).",
                 "result",
             ),
-            _counter(
-                "heliograph_receipts_received_total", "Receipts that came, whether they match or not.", "connector"
-            ),
+            _counter("heliograph_receipts_received_total", "Receipts received, matched or not.", "connector"),
             _counter(
                 "heliograph_receipts_put_off_total",
-                "Receipts that the operator was asked to send again, since they could not be kept.",
+                "Receipts that the operator was asked to send again, because they could not be stored.",
                 "connector",
             ),
             _counter("heliograph_receipts_unreadable_total", "Receipts without an id.", "connector"),
             _counter(
                 "heliograph_receipt_queries_total",
-                "Questions by query_sm about parts whose receipts have not come: asked; told (with a state).",
+                "Queries by query_sm about parts without a receipt: asked; told (answered with a state).",
                 "connector",
                 "result",
             ),
             _ms(
                 "heliograph_receipt_delay_seconds",
-                "From the operator's taking a message until its last receipt came.",
+                "Time from the operator's acceptance of a message to its last receipt.",
                 MS_LONG,
             ),
-            _gauge("heliograph_receipts_awaited", "Parts whose receipts are awaited in memory."),
+            _gauge("heliograph_receipts_awaited", "Parts in memory that await a receipt."),
         ),
     ),
     (
         "Inbound",
-        "From phones, by way of operators. Each is counted once, however often an operator brings it.",
+        "Messages from phones, through operators. Each is counted once, even if an operator repeats it.",
         (
             _counter(
                 "heliograph_inbound_messages_total",
-                "Messages from phones that are kept: routed (to the account of their number) or unrouted.",
+                "Inbound messages stored: routed (to the account of their number) or unrouted.",
                 "connector",
                 "result",
             ),
-            _counter("heliograph_inbound_parts_total", "Parts of messages from phones that are kept.", "connector"),
+            _counter("heliograph_inbound_parts_total", "Parts of inbound messages stored.", "connector"),
             _counter(
                 "heliograph_inbound_incomplete_total",
-                "Messages of which parts never came, kept without them.",
+                "Messages with missing parts, stored without them.",
                 "connector",
             ),
             _counter(
                 "heliograph_inbound_national_numbers_total",
-                "Messages and parts from national numbers that no inbound_country of the connector makes international "
-                "ones: neither STOP nor an erasure knows such a phone.",
+                "Messages and parts from national numbers that no inbound_country of the connector makes "
+                "international: STOP and erasure cannot identify such a phone.",
                 "connector",
             ),
             _ms(
                 "heliograph_inbound_commit_seconds",
-                "From when a message that came whole was read until it was on disk, and the operator had its answer.",
+                "Time from reading a whole message until it was on disk and the operator had its answer.",
                 MS_SHORT,
             ),
             _counter(
                 "heliograph_opt_outs_total",
-                "Texts of phones to accounts whose opt_out is on: stop, start, yes, help; suspected (such a word among "
-                "others).",
+                "Texts to accounts with opt_out on: stop, start, yes, help; suspected (such a word among others).",
                 "wish",
             ),
         ),
@@ -309,15 +308,15 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         "To customers.",
         (
             _counter(
-                "heliograph_callbacks_total", "Callbacks that are over: delivered, gone (410) or failed.", "result"
+                "heliograph_callbacks_total", "Callbacks that have ended: delivered, gone (410) or failed.", "result"
             ),
-            _counter("heliograph_callback_retries_total", "Tries that failed and will be made again."),
+            _counter("heliograph_callback_retries_total", "Attempts that failed and will be retried."),
             _ms(
                 "heliograph_callback_seconds",
-                "From when a callback was due first until it was delivered.",
+                "Time from a callback's first due time to its delivery.",
                 MS_LONG,
             ),
-            _gauge("heliograph_callbacks_in_the_air", "Callbacks that are with the sender."),
+            _gauge("heliograph_callbacks_in_the_air", "Callbacks in flight."),
         ),
     ),
     (
@@ -327,21 +326,21 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             _gauge("heliograph_queue_messages", "Messages due in the queue's rows, beyond those in memory."),
             _gauge(
                 "heliograph_queue_oldest_seconds",
-                "For how long the oldest message that could be sent has been due; in memory or in the rows.",
+                "Time for which the oldest sendable message has been due, in memory or in the rows.",
             ),
             _gauge(
                 "heliograph_deferred_messages",
-                "Messages that wait for another try, since the operator did not want them yet, or did not answer.",
+                "Messages that wait for a retry, because the operator did not accept them yet, or did not answer.",
                 "connector",
             ),
             _gauge("heliograph_scheduled_messages", "Messages scheduled for later."),
-            _gauge("heliograph_guard_holds", "Accounts and prefixes whose traffic the pumping guard holds."),
-            _gauge("heliograph_guard_messages", "Messages that it holds; of each hold up to 100,000 are counted."),
-            _gauge("heliograph_awaiting_parts", "Parts whose receipts are awaited by their rows."),
-            _gauge("heliograph_callbacks_pending", "Callbacks that wait for their next try."),
-            _gauge("heliograph_callbacks_failed", "Callbacks that failed for good, or whose receiver is gone."),
-            _gauge("heliograph_unmatched_receipts", "Receipts that match nothing, of the last seven days."),
-            _gauge("heliograph_backlog_refreshed_seconds", "When this section was read, in Unix seconds."),
+            _gauge("heliograph_guard_holds", "Pairs of account and prefix held by the pumping guard."),
+            _gauge("heliograph_guard_messages", "Messages held by it; up to 100,000 of each hold are counted."),
+            _gauge("heliograph_awaiting_parts", "Parts in rows that await a receipt."),
+            _gauge("heliograph_callbacks_pending", "Callbacks that wait for their next attempt."),
+            _gauge("heliograph_callbacks_failed", "Callbacks that failed for good, or got 410."),
+            _gauge("heliograph_unmatched_receipts", "Receipts of the last seven days that match no message."),
+            _gauge("heliograph_backlog_refreshed_seconds", "Time at which this section was read, in Unix seconds."),
         ),
     ),
     (
@@ -350,11 +349,11 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         (
             _gauge("heliograph_balance_credits", "Sum of all accounts' balances; read every 15 seconds."),
             _gauge("heliograph_accounts", "Accounts; read every 15 seconds."),
-            _counter("heliograph_charged_credits_total", "Charged for accepted messages since the start."),
+            _counter("heliograph_charged_credits_total", "Credits charged for accepted messages since the start."),
             _counter(
                 "heliograph_refunded_credits_total",
-                "Given back since the start for messages that never left. Cancelled ones are not in it, nor those that "
-                "an opt-out withdrew.",
+                "Credits refunded since the start for messages that never left, without cancelled messages "
+                "and messages withdrawn by an opt-out.",
             ),
         ),
     ),
@@ -362,13 +361,13 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         "Process",
         "Under the names that other programs use.",
         (
-            _gauge("heliograph_build_info", "Always 1; the labels tell what runs.", "version", "python"),
+            _gauge("heliograph_build_info", "Always 1; the labels have the versions.", "version", "python"),
             _counter("process_cpu_seconds_total", "Processor time, user and system."),
             _gauge("process_resident_memory_bytes", "Resident memory."),
             _gauge("process_open_fds", "Open file descriptors."),
-            _gauge("process_max_fds", "File descriptors that may be open."),
-            _gauge("process_start_time_seconds", "When the process began, in Unix seconds."),
-            _counter("python_gc_collections_total", "Collections of garbage.", "generation"),
+            _gauge("process_max_fds", "Most file descriptors that may be open."),
+            _gauge("process_start_time_seconds", "Start of the process, in Unix seconds."),
+            _counter("python_gc_collections_total", "Garbage collections.", "generation"),
         ),
     ),
 )
