@@ -21,18 +21,20 @@ _DATE_TIME = re.compile(
 ).fullmatch
 _UNESCAPED_PLUS = re.compile(r".*[Tt].* [0-9]{2}:?[0-9]{2}").fullmatch
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*").fullmatch
-# Files beside the zones that are none: the machine's own, and the trees that count leap seconds otherwise.
+# Files beside the zones that are not zones: the machine's own, and the trees with leap seconds.
 _NO_ZONES = ("localtime", "posixrules", "posix/", "right/")
 _QUARTER_S: Final = 900  # offsets from UTC are whole quarters of an hour nowadays
 _SIXTY: Final = [f"{number:02}" for number in range(60)]
 
 
 class TimeProblem(ValueError):
-    """A time that cannot be taken; its text says what is wrong and what to do."""
+    """An unusable time; its text has the problem and the solution."""
 
 
 def zone(name: str) -> ZoneInfo:
-    """Returns the zone of an IANA name. Raises ValueError, with a sentence for people, if there is none."""
+    """Returns the zone of an IANA name such as `Europe/Berlin`. Raises ValueError, with a sentence for people, if there
+    is none.
+    """
     problem = f"{name!r} is no time zone; give an IANA name such as UTC or Europe/Berlin"
     if _ZONE(name) is None or name.startswith(_NO_ZONES):
         raise ValueError(problem)
@@ -50,11 +52,11 @@ def day_of(at: int, zone: tzinfo) -> tuple[int, int]:
 
 
 def day_steps(at: int, days: int, zone: tzinfo, *, parts: int = 1, back: int = 0) -> list[int]:
-    """Returns when each of `days` days in a zone begins, the last of which is `back` days before that of `at`, and when
-    the last one ends; in ms, ascending.
+    """Returns the beginnings of `days` days in a zone, and the end of the last, in ms, ascending. The last day is
+    `back` days before the day of `at`.
 
-    Each day is cut into `parts` of as many hours by its clock. A day on which clocks are changed has 23 or 25 hours,
-    and one of its parts an hour less or more; a day that a zone skipped has none.
+    Each day is split into `parts` of equal hours by its clock. A day of a clock change has 23 or 25 hours, and one of
+    its parts an hour less or more. A day that a zone skipped has none.
     """
     end = datetime.fromtimestamp(at / 1000, zone).date() + timedelta(days=1 - back)
     bounds: list[int] = []
@@ -66,12 +68,11 @@ def day_steps(at: int, days: int, zone: tzinfo, *, parts: int = 1, back: int = 0
 
 
 def parse_time(value: str | int | Decimal, zone: ZoneInfo) -> int:
-    """Milliseconds since the epoch; what is finer is cut off.
+    """Returns milliseconds since the epoch; finer fractions are truncated.
 
-    Takes `YYYY-MM-DD HH:MM:SS` in `zone`; ISO 8601 with `T`, fractions allowed, in `zone` unless it has an
-    offset or `Z`; Unix seconds as a number or as digits, fractions allowed. A local time that occurs twice
-    is the earlier one. Raises TimeProblem on anything else, on a date that does not exist and on a local
-    time that is skipped.
+    Accepts `YYYY-MM-DD HH:MM:SS` in `zone`; ISO 8601 with `T`, with fractions, in `zone` unless it has an offset or
+    `Z`; Unix seconds as a number or as digits, with fractions. A local time that occurs twice is the earlier one.
+    Raises TimeProblem for other texts, for invalid dates, and for a local time that is skipped.
     """
     if not isinstance(value, str):
         return _from_number(value)
@@ -111,12 +112,12 @@ def format_utc(ms: int) -> str:
 
 
 def format_offset(ms: int, zone: tzinfo) -> str:
-    """ISO 8601 in the zone, with milliseconds and the offset from UTC, which is `Z` where there is none."""
+    """Returns ISO 8601 in the zone, with milliseconds and the offset from UTC, or `Z` for none."""
     return datetime.fromtimestamp(ms / 1000, zone).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_utc(text: str) -> int:
-    """Reads what `format_utc` wrote."""
+    """Reads a text of `format_utc`."""
     return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 

@@ -1,9 +1,8 @@
-"""Allowances: the limits of an account on a day and on what waits, and what it has used of them. Pure.
+"""Allowances: the limits of an account on a day and on waiting messages, and their use. Pure.
 
-A day ends at midnight of the account's time zone. It is known by its end: a request of a later day begins a new one,
-and one that comes late, of an earlier day or of an unknown one, counts into that which has begun. So no day has more
-than its limit, whatever the clocks of several nodes say. What is refunded counts all the same: a limit bounds what is
-sent and charged, not what is left of it.
+A day ends at midnight of the account's time zone, and is identified by its end. A request of a later day starts a new
+day. A request of an earlier or unknown day counts into the present day. So no day exceeds its limit, even if the clocks
+of several nodes differ. Refunded messages still count, because a limit is on messages accepted and charged.
 """
 
 from dataclasses import dataclass
@@ -13,8 +12,7 @@ from typing import Final
 from heliograph.domain.error import NO_CREDIT, TOO_EARLY, Fault, Reason
 
 UNCOUNTED: Final = 1 << 40
-"""Messages that are taken to wait while nobody has counted them: more than any limit, so that the next request has them
-counted."""
+"""Waiting messages assumed before they have been counted: more than any limit, so that the next request counts them."""
 
 WAITING_RETRY_S: Final = 30
 """Seconds after which a request may come again that found too many messages waiting."""
@@ -22,7 +20,7 @@ WAITING_RETRY_S: Final = 30
 
 @dataclass(slots=True)
 class Allowance:
-    """Limits of an account, 0 where there is none, and what is used of them. Money is micro-credits."""
+    """Limits of an account (0 means none), and their use. Money is micro-credits."""
 
     daily_messages: int = 0
     daily_spend: int = 0
@@ -35,13 +33,14 @@ class Allowance:
     """No fewer than the messages that wait; how many do is counted where that matters."""
 
     def turn(self, day_ends: int) -> None:
-        """Begins a new day if that which ends then is later than the one that has begun."""
+        """Starts a new day if `day_ends` is later than the end of the present day."""
         if day_ends > self.day_ends:
             self.day_ends, self.messages, self.spend = day_ends, 0, 0
 
     def overrun(self, messages: int, spend: int, waiting: int) -> Reason | None:
-        """Returns the first limit that so many messages for so much would go beyond, of which `waiting` are to wait;
-        None if they may go."""
+        """Returns the first limit that the messages, their price, or the `waiting` ones among them would exceed; None
+        if they may be accepted.
+        """
         if self.messages + messages > self.daily_messages > 0:
             return Reason.DAILY_MESSAGES
         if self.spend + spend > self.daily_spend > 0:
@@ -70,7 +69,7 @@ class Allowance:
 
 
 def overrun_fault(reason: Reason, day_ends: int, now: int) -> Fault:
-    """Returns what a request is told that goes beyond a limit; `day_ends` is 0 where that is not known."""
+    """Returns the error for a request over a limit; `day_ends` is 0 if unknown."""
     rest = max(1, ceil((day_ends - now) / 1000)) if day_ends else WAITING_RETRY_S
     if reason is Reason.DAILY_MESSAGES:
         problem = (

@@ -1,22 +1,22 @@
-"""The limits on what customers send and on how long the gateway waits: the defaults of the settings."""
+"""Defaults of the settings: limits on customers' requests and on waiting times."""
 
 MAX_BODY_OCTETS = 1 << 20
 """Octets of a request body."""
 
 MAX_DESTINATIONS = 1_000
-"""Destinations of one request, repeats not counted."""
+"""Destinations of a request, repeats not counted."""
 
 MAX_SEGMENTS = 10
-"""Segments of one message."""
+"""Segments of a message."""
 
 MAX_SEGMENTS_CEILING = 255
-"""Segments that the setting can allow: the number of parts is one octet (3GPP TS 23.040, 9.2.3.24.1)."""
+"""Most segments that the setting allows: the number of parts is an octet (3GPP TS 23.040, 9.2.3.24.1)."""
 
 MAX_CHARGE = 10**15
-"""Micro-credits of one request: a thousand million credits. Whatever is added up of such must fit 64 bits."""
+"""Micro-credits of a request: a thousand million credits. Sums of such charges must fit 64 bits."""
 
 MAX_BALANCE = 10**18
-"""Micro-credits that top-ups raise a balance to, at most: far from what 64 bits hold, with all sums of it."""
+"""Micro-credits. Most that a top-up may raise a balance to; sums of balances stay far below 64 bits."""
 
 HORIZON_DAYS = 366
 """Days ahead that a message can be scheduled."""
@@ -28,13 +28,13 @@ URL_CHARS = 2_048
 """Characters of a `dlr-url`."""
 
 LIST_LIMIT = 100
-"""Messages of one page; both the default and the most."""
+"""Messages of a page; the default and the maximum."""
 
 LIST_INTERVAL_S = 10
-"""Seconds between two list queries of one account; 0 turns the interval off."""
+"""Seconds between two list queries of an account; 0 turns the interval off."""
 
 PULL_LIMIT = 1_000
-"""Inbound messages, or suppressions, of one page below /account/v1."""
+"""Inbound messages, or suppressions, of a page below /account/v1."""
 
 PULL_DEFAULT = 100
 """The same where no limit is asked for."""
@@ -58,10 +58,10 @@ CALLBACK_RETRY_HOURS = 24
 """Hours in which a callback is retried, from its first attempt."""
 
 LOGIN_FAILURES = 10
-"""Failures of one user from one address within LOGIN_WINDOW_S from which further ones are slowed down."""
+"""Failures of a user from an address within LOGIN_WINDOW_S; further attempts are slowed down."""
 
 LOGIN_FAILURES_AN_ADDRESS = 30
-"""Failures of all users from one address within LOGIN_WINDOW_S from which further ones are slowed down."""
+"""Failures of all users from an address within LOGIN_WINDOW_S; further attempts are slowed down."""
 
 LOGIN_WINDOW_S = 60
 """Seconds in which failures to log in are counted together."""

@@ -1,9 +1,8 @@
-"""Counts of failures to sign in, in a bounded memory that nobody who fails on purpose can make forget.
+"""Counts of failed sign-ins in bounded memory. An attacker cannot displace counts by failing on purpose.
 
-What failed is named by 16 octets that look random to whoever causes the failures: a keyed hash. Names are counted
-exactly as long as there is room. Where more fail within the window than there is room for, none of those that are
-counted makes room: the others are counted together in a sketch of a fixed size (count-min), which may say too much of a
-name, and never too little.
+Names are 16 octets of a keyed hash, so they look random to an attacker. Names are counted exactly while there is room.
+Further names within the window are counted together in a sketch of fixed size (count-min). A sketch may count a name
+too high, never too low.
 """
 
 from array import array
@@ -13,7 +12,7 @@ EXACT: Final = 20_000
 """Names counted exactly at once."""
 
 TIMES: Final = 100
-"""Failures of one name that are counted; no limit is higher."""
+"""Most failures counted for a name; no limit is higher."""
 
 ROWS: Final = 4
 COLUMNS: Final = 16_384
@@ -29,7 +28,7 @@ class FailureCounts:
         self.window = window
         self._room = exact
         self._times: dict[bytes, list[float]] = {}
-        """Times of failures, in their order; whoever failed last comes last."""
+        """Times of failures, ascending; the name with the latest failure is last."""
         self._sketch: Sketch | None = None
 
     def __len__(self) -> int:
@@ -69,7 +68,7 @@ class FailureCounts:
                 return
             times = []
             if self._sketch is not None:
-                # what the sketch has of the name stays counted
+                # the name's count in the sketch stays
                 times = [now] * min(self._sketch.count(name, now), TIMES)
         times = [each for each in times if each > since]
         times.append(at)
@@ -77,7 +76,7 @@ class FailureCounts:
         self._times[name] = times[-TIMES:]
 
     def _drop_old(self, since: float) -> None:
-        """Forgets the names that failed longest ago, as far as that is out of the window."""
+        """Drops the names with the oldest failures, if these are outside the window."""
         while self._times:
             name = next(iter(self._times))
             if self._times[name][-1] > since:
@@ -86,7 +85,7 @@ class FailureCounts:
 
 
 class Sketch:
-    """Counts many names in little memory, over the present window and the one before. Never counts too few."""
+    """Counts many names in little memory, over the present window and the one before. Never counts too low."""
 
     def __init__(self, window: float, now: float) -> None:
         self._window = window
@@ -97,7 +96,7 @@ class Sketch:
     def add(self, name: bytes, now: float) -> None:
         self._turn(now)
         places = _places(name)
-        # only the smallest counters of a name grow: the others count somebody else already
+        # only the smallest counters of a name grow: the others already count other names
         least = min(self._cells[place] for place in places)
         for place in places:
             if self._cells[place] == least < MOST:

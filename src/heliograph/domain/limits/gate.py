@@ -1,14 +1,17 @@
-"""The gate: whether a message may pass now, must wait, or is refused for good. Pure.
+"""The gate: decides whether a message may pass now, must wait, or is refused for good. Pure.
 
-An account's rules are compiled into a `Policy` when its row changes; an account without any has None, and costs one
-test. The gate is asked three times: `admit` when somebody connects as the account, `judge` with the rules `at_accept`
-for each message of a request, and `judge` with the rules `at_claim` when a message is claimed from the queue. Between
-accept and claim days may pass (a scheduled message, one that an operator put off), hence the second question.
+An account's rules are compiled into a `Policy` when its row changes. An account without rules has None, and costs a
+single test. The gate is called three times:
 
-A rule is a function of the message and the time, so that whatever limits a message is one more rule: quiet hours,
-holds. Order matters: the first answer that is not PASS stands. Rates are no rules: they are of a request as a whole,
-and asked last, since asking counts it. Neither are credit, suppressions and what an account may send and spend a day
-(`domain.allowance`): the store judges them, in its transaction.
+1. `admit`, when a client connects as the account.
+2. `judge` with the rules `at_accept`, for each message of a request.
+3. `judge` with the rules `at_claim`, when a message is claimed from the queue. Days may have passed since its
+   acceptance, for example for a scheduled or deferred message.
+
+A rule is a function of the message and the time, so a new limit (quiet hours, a hold) is a new rule. The first answer
+other than PASS decides. Rates are not rules: they apply to a whole request and come last, because checking them counts
+the request. Credit, suppressions and daily limits (`domain.allowance`) are not rules either: the store checks them in
+its transaction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +26,7 @@ from heliograph.domain.security.host import NetworkSet
 
 
 class Judged(Protocol):
-    """The message, as far as rules look at it."""
+    """The fields of a message that rules use."""
 
     account: int
     destination: str
@@ -37,7 +40,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The message must wait until `until` (ms), and is judged anew then."""
+    """The message must wait until `until` (ms), and is checked again then."""
 
     until: int
     why: str
@@ -45,7 +48,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The message must not go. `why` says what is wrong and what to do; `field` is the request field at fault."""
+    """The message is refused. `why`: the problem and its solution. `field`: the wrong field of the request."""
 
     code: Entry
     why: str
@@ -61,15 +64,16 @@ class Refuse:
 PASS: Final = Pass()
 
 HELD_UNTIL: Final = 1 << 50
-"""The time (ms) until which the pumping guard holds: for ever. Rows of the queue that are due then are held by it; the
-number of their range is added, which says by which hold, also where the store's numbers are sealed."""
+"""Due time (ms) of messages held by the pumping guard: for ever. The number of their range is added to it, so that the
+row identifies its hold, even if the store's numbers are encrypted.
+"""
 
 SUSPENDED_UNTIL: Final = 1 << 51
 """The time (ms) until which messages of a suspended account are held: for ever, and after all that the pumping guard
 holds. Once the account is resumed the store makes them due (`Queue.resume`)."""
 
 MOST_SHOWN: Final = 20
-"""Numbers that one sentence names."""
+"""Most numbers listed in a sentence."""
 
 _SENDER_REASONS: Final = {
     SenderState.PENDING: Reason.SENDER_PENDING,
@@ -89,15 +93,15 @@ Rule = Callable[[Judged, int], Judgement]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of one account."""
+    """The rules of an account."""
 
     suspended: bool = False
     networks: NetworkSet | None = None
-    """Networks that the account may be used from; None: all."""
+    """Networks from which the account may be used; None means all."""
     senders: frozenset[str] | None = None
-    """Senders that the account may use; None: all."""
+    """Senders that the account may use; None means all."""
     registry: Mapping[str, SenderState] | None = None
-    """States of the account's registered senders, which say why others may not be used; None: it has no registry."""
+    """States of the account's registered senders, which explain a refusal; None without a registry."""
     rate: float = 0.0
     """Messages a second; 0: no limit."""
     request_rate: float = 0.0
@@ -126,7 +130,7 @@ def compile_policy(
     held: tuple[str, ...] = (),
     at_claim: tuple[Rule, ...] = (),
 ) -> Policy | None:
-    """Returns the policy of an account with these restrictions, None where it has none."""
+    """Returns the policy of an account with these restrictions, or None without restrictions."""
     is_open = not (suspended or networks or senders or registry or prefixes or capped or held)
     if is_open and not (rate > 0 or request_rate > 0 or at_claim):
         return None
@@ -150,7 +154,7 @@ def compile_policy(
 
 
 def _allowed(senders: frozenset[str], registry: Mapping[str, SenderState] | None) -> frozenset[str] | None:
-    """Returns the senders that may be used, None for all: those that are set, and of a registry the approved ones."""
+    """Returns the allowed senders, None for all: the configured senders, and the approved senders of a registry."""
     if not registry:
         return senders or None
     approved = frozenset(sender for sender, state in registry.items() if state is SenderState.APPROVED)
@@ -181,7 +185,7 @@ def judge_sender(policy: Policy, sender: str) -> Judgement:
 
 
 def judge_destinations(policy: Policy, destinations: Sequence[str]) -> Judgement:
-    """Judges where the messages of a request go: all of them may, or none does."""
+    """Checks the destinations of a request: all of them pass, or none."""
     prefixes = policy.prefixes
     barred: list[str] = []
     if prefixes:
@@ -196,13 +200,13 @@ def judge_destinations(policy: Policy, destinations: Sequence[str]) -> Judgement
 
 
 def over_requests(rate: float, wait_s: float) -> Fault:
-    """Returns what is told to a request beyond the requests a second of its account."""
+    """Returns the error for a request over its account's requests a second."""
     problem = f"The account may make {rate:g} requests a second; make this one again a little later."
     return Fault(TOO_EARLY, problem, None, max(1, ceil(wait_s)), Reason.REQUESTS)
 
 
 def over_rate(rate: float, wait_s: float) -> Fault:
-    """Returns what is told to a request beyond the messages a second of its account."""
+    """Returns the error for a request over its account's messages a second."""
     problem = f"The account may send {rate:g} messages a second; send this one again a little later."
     return Fault(TOO_EARLY, problem, None, max(1, ceil(wait_s)), Reason.RATE)
 
@@ -214,7 +218,7 @@ def require(judgement: Judgement) -> None:
 
 
 def judge(message: Judged, rules: tuple[Rule, ...], now: int) -> Judgement:
-    """Asks the rules in their order; the first answer that is not PASS stands."""
+    """Applies the rules in order; the first answer other than PASS decides."""
     for rule in rules:
         judgement = rule(message, now)
         if judgement is not PASS:
@@ -223,7 +227,7 @@ def judge(message: Judged, rules: tuple[Rule, ...], now: int) -> Judgement:
 
 
 def hold_ranges(held: tuple[str, ...]) -> Rule:
-    """Makes the rule of an account whose traffic to these ranges is held until somebody has looked at it."""
+    """Makes the rule that holds an account's traffic to these ranges until an administrator decides."""
     holds = {each: Hold(HELD_UNTIL + int(each), "pumping guard") for each in held}
 
     def rule(message: Judged, _: int) -> Judgement:
@@ -233,7 +237,7 @@ def hold_ranges(held: tuple[str, ...]) -> Rule:
 
 
 def hold_suspended(_: Judged, __: int) -> Judgement:
-    """Is the rule of a suspended account: what waits is held until the account is resumed."""
+    """The rule of a suspended account: waiting messages are held until it is resumed."""
     return _HOLD_SUSPENDED
 
 
@@ -244,5 +248,6 @@ SUPPRESSED: Final = Refuse(
     "to",
     reason=Reason.SUPPRESSED,
 )
-"""The judgement on a message to a suppressed number. The store finds it, in the transaction that accepts or claims the
-message: only there can nobody opt out meanwhile, on any node."""
+"""The judgement on a message to a suppressed number. Only the store makes it, in the transaction that accepts or claims
+the message, so that no opt-out on any node can come in between.
+"""

@@ -1,9 +1,8 @@
-"""The pumping guard's judgement: whether what an account sends to a range of numbers looks as if it were sent for what
-the messages cost, not for who reads them. Pure.
+"""The pumping guard's judgement: whether an account's traffic to a range of numbers looks like SMS pumping. Pure.
 
-Whoever shares in an operator's revenue, or has stolen a key, has a gateway send to numbers that nobody waits at: many
-at once where few went before, one number after the other, and most of them unreachable. Each of the three happens to
-honest customers, too (a campaign, a company's block of numbers, an old list); two of them together hardly ever do.
+A fraudster who shares an operator's revenue, or has stolen a key, sends to numbers without readers. Three signs show
+it: many messages to a range that had few before, consecutive numbers, and mostly undelivered messages. Each also occurs
+with honest customers (a campaign, a company's block of numbers, an old list). Two of them together hardly ever do.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ NEAR_SHARE: Final = 0.5
 """Share of messages to neighbours of other numbers from which numbers count as sequential."""
 
 LEAST_ENDED: Final = 20
-"""Messages whose end is known, below which their failures are not judged."""
+"""Ended messages below which failures are not judged."""
 
 FAILED_SHARE: Final = 0.6
 """Share of these that were not delivered from which an hour fails."""
@@ -45,7 +44,7 @@ class TrafficCount:
     near: int = 0
     """Messages to neighbours of other numbers that were sent to shortly before."""
     ended: int = 0
-    """Messages whose end became known."""
+    """Messages with a known end."""
     failed: int = 0
     """The number of these that were not delivered."""
 
@@ -66,7 +65,7 @@ class Neighbourhood:
     latest: dict[int, str] = field(default_factory=dict)
 
     def meet(self, number: str) -> bool:
-        """Says whether the number is a neighbour of another one, and remembers it."""
+        """True if the number is a neighbour of another; remembers the number."""
         block = int(number) // NEIGHBOURS
         latest = self.latest
         before = latest.pop(block, None)
@@ -83,7 +82,7 @@ def range_of(number: str) -> str:
 
 
 def suspicion(figures: TrafficFigures) -> str | None:
-    """Returns why an hour looks like pumping, for people; None where it does not."""
+    """Returns, for people, why an hour looks like pumping, or None."""
     now = figures.now
     if now.messages < LEAST:
         return None

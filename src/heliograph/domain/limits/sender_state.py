@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class SenderState(StrEnum):
-    """Whether an account may send in the name of a sender ID. Only an approved one passes."""
+    """Whether an account may use a sender ID. Only APPROVED passes."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -12,7 +12,7 @@ class SenderState(StrEnum):
 
 
 def problem_of(sender: str, state: SenderState | None) -> str:
-    """Returns what is told to who uses a sender ID that does not pass; `state` is None where it is not registered."""
+    """Returns the error for a sender ID that does not pass; `state` is None if it is not registered."""
     if state is SenderState.PENDING:
         return f"The sender {sender} is pending: it may be used when the operator of the gateway has approved it."
     if state is SenderState.REFUSED:

@@ -1,7 +1,7 @@
-"""Extras: fields that few messages are sent with, beside their text. Pure.
+"""Extras: fields that few messages have, beside their text. Pure.
 
-A message keeps its extras as one text, as its request gave them. It is empty for nearly all messages. They are read
-when the message is cut for its operator: only then is it known which TLVs pass, and how their values are written.
+A message keeps its extras as a text, as in its request; nearly always it is empty. It is parsed when the message is cut
+for its operator, because the operator decides which TLVs pass and how their values are written.
 """
 
 import json
@@ -14,7 +14,7 @@ Tlv = tuple[int, bytes]
 """Tag and value of an optional parameter (SMPP v3.4, 5.3)."""
 
 READ_ONCE: Final = 1024
-"""Texts of extras that are kept as they were read: those of one campaign are the same."""
+"""Parsed texts of extras in the cache. Messages of a campaign share a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,16 @@ class Extras:
     """Fields of a submit_sm that a request may set."""
 
     priority: int | None = None
-    """priority_flag, 0 to 3; None is the connector's."""
+    """priority_flag, 0 to 3; None uses the connector's."""
     coding: int | None = None
-    """data_coding, 0 to 255, of a binary message; None is the connector's."""
+    """data_coding, 0 to 255, of a binary message; None uses the connector's."""
     elements: bytes = b""
     """Elements of the customer's own user data header, without the length octet before them."""
     tlvs: Mapping[str, Any] = field(default_factory=dict)
     """Optional parameters as given, by name or number: `{"0x1400": "text", "entity": {"hex": "0102"}}`. Each part of a
     long message has them."""
     progress: bool = False
-    """Whether the customer is told ENROUTE and ACCEPTD too."""
+    """True if the customer also gets ENROUTE and ACCEPTD."""
 
     def text(self) -> str:
         """Returns the text that `read_extras` reads."""
@@ -49,7 +49,7 @@ class Extras:
         return json.dumps(said, separators=(",", ":")) if said else ""
 
     def described(self) -> str:
-        """Says them in words for people; empty where there are none."""
+        """Describes the extras in words for people; empty if there are none."""
         said = []
         if self.priority is not None:
             said.append(f"priority {self.priority}")

@@ -22,7 +22,7 @@ _WORKER_BITS: Final = 5
 _COUNTER_BITS: Final = 7
 _LOW_BITS: Final = _WORKER_BITS + _COUNTER_BITS
 KEY_STEP: Final = 1 << _WORKER_BITS
-"""The distance of two keys that one worker gives one after the other in a millisecond."""
+"""Distance of two consecutive keys of a worker within a millisecond."""
 
 _LOW_MASK: Final = (1 << _LOW_BITS) - 1
 _VERSION: Final = 7 << 12
@@ -37,17 +37,16 @@ _FORM = re.compile(
 
 
 class IdSequence:
-    """The keys of one worker, strictly ascending.
+    """The keys of a worker, strictly ascending.
 
-    When the clock goes back, or more than 128 keys are asked for in a millisecond, the sequence runs ahead
-    of the clock rather than repeat itself; the clock catches up with it later.
+    If the clock goes back, or if more than 128 keys are needed in a millisecond, the sequence runs ahead of the clock
+    instead of repeating keys. The clock catches up later.
     """
 
     __slots__ = ("_last", "_worker")
 
     def __init__(self, worker: int, last: int = 0) -> None:
-        """Makes a sequence whose keys are all above `last`, the highest key already in the store (whichever worker made
-        it)."""
+        """Makes a sequence with keys above `last`, the highest key in the store (of any worker)."""
         if not 0 <= worker < WORKERS:
             raise ValueError(f"a worker number is 0 to {WORKERS - 1}, not {worker}")
         self._worker = worker
@@ -73,7 +72,9 @@ def to_uuid(key: int, tail: int) -> str:
 
 
 def parse(text: str) -> tuple[int, int] | None:
-    """Key and tail of an id in either form and any case; None when it cannot be one of ours."""
+    """Returns key and tail of an id in either form and any case, for example `019e2b1c5f3a70008c1de1f5a0b7c3d2`; None
+    if it cannot be one of ours.
+    """
     if _FORM(text) is None:
         return None
     number = int(text.replace("-", ""), 16)

@@ -18,9 +18,9 @@ _UUID = re.compile(
 
 
 def kept(operator_id: str) -> str:
-    """The id as it is kept and compared, of an answer and of a receipt alike: without the spaces that some pad it with,
-    cut off, and without NULs, which no database takes. An operator's strange id must not be what the commit of
-    everybody's messages fails for."""
+    """Returns the id in its stored form, for answers and receipts: without surrounding spaces, truncated, and without
+    NULs, which databases reject. So an operator's malformed id cannot fail a commit.
+    """
     if len(operator_id) <= MAX_CHARS and "\0" not in operator_id:
         return operator_id.strip()
     return operator_id.replace("\0", "").strip()[:MAX_CHARS].rstrip()
@@ -40,9 +40,9 @@ def _padded(number: int) -> list[str]:
 
 
 def variants(operator_id: str) -> list[str]:
-    """Other forms in which the same id may have been given, the likelier first; never `operator_id` itself.
+    """Returns other forms of the same id, the likelier first, without `operator_id` itself.
 
-    A match by one of them is a guess: it counts only where the destination number agrees too.
+    A match by another form is a guess: it counts only if the destination number agrees too.
     """
     bare = operator_id.strip().strip("\"'")
     forms = [bare, bare.upper(), bare.lower(), bare.lstrip("0")]
@@ -64,8 +64,9 @@ def _cases(text: str) -> list[str]:
 
 
 def spelling(answered: str, reported: str) -> str:
-    """Returns how the id of a receipt differs from the same one in the answer, in a word: empty where it does not; else
-    `quotes`, `case`, `dashes`, `zeros`, `0x`, `decimal` or `hexadecimal` (what the receipt has), or `other`."""
+    """Returns a word for the difference between the id in a receipt and in the answer: `quotes`, `case`, `dashes`,
+    `zeros`, `0x`, `decimal` or `hexadecimal` (the form in the receipt), or `other`; empty if they are equal.
+    """
     if answered == reported:
         return ""
     one, other = answered.strip().strip("\"'").lower(), reported.strip().strip("\"'").lower()

@@ -1,8 +1,9 @@
-"""Opt-out: whether a text asks to stop, to start again or for help. The words are data, by language (`config.opt_out`).
+"""Opt-out: recognises texts that ask to stop, to start again, or for help. The words are data, by language
+(`config.opt_out`).
 
-Only a text that is one of the words, and nothing else, is acted on. Case, punctuation, emoji and marks over letters do
-not count, nor do the ways in which phones write one letter: Arabic diacritics, tatweel and forms of alef, Hindi nukta
-and candrabindu, compatibility forms (NFKC).
+Only a text that consists of exactly one of the words takes effect. Case, punctuation, emoji and marks over letters are
+ignored. Variants of a letter are equal: Arabic diacritics, tatweel and forms of alef, Hindi nukta and candrabindu,
+compatibility forms (NFKC).
 """
 
 import unicodedata
@@ -20,10 +21,10 @@ class Wish(IntEnum):
     STOP = 1
     START = 2
     YES = 3
-    """Consent: a start where there was a stop, else an ordinary text."""
+    """Consent: a start after a stop, otherwise an ordinary text."""
     HELP = 4
     SUSPECTED = 5
-    """A word for stop stands among others; people are told, and nothing is done."""
+    """A word for stop among other words: it is reported, without further action."""
 
 
 ACTED_ON: Final = (Wish.STOP, Wish.START, Wish.YES, Wish.HELP)
@@ -44,14 +45,14 @@ _SAME_LETTERS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class OptOutWords:
-    """Words of all languages by what they ask for, folded."""
+    """Words of all languages by their wish, folded."""
 
     wishes: Mapping[str, Wish]
     longest: int
     """Words of the longest phrase for stop."""
 
     def judge(self, text: str) -> Wish:
-        """Returns the wish of a text, NONE for an ordinary one."""
+        """Returns the wish of a text; NONE for an ordinary text."""
         folded = fold(text)
         wish = self.wishes.get(folded)
         if wish is not None:
@@ -69,7 +70,7 @@ NO_WORDS: Final = OptOutWords({}, 0)
 
 
 def gather_words(words: Iterable[tuple[Wish, str]]) -> OptOutWords:
-    """Gathers the words of all languages. Raises ValueError for one that is no word, and for one with two meanings."""
+    """Collects the words of all languages. Raises ValueError for a malformed word, and for a word with two meanings."""
     wishes: dict[str, Wish] = {}
     for wish, word in words:
         folded = fold(word)
@@ -82,13 +83,13 @@ def gather_words(words: Iterable[tuple[Wish, str]]) -> OptOutWords:
 
 
 def fold(text: str) -> str:
-    """Returns the words of a text as they are compared, one space between them; empty where it has none."""
+    """Returns the folded words of a text, separated by a space; empty if it has none."""
     return " ".join("".join([_folded(char) for char in text]).split())
 
 
 @lru_cache(4096)
 def _folded(char: str) -> str:
-    """Folds one character; a space for what separates words."""
+    """Folds a character; a separator becomes a space."""
     if char.isascii():
         return char.lower() if char.isalnum() else " "
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", char).casefold())

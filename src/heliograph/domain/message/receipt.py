@@ -1,4 +1,4 @@
-"""Delivery states as operators report them, and what customers are told of them."""
+"""Delivery states as operators report them, and as customers see them."""
 
 import re
 from collections.abc import Iterable
@@ -7,8 +7,8 @@ from typing import Final
 
 
 class Delivery(IntEnum):
-    """The progress of a message's delivery. The names are those of receipts (SMPP v3.4, appendix B), the
-    numbers those of the parameter message_state (SMPP v3.4, 5.2.28); both are kept and shown.
+    """The delivery state of a message. The names are those of receipts (SMPP v3.4, appendix B), the numbers those of
+    the parameter message_state (SMPP v3.4, 5.2.28). Both are stored and shown.
     """
 
     ENROUTE = 1
@@ -22,7 +22,7 @@ class Delivery(IntEnum):
 
 
 NO_CODE: Final = ""
-"""The code of a state for which no operator gave one. Customers are told `err_of` it."""
+"""The code of a state without an operator's code. Customers see `err_of` it."""
 
 MAX_CODE_CHARS: Final = 32
 """Characters of an operator's own code that are kept."""
@@ -69,7 +69,7 @@ _DIGITS = re.compile(r"[0-9]+").fullmatch
 
 
 def parse_state(text: str) -> Delivery:
-    """The state of a receipt's `stat`, in any case; UNKNOWN for one that nobody has heard of."""
+    """Returns the state of a receipt's `stat`, in any case; UNKNOWN for an unfamiliar word."""
     return _STATES.get(text) or _STATES.get(text.strip().upper(), Delivery.UNKNOWN)
 
 
@@ -79,24 +79,25 @@ def is_final(state: Delivery) -> bool:
 
 
 def worst(states: Iterable[Delivery]) -> Delivery:
-    """The state of a message by those of its parts. Raises ValueError where there is none.
+    """Returns the state of a message from the states of its parts. Raises ValueError if there are none.
 
-    From best to worst: DELIVRD, UNKNOWN (it may have arrived), DELETED, EXPIRED, UNDELIV, REJECTD. A part
-    that is still under way goes before all of them, since the message then is: ACCEPTD, ENROUTE.
+    From best to worst: DELIVRD, UNKNOWN (it may have arrived), DELETED, EXPIRED, UNDELIV, REJECTD. A part with an
+    intermediate state (ACCEPTD, ENROUTE) takes precedence, because the message is still on its way.
     """
     return max(states, key=_SEVERITY.__getitem__)
 
 
 def own_code(text: str | None) -> str:
-    """The operator's own code as it is kept: as the operator wrote it, without spaces around, cut off, and with `?` for
-    what is not printable ASCII, since headers carry it. Empty where it gave none."""
+    """Returns the operator's own code in its stored form: without surrounding spaces, truncated, and with `?` for
+    characters other than printable ASCII, because a header carries it. Empty if there is no code.
+    """
     code = (text or "").strip(" \t\r\n\0")[:MAX_CODE_CHARS].rstrip()
     return code if code.isascii() and code.isprintable() else "".join([c if " " <= c <= "~" else "?" for c in code])
 
 
 def err_of(code: str, state: Delivery) -> str:
-    """The `err` that customers are told, always three digits: the operator's own code, padded, of a longer one the last
-    three. Where the operator gave none, or one that is not all digits: `000` on DELIVRD and `001` otherwise.
+    """Returns the `err` that customers see, always three digits: the operator's own code padded with zeros, or its last
+    three digits. Without a code, or with other characters: `000` on DELIVRD, otherwise `001`.
     """
     if _DIGITS(code) is not None:
         return code[-3:].zfill(3)
@@ -111,7 +112,7 @@ def code_of_status(command_status: int) -> str:
 
 
 def in_words(state: Delivery, code: str) -> str:
-    """The state with its `err`, for people, and what the operator said where that is something else."""
+    """Describes the state with its `err` for people, and the operator's code if it differs."""
     err = err_of(code, state)
     if not code:
         return f"{state.name} {err}" if state is Delivery.DELIVRD else f"{state.name} {err}, no operator's code"

@@ -10,7 +10,7 @@ MOST_DAYS: Final = 36_500
 """Days that may be set: a hundred years."""
 
 REDACTED_CODING: Final = -1
-"""The `coding` of an inbound message whose text was redacted; an empty text has the one it came with."""
+"""`coding` of an inbound message with a redacted text; an empty text keeps its original coding."""
 
 
 class Stage(IntEnum):
@@ -61,7 +61,7 @@ class RetentionDays:
 
     @property
     def shortest(self) -> float | None:
-        """The fewest days after which anything is taken; None where everything is kept."""
+        """The shortest of the days; None if everything is kept."""
         return min((days for stage in SCHEDULED if (days := self._days(stage)) is not None), default=None)
 
     def _days(self, stage: Stage) -> float | None:

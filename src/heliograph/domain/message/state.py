@@ -7,7 +7,7 @@ class Kind(IntEnum):
     """Ways to send the content (request field `type`). The numbers are stored."""
 
     TEXT = 0
-    """GSM 7 bit where the text allows it, else UCS-2."""
+    """GSM 7 bit if the text allows it, otherwise UCS-2."""
     UNICODE = 1
     """UCS-2, whatever the text."""
     FLASH = 2
@@ -38,7 +38,7 @@ KIND_WORDS: tuple[str, ...] = tuple(_KINDS)
 
 
 def parse_kind(text: str) -> Kind | None:
-    """Returns the kind that a `type` names, in any case; None for any other word."""
+    """Returns the kind for a `type`, in any case; None for any other word."""
     return _KINDS.get(text.lower())
 
 
@@ -82,7 +82,7 @@ TABLE: dict[tuple[State, Trigger], State] = {
     (State.SCHEDULED, Trigger.OPT_OUT): State.CANCELLED,
     (State.SENT, Trigger.OPT_OUT): State.CANCELLED,
 }
-"""Every legal step; what is not here is illegal. Stores take their SQL from it, by `before` and `after`."""
+"""All legal steps. Stores derive their SQL from it, by `before` and `after`."""
 
 
 def before(trigger: Trigger) -> tuple[State, ...]:
@@ -91,7 +91,7 @@ def before(trigger: Trigger) -> tuple[State, ...]:
 
 
 def after(trigger: Trigger) -> State:
-    """Returns the state that `trigger` leads to. Raises ValueError for one that leads to several."""
+    """Returns the state that `trigger` leads to. Raises ValueError if it leads to several."""
     [state] = {state for (_, each), state in TABLE.items() if each is trigger}
     return state
 

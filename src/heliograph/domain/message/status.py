@@ -1,4 +1,4 @@
-"""Message status: one word made of state and delivery, by which users search."""
+"""Message status: a word for state and delivery, by which users search."""
 
 from enum import StrEnum
 from typing import assert_never
@@ -8,13 +8,13 @@ from heliograph.domain.message.state import State
 
 
 class MessageStatus(StrEnum):
-    """Status of a message, in one word."""
+    """Status of a message."""
 
     SCHEDULED = "scheduled"
     PENDING = "pending"
     """Accepted, and not all of it taken by an operator: it waits for its connector, or for its turn."""
     SUBMITTED = "submitted"
-    """Taken by an operator, and its receipt to come. Where nobody asked for the receipt it stays so."""
+    """Accepted by an operator, without a receipt so far. It stays so if no receipt was asked for."""
     DELIVERED = "delivered"
     UNDELIVERED = "undelivered"
     """Left the gateway, and ended in another final state than DELIVRD."""
@@ -24,8 +24,9 @@ class MessageStatus(StrEnum):
 
 
 def status_of(state: int, delivery: Delivery | None, *, submitted: bool) -> MessageStatus:
-    """Returns the status of a message in this state whose final state, if it has one, is `delivery`; `submitted` says
-    whether operators took all of its parts."""
+    """Returns the status of a message in this state. `delivery`: its final state, if it has one. `submitted`: operators
+    accepted all of its parts.
+    """
     match known := State(state):
         case State.SCHEDULED:
             return MessageStatus.SCHEDULED

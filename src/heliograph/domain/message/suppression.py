@@ -9,7 +9,7 @@ from heliograph.domain.numbers.phone import destination_problem
 DIGEST_OCTETS: Final = 16
 
 SOURCES: Final = ("message", "api", "console", "command", "import")
-"""Ways by which a number came to be suppressed: a text of its own, or somebody who wrote it down."""
+"""Sources of a suppression: the phone's own message, or a person or program that entered it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Suppression:
     since: int
     """Time in ms."""
     source: str
-    """One of SOURCES."""
+    """A member of SOURCES."""
 
 
 def parse_number(text: str) -> str:
@@ -36,7 +36,7 @@ def parse_number(text: str) -> str:
 def suppression_digest(key: bytes, account: int, number: str) -> bytes:
     """Returns the first 16 octets of HMAC-SHA-256 over an account's id and a number (E.164 without `+`).
 
-    `key` is the gateway's own and must outlive all digests: without it nobody finds a number again, and with another
-    one no suppression holds.
+    `key` is the gateway's own and must outlive all digests. Without it no number can be found, and with another key no
+    suppression is in force.
     """
     return hmac.digest(key, b"%d:%b" % (account, number.encode()), "sha256")[:DIGEST_OCTETS]

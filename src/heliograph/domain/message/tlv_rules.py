@@ -8,10 +8,10 @@ from typing import Any, Final
 from heliograph.domain.message.extras import Tlv
 
 MAX_TLVS: Final = 16
-"""Optional parameters of one message."""
+"""Most optional parameters of a message."""
 
 MAX_VALUE_OCTETS: Final = 254
-"""Octets of the value of one, so that all of them fit a submit_sm beside its text."""
+"""Octets of a value, so that all of them fit a submit_sm beside its text."""
 
 
 class TlvForm(StrEnum):
@@ -25,7 +25,7 @@ class TlvForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TlvRule:
-    """Tags that pass, from `first` to `last`. `name` is one of a single tag; `octets` are those of an integer."""
+    """Allowed tags, from `first` to `last`. `name`: of a single tag. `octets`: size of an integer."""
 
     first: int
     last: int
@@ -69,8 +69,9 @@ def _from_hex(given: dict[str, Any]) -> bytes:
 
 
 def passing(given: Mapping[str, Any], rules: tuple[TlvRule, ...]) -> tuple[Tlv, ...]:
-    """Returns the TLVs that a request gives by number (`0x1400`, `5120`) or name, by their tags. Raises ValueError in
-    words for one that no rule passes, and for a value that cannot be written."""
+    """Returns the TLVs of a request, given by number (`0x1400`, `5120`) or name, by their tags. Raises ValueError in
+    words if no rule allows a tag, or if a value cannot be written.
+    """
     if len(given) > MAX_TLVS:
         raise ValueError(f"There are {len(given)} TLVs; a message may have {MAX_TLVS}.")
     found: dict[int, bytes] = {}

@@ -4,10 +4,10 @@ from enum import IntEnum
 
 
 class Way(IntEnum):
-    """A way by which an account is told of a message's states, or of a message from a phone."""
+    """A way in which an account gets a message's states, or inbound messages."""
 
     NONE = 0
-    """The account is not told; it can look."""
+    """The account gets no notice; it can query."""
     WEBHOOK = 1
     """An HTTP request to a URL of the customer. Such a notice is called a callback."""
     BIND = 2

@@ -5,8 +5,9 @@ from typing import Protocol, TypeVar
 
 
 class DatedPrice(Protocol):
-    """A price of a prefix in a plan that holds from `since` (ms) until the next one of the same prefix and plan does.
-    `since` 0 is from the beginning."""
+    """A price of a prefix in a plan. It holds from `since` (ms; 0 is the beginning) until the next price of the same
+    prefix and plan.
+    """
 
     @property
     def plan(self) -> str: ...
@@ -22,7 +23,7 @@ Dated = TypeVar("Dated", bound=DatedPrice)
 
 
 def in_force(prices: Iterable[Dated], at: int) -> list[Dated]:
-    """Returns the prices that hold at a moment, one at most of a prefix in a plan, by plan and prefix."""
+    """Returns the prices that hold at a moment, at most one for a prefix in a plan, ordered by plan and prefix."""
     holding: dict[tuple[str, str], Dated] = {}
     for price in prices:
         if price.since <= at:
@@ -34,5 +35,5 @@ def in_force(prices: Iterable[Dated], at: int) -> list[Dated]:
 
 
 def next_change(prices: Iterable[DatedPrice], after: int) -> int | None:
-    """Returns when the next of the prices begins to hold after a moment; None where none does."""
+    """Returns when the next of the prices starts after a moment, or None."""
     return min((price.since for price in prices if price.since > after), default=None)

@@ -8,17 +8,18 @@ from heliograph.domain.numbers.prefix import PrefixTable
 DEFAULT_PLAN = "default"
 
 BUILT_IN_PRICE = MICRO
-"""Micro-credits a segment where the plan `default` names no price: one credit."""
+"""Micro-credits a segment if the plan `default` has no price: one credit."""
 
 
 class PlanPrices:
-    """The prices of one plan: micro-credits a segment by destination prefix, the longest prefix first."""
+    """The prices of a plan: micro-credits a segment by destination prefix, the longest prefix first."""
 
     __slots__ = ("_table", "plan")
 
     def __init__(self, entries: Iterable[tuple[str, int]], plan: str = DEFAULT_PLAN) -> None:
-        """Indexes the prices by prefix; a later entry for a prefix replaces an earlier one. Raises ValueError on a
-        price below zero."""
+        """Indexes the prices by prefix; a later entry for a prefix replaces an earlier entry. Raises ValueError for a
+        negative price.
+        """
         self.plan = plan
         prices = dict(entries)
         for prefix, micro in prices.items():
@@ -27,7 +28,7 @@ class PlanPrices:
         self._table = PrefixTable(prices)
 
     def price(self, destination: str) -> int | None:
-        """Returns micro-credits for a segment to the destination; None when the plan does not cover it."""
+        """Returns micro-credits for a segment to the destination; None if the plan does not cover it."""
         return self._table.find(destination)
 
     def prefix_of(self, destination: str) -> str | None:
@@ -36,21 +37,21 @@ class PlanPrices:
 
 
 class Tariff:
-    """The prices of one account: its own plan's, then the plan `default`'s."""
+    """The prices of an account: its own plan first, then the plan `default`."""
 
     __slots__ = ("_built_in", "_default", "_own")
 
     def __init__(self, own: PlanPrices | None, default: PlanPrices, built_in: int = BUILT_IN_PRICE) -> None:
-        """`own` is the account's plan, where it is another than `default` and names a price. `built_in` is the price
-        where the plan `default` names none, for those without one of their own."""
+        """`own`: the account's plan, if it differs from `default` and has a price. `built_in`: the price if the plan
+        `default` has none, for accounts without an own plan.
+        """
         self._own = own
         self._default = default
         self._built_in = built_in
 
     def price(self, destination: str) -> int | None:
-        """Returns micro-credits a segment: by the account's own plan, else by the plan `default`, whose price for what
-        it does not name is the built-in one. None where an account has a plan of its own and neither names the
-        destination.
+        """Returns micro-credits a segment: by the account's own plan, otherwise by the plan `default`, otherwise the
+        built-in price. Returns None if the account has its own plan and neither plan covers the destination.
         """
         own = self._own
         if own is not None:
@@ -60,7 +61,7 @@ class Tariff:
         return self._built_in if price is None else price
 
     def named_by(self, destination: str) -> tuple[str, str] | None:
-        """Returns the plan and the prefix that name the price; None where none does."""
+        """Returns the plan and the prefix of the price, or None."""
         for table in (self._own, self._default):
             prefix = None if table is None else table.prefix_of(destination)
             if table is not None and prefix is not None:
@@ -74,7 +75,9 @@ class PriceTable:
     __slots__ = ("_others", "_tariffs")
 
     def __init__(self, prices: Iterable[tuple[str, str, int]] = (), built_in: int = BUILT_IN_PRICE) -> None:
-        """Each price is a plan, a prefix and micro-credits; `built_in` is for what the plan `default` leaves out."""
+        """Each price is a plan, a prefix and micro-credits. `built_in`: the price of destinations outside the plan
+        `default`.
+        """
         entries: dict[str, list[tuple[str, int]]] = {}
         for plan, prefix, micro in prices:
             entries.setdefault(plan, []).append((prefix, micro))

@@ -1,13 +1,13 @@
 """The country of a number by its first digits: the country codes of ITU-T E.164, and the area codes of +1 and +7.
 
-Countries are those of ISO 3166-1 with two letters. Numbers of networks that belong to no country (satellites, global
-services) have none. Only prefixes that tell a country are here: whose number it is within the country does not matter.
+Countries are the two-letter codes of ISO 3166-1, for example DE. Numbers of satellites and global services have no
+country. The table has only prefixes that determine a country, not operators or areas within it.
 """
 
 from typing import Final
 
 UNKNOWN: Final = ""
-"""Country of a number that belongs to none, and of what has no number."""
+"""Country of a number without a country, and of items without a number."""
 
 _LONGEST: Final = 4
 _CACHED: Final = 20_000
@@ -40,23 +40,24 @@ def _read(text: str) -> dict[str, str]:
 
 
 PREFIXES: Final = _read(_CODES)
-"""Countries by prefix; the longest one counts."""
+"""Countries by prefix; the longest prefix decides."""
 
 _UNDECIDED: Final = {prefix[:length] for prefix in PREFIXES for length in range(1, len(prefix))}
-"""Beginnings of numbers of which a further digit may tell another country."""
+"""Beginnings of numbers for which a further digit may change the country."""
 
 _known: Final[dict[str, tuple[str, str]]] = {}
 """Countries and their areas, by the first digits of the numbers that were asked for."""
 
 
 def country_of(number: str) -> str:
-    """Returns the country of a number, given as digits with country code; UNKNOWN where there is none."""
+    """Returns the country of a number, given as digits with country code; UNKNOWN if it has none."""
     return country_and_area_of(number)[0]
 
 
 def country_and_area_of(number: str) -> tuple[str, str]:
-    """Returns the country of a number as well, and its area: a beginning that no number of another
-    country has, such as 49 or 1684. The area is empty where the number is too short to tell."""
+    """Returns the country of a number, and its area: a beginning that no number of another country has, such as 49 or
+    1684. The area is empty if the number is too short.
+    """
     digits = number[:_LONGEST]
     known = _known.get(digits)
     if known is None:
@@ -81,7 +82,7 @@ def _area(digits: str) -> str:
 
 
 HEAD: Final = _LONGEST
-"""Digits of a number that tell its country for certain."""
+"""Number of first digits that determine the country for certain."""
 
 
 def heads_of(country: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""National numbers: how phones of one country are written without its code, and the international number that is meant.
+"""National numbers: numbers that phones of a country use without the country code, and their international form.
 
-A phone is known by one number alone, the international one: opt-outs, suppressions and erasures compare its digits.
+A phone is identified by its international number only: opt-outs, suppressions and erasures compare its digits.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final
 from heliograph.domain.numbers.phone import is_destination
 
 LEAST_NATIONAL_DIGITS: Final = 6
-"""The least digits of a phone's number within its country; what is shorter is a short code."""
+"""Fewest digits of a phone's number within its country; a shorter number is a short code."""
 
 _DIGITS = re.compile(r"[0-9]+").fullmatch
 _INTERNATIONAL_PREFIX: Final = "00"
@@ -19,19 +19,19 @@ _INTERNATIONAL_PREFIX: Final = "00"
 
 @dataclass(frozen=True, slots=True)
 class NationalNumbers:
-    """The country whose national numbers an operator writes."""
+    """The country of an operator's national numbers."""
 
     country: str = ""
     """Country code; empty where national numbers cannot be understood."""
     trunk: str = "0"
-    """Prefix of calls within the country, which is no part of the international number; empty where there is none."""
+    """Trunk prefix, which is not part of the international number; empty if there is none."""
 
     def international(self, address: str, *, is_national: bool) -> str | None:
-        """Returns the international number that an address of digits means, without `+`; other addresses as they are.
+        """Returns the international number for an address of digits, without `+`; other addresses are unchanged.
 
-        `is_national` says that the type of number is national. Otherwise a number is national by its leading 0 alone: a
-        trunk prefix such as 8 may as well begin a country code. Returns None for a national number that cannot be
-        understood, since no country is set or the digits are none of its numbers.
+        `is_national`: the type of number is national. Otherwise only a leading 0 marks a national number, because a
+        trunk prefix such as 8 may also begin a country code. Returns None for a national number that cannot be
+        converted: no country is set, or the digits do not fit it.
         """
         if address.startswith("+"):
             address, is_national = address[1:], False

@@ -1,4 +1,4 @@
-"""Numbers that phones write to, and whose the messages are: by number, connector and first word."""
+"""Numbers that phones write to, and the accounts of their messages: by number, connector and first word."""
 
 import re
 import unicodedata
@@ -22,10 +22,10 @@ _RULE: Final = (
 
 @dataclass(slots=True)
 class InboundNumber:
-    """The rule that gives an account the messages to a number: over one connector or any, with a keyword or (empty) any
+    """A rule that gives an account the messages to a number: over a connector or any, with a keyword or (empty) any
     text.
 
-    `number` and `keyword` are as `normalise_number` and `normalise_word` leave them. `id` is 0 before it is stored.
+    `number` and `keyword` are normalised by `normalise_number` and `normalise_word`. `id` is 0 before it is stored.
     """
 
     id: int
@@ -36,16 +36,16 @@ class InboundNumber:
 
 
 class NumberRules:
-    """The rules of all numbers. Of several with one number, keyword and connector the last holds."""
+    """The rules of all numbers. Of several rules with the same number, keyword and connector the last holds."""
 
     def __init__(self, rules: Iterable[InboundNumber] = ()) -> None:
         self._rules = {(rule.number, rule.connector, rule.keyword): rule for rule in rules}
 
     def find(self, number: str, connector: int, text: str) -> InboundNumber | None:
-        """Returns the rule for a message; None where it is unrouted.
+        """Returns the rule for a message; None if it is unrouted.
 
-        Rules with this connector come before those with none, and among them the one whose keyword is the first word of
-        the text before the one without. `number` is normalised.
+        Rules for this connector come before rules for any. Among them, a rule with the text's first word as keyword
+        comes before the rule without a keyword. `number` is normalised.
         """
         rules = self._rules
         word = first_word(text)
@@ -62,7 +62,7 @@ def normalise_number(text: str) -> str:
 
 
 def number_problem(text: str) -> str | None:
-    """Says what is wrong with a number and what to do about it; None when it is good, a leading `+` or none."""
+    """Returns the problem of a number and its solution, or None. A leading `+` is allowed."""
     number = normalise_number(text)
     if _DIGITS(number) is not None or (number == text and _LETTERS(number) is not None):
         return None
@@ -77,7 +77,7 @@ def number_problem(text: str) -> str | None:
 
 
 def keyword_problem(text: str) -> str | None:
-    """Says what is wrong with the keyword of a rule and what to do about it; None when it is good. Empty is good."""
+    """Returns the problem of a rule's keyword and its solution, or None. An empty keyword is allowed."""
     if not text:
         return None
     if len(text.split()) != 1:
@@ -102,7 +102,9 @@ def normalise_word(word: str) -> str:
 
 
 def first_word(text: str) -> str:
-    """Returns the first word of a text, normalised; empty where there is none. Signs that stand alone are no word."""
+    """Returns the first word of a text, normalised; empty if there is none. A separate punctuation mark is not a
+    word.
+    """
     rest = text
     while pieces := rest.split(None, 1):
         word = normalise_word(pieces[0])
@@ -113,7 +115,7 @@ def first_word(text: str) -> str:
 
 
 def _belongs(char: str) -> bool:
-    """Whether a character belongs to a word wherever it stands: a letter, a digit, or a vowel sign."""
+    """True if a character belongs to a word at any position: a letter, a digit, or a vowel sign."""
     return char.isalnum() or (
         char > "\x7f" and unicodedata.category(char) in ("Mn", "Mc") and not "\ufe00" <= char <= "\ufe0f"
     )

@@ -27,7 +27,7 @@ def is_destination(text: str) -> bool:
 
 
 def destination_problem(text: str, what: str = "destination") -> str | None:
-    """Says what is wrong with a destination, which is called `what`, and what to do about it; None when it is good."""
+    """Returns the problem of a destination (called `what` in the sentence) and its solution, or None."""
     if is_destination(text):
         return None
     if not text:
@@ -45,9 +45,9 @@ def destination_problem(text: str, what: str = "destination") -> str | None:
 
 
 def sender_problem(text: str, msisdn_allowed: bool) -> str | None:
-    """Says what is wrong with a sender and what to do about it; None when it is good.
+    """Returns the problem of a sender and its solution, or None.
 
-    `msisdn_allowed`: a number of up to 15 digits is good too, whatever its length.
+    `msisdn_allowed`: a number of up to 15 digits is valid too.
     """
     if MIN_SENDER_CHARS <= len(text) <= MAX_SENDER_CHARS and text.isascii() and text.isalnum():
         return None
@@ -67,9 +67,10 @@ def sender_problem(text: str, msisdn_allowed: bool) -> str | None:
 
 
 def mask(number: str) -> str:
-    """A number as logs may show it: the first three and the last two digits, the rest as stars.
+    """Returns a number masked for logs: the first three and the last two digits, the rest as stars, for example
+    `491*******67`.
 
-    What is too short to hide three digits that way is hidden whole.
+    A number too short to hide three digits is hidden completely.
     """
     hidden = len(number) - 5
     if hidden < 2:
@@ -78,5 +79,5 @@ def mask(number: str) -> str:
 
 
 def mask_search(text: str) -> str:
-    """Returns a search as logs may show it: a number, however it is written, in part; all else as it is."""
+    """Returns a search text masked for logs: numbers in any notation are masked, other texts are unchanged."""
     return mask("".join(filter(str.isdigit, text))) if _PUNCTUATED(text) is not None else text

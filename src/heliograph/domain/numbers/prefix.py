@@ -7,9 +7,9 @@ Value = TypeVar("Value")
 
 
 class PrefixTable(Generic[Value]):
-    """Values by digits that a number begins with; the empty prefix fits every number.
+    """Values by the first digits of a number; the empty prefix matches every number.
 
-    A look-up is one dictionary access for each length that occurs among the prefixes, longest first.
+    A lookup is one dictionary access for each prefix length, longest first.
     """
 
     __slots__ = ("_lengths", "_values")
@@ -19,18 +19,18 @@ class PrefixTable(Generic[Value]):
         self._lengths = tuple(sorted({len(prefix) for prefix in self._values}, reverse=True))
 
     def find(self, number: str) -> Value | None:
-        """The value of the longest prefix; None when no prefix fits."""
+        """Returns the value of the longest matching prefix, or None."""
         values = self._values
         for length in self._lengths:
-            # A number shorter than the length is its own slice and would match a shorter prefix: the same
-            # one that its turn would find, as no other can lie between.
+            # A number shorter than the length is its own slice, and would match a shorter prefix. That is the prefix
+            # that its own turn would find, as no other can lie between.
             value = values.get(number[:length])
             if value is not None:
                 return value
         return None
 
     def longest(self, number: str) -> str | None:
-        """Returns the longest prefix that fits; None when none does."""
+        """Returns the longest matching prefix, or None."""
         return next((number[:length] for length in self._lengths if number[:length] in self._values), None)
 
 

@@ -17,12 +17,12 @@ _HEAD: Final = b"heliograph audit head 1\n"
 
 
 def details_text(details: Mapping[str, str]) -> str:
-    """Returns the one text that stands for these details: JSON with sorted names and no space."""
+    """Returns the canonical text of these details: JSON with sorted names and without spaces."""
     return json.dumps(details, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def entry_hash(previous: bytes, key: int, at: int, texts: Iterable[str]) -> bytes:
-    """Returns the hash of an entry: SHA-256 over the hash of the one before it and its fields, each with its length.
+    """Returns the hash of an entry: SHA-256 over the hash of the previous entry and the fields, each with its length.
 
     `texts` are actor, action, target, details (`details_text`) and address.
     """

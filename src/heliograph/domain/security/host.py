@@ -15,8 +15,9 @@ Network = IPv4Network | IPv6Network
 
 
 def address_of(host: str) -> Address | None:
-    """Returns the address that a text spells, None if it spells none. An IPv4 address in IPv6 form (RFC 4291, 2.5.5.2)
-    is returned as IPv4, since a socket for both writes it so."""
+    """Returns the address that a text spells, or None. An IPv4 address in IPv6 form (RFC 4291, 2.5.5.2) is returned as
+    IPv4, because a dual-stack socket writes it so.
+    """
     try:
         address = ip_address(host)
     except ValueError:
@@ -27,7 +28,7 @@ def address_of(host: str) -> Address | None:
 
 
 def is_within(host: str, networks: tuple[Network, ...]) -> bool:
-    """Whether the host's address is in one of the networks; what is no address is in none."""
+    """True if the host is an address in one of the networks."""
     address = address_of(host)
     return address is not None and any(address in network for network in networks)
 
@@ -42,7 +43,7 @@ class NetworkSet:
         self._found: dict[str, bool] = {}
 
     def has(self, host: str) -> bool:
-        """Returns whether the host's address is in one of the networks; what is no address is in none."""
+        """Returns True if the host is an address in one of the networks."""
         found = self._found.get(host)
         if found is None:
             found = is_within(host, self.networks)
@@ -54,7 +55,7 @@ class NetworkSet:
 
 
 class AllowedHosts:
-    """Hosts that may be connected to, by name, address or network; all of them where none is named."""
+    """Hosts that connections may go to, by name, address or network; empty allows all."""
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
         networks: list[Network] = []
@@ -81,8 +82,9 @@ def _plain(name: str) -> str:
 
 
 def network(host: str) -> str:
-    """Returns the network whose addresses count as one client: of IPv6 the 64 bits that a subscriber is given, at
-    least. What is no address counts by itself."""
+    """Returns the network that counts as a client: for IPv6 a subscriber's /64. A text other than an address counts as
+    itself.
+    """
     if ":" not in host:
         return host
     found = address_of(host)

@@ -1,5 +1,6 @@
-"""One-time codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds, as all apps
-know it."""
+"""One-time codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds, the variant
+that all apps support.
+"""
 
 import hmac
 from base64 import b32encode
@@ -26,9 +27,9 @@ def code(secret: bytes, step: int, digits: int = DIGITS) -> str:
 
 
 def step_of(secret: bytes, text: str, now: int, after: int) -> int | None:
-    """Returns the step whose code the text is, by a clock that is nearly right; None where it is none of them.
+    """Returns the step of a code, by an approximately right clock, or None if the code is wrong.
 
-    No step up to `after` counts: a code is good once.
+    Steps up to `after` are rejected: a code is valid once.
     """
     given = text.encode("utf-8", "replace")
     found = None

@@ -1,7 +1,7 @@
-"""Secrets for programs as text: a prefix, random characters and a checksum, by which scanners know what leaked.
+"""Secrets for programs as text: a prefix, random characters and a checksum, so that scanners recognise leaked secrets.
 
-All characters are letters and digits but for the prefix's last one: nothing that a shell, a URL or a command line's
-options would trip over.
+All characters are letters and digits, except for the last of the prefix, so that a secret is safe in a shell, a URL or
+an option.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ RANDOM_CHARS: Final = 33
 """Characters that RANDOM_OCTETS octets take."""
 
 CHECK_CHARS: Final = 6
-"""Characters of the checksum, a CRC-32 of all that stands before it."""
+"""Characters of the checksum, a CRC-32 of the text before it."""
 
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -27,8 +27,9 @@ def make_secret(prefix: str, octets: bytes) -> str:
 
 
 def is_misspelt(prefix: str, text: str) -> bool:
-    """Returns whether a text looks like a secret with the prefix and its checksum is wrong. Secrets of before, which
-    had none, have another length."""
+    """True if a text looks like a secret with the prefix but has a wrong checksum. Secrets in the older format have
+    another length.
+    """
     if len(text) != len(prefix) + RANDOM_CHARS + CHECK_CHARS or not text.startswith(prefix) or not text.isascii():
         return False
     return _in_digits(crc32(text[:-CHECK_CHARS].encode()), CHECK_CHARS) != text[-CHECK_CHARS:]
