@@ -1,8 +1,8 @@
-"""The capacity that all accounts share, and how it is shared out: connections, jobs in line, origins and addresses.
+"""The capacity that all accounts share, and its fair distribution: connections, queued jobs, origins and addresses.
 
-Nobody takes all of anything. An account gets at most a fixed part of what is still free, so that some is always left
-for the next. Connections to origins that have not answered of late are half of all at most, so that origins that
-answer find some whatever others do. Where there is none left, accounts get the next ones in turn.
+No account can take all of anything. An account gets at most a fixed part of the free capacity, so some is always left
+for the next. Connections to origins that have not answered recently are at most half of all, so origins that answer
+always find some. If all is in use, accounts get the next free slots in turn.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from heliograph.http_client.settings import ClientLimits
 from heliograph.net.address_guard import IPAddress
 
 PART: Final = 4
-"""The part of the free connections and origins that one account may have: a quarter."""
+"""Divisor: an account may have a quarter of the free connections and origins."""
 
 PROBATION: Final = 4
 """The most connections to an origin that has not answered of late."""
@@ -28,11 +28,11 @@ class WaitingOrigin(Protocol):
         """Whether a connection would still be of use."""
 
     def pump(self) -> None:
-        """Opens connections, as far as there is room."""
+        """Opens connections, up to the free capacity."""
 
 
 class AccountLoad:
-    """The part of the capacity that one account uses."""
+    """The part of the capacity that an account uses."""
 
     __slots__ = ("account", "connections", "unproven", "waiting", "waiting_origins")
 
@@ -49,7 +49,7 @@ class AccountLoad:
 
 
 class AddressLoad:
-    """The connections to one address: all of them, and those of each account."""
+    """The connections to an address: all of them, and those of each account."""
 
     __slots__ = ("by_account", "connections")
 
@@ -75,7 +75,7 @@ class SharedCapacity:
         """Connections being opened."""
         self._most_unproven = (limits.connections + 1) // 2
         self._waiting_accounts: dict[int, AccountLoad] = {}
-        """Accounts whose origins wait for a connection, in the order of their turns."""
+        """Accounts with origins that wait for a connection, in the order of their turns."""
         self._addresses: dict[IPAddress, AddressLoad] = {}
 
     # --- connections
@@ -89,7 +89,7 @@ class SharedCapacity:
         return (self._most_unproven - self.unproven + PART - 1) // PART - load.unproven
 
     def origin_share(self, load: AccountLoad, *, proven: bool) -> int:
-        """Returns how many connections one origin of the account may have; 0 where the account has no room."""
+        """Returns how many connections an origin of the account may have; 0 if the account is at its limit."""
         room = self.connection_room(load)
         if room <= 0:
             return 0
@@ -99,7 +99,7 @@ class SharedCapacity:
         return share
 
     def line_share(self, load: AccountLoad) -> int:
-        """Returns how many jobs may wait for one origin of the account."""
+        """Returns how many jobs may wait for an origin of the account."""
         limits = self.limits
         room = (limits.waiting - self.waiting + 1) // 2 - load.waiting
         return min(limits.waiting_per_origin, (room + 1) // 2)
@@ -124,7 +124,7 @@ class SharedCapacity:
     # --- addresses
 
     def address_room(self, load: AccountLoad, address: IPAddress) -> bool:
-        """Tells whether the account may have one more connection to the address."""
+        """True if the account may have another connection to the address."""
         held = self._addresses.get(address)
         if held is None:
             return True
@@ -132,7 +132,7 @@ class SharedCapacity:
         return held.by_account.get(load.account, 0) < (free + 1) // 2
 
     def enter_address(self, load: AccountLoad, address: IPAddress) -> None:
-        """Counts one more connection of the account to the address."""
+        """Counts another connection of the account to the address."""
         held = self._addresses.get(address)
         if held is None:
             held = self._addresses[address] = AddressLoad()
@@ -140,7 +140,7 @@ class SharedCapacity:
         held.by_account[load.account] = held.by_account.get(load.account, 0) + 1
 
     def leave_address(self, load: AccountLoad, address: IPAddress) -> None:
-        """Counts one connection of the account to the address less."""
+        """Removes a connection of the account to the address from the count."""
         held = self._addresses[address]
         held.connections -= 1
         left = held.by_account[load.account] - 1
@@ -160,13 +160,13 @@ class SharedCapacity:
             self._waiting_accounts[load.account] = load
 
     def wants_slot(self, load: AccountLoad) -> bool:
-        """Tells whether a waiting origin could use the slot of an idle connection of this account."""
+        """True if a waiting origin could use the slot of an idle connection of this account."""
         if self.connections >= self.limits.connections:
             return bool(self._waiting_accounts)
         return bool(load.waiting_origins) and self.connection_room(load) <= 0
 
     def open_for_waiting(self) -> None:
-        """Lets waiting origins open connections, one an account in turn, as far as there is room."""
+        """Lets waiting origins open connections, one per account in turn, up to the free capacity."""
         turns = len(self._waiting_accounts)
         while turns > 0 and self.connections < self.limits.connections:
             account = next(iter(self._waiting_accounts))
@@ -185,12 +185,12 @@ class SharedCapacity:
 
     @property
     def waiting_accounts(self) -> int:
-        """The number of accounts whose origins wait for a connection."""
+        """Number of accounts with origins that wait for a connection."""
         return len(self._waiting_accounts)
 
 
 class Slot:
-    """The slot of one connection in the shared capacity, from before it is opened until it is gone."""
+    """The slot of a connection in the shared capacity, from before it is opened until it is closed."""
 
     __slots__ = ("_address", "_load", "_shared", "is_open")
 
@@ -203,7 +203,7 @@ class Slot:
 
     @property
     def account(self) -> int:
-        """The account whose connection it is."""
+        """The account of the connection."""
         return self._load.account
 
     def go_to(self, address: IPAddress) -> bool:

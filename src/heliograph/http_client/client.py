@@ -23,7 +23,7 @@ ALIASES = 1_024
 
 
 class AccountOrigins:
-    """The origins of one account, by their address and by how they are spelled."""
+    """The origins of an account, by their address and by their spelling."""
 
     __slots__ = ("aliases", "full_until", "load", "origins")
 
@@ -32,14 +32,14 @@ class AccountOrigins:
         self.origins: dict[OriginAddress, Origin] = {}
         self.aliases: dict[str, Origin] = {}
         self.full_until = 0.0
-        """The time until which none of them is looked for that could be forgotten."""
+        """Until this time there is no point in searching for an origin to forget."""
 
 
 class HttpClient:
-    """Makes requests from this event loop, for one requester. Must be made while the loop runs.
+    """Makes requests from this event loop, for a requester. Must be made while the loop runs.
 
-    Each job has one result, which the requester takes (see `Requester`). Nothing is tried twice, unless the origin
-    closed a kept connection before it read the request.
+    Each job has one result, for the requester (see `Requester`). Nothing is retried, unless the origin closed a kept
+    connection before it read the request.
     """
 
     def __init__(self, settings: ClientSettings, requester: Requester, lookup: NameLookup = system_lookup) -> None:
@@ -55,7 +55,7 @@ class HttpClient:
         self._sweeper: asyncio.TimerHandle | None = None
 
     def send(self, jobs: Sequence[Job]) -> None:
-        """Writes the request of each job to an idle connection, or puts it in line for one."""
+        """Writes the request of each job to an idle connection, or queues the job."""
         now = self._loop.time()
         accounts = self._accounts
         for job in jobs:
@@ -91,7 +91,7 @@ class HttpClient:
         return min(SWEEP_SECONDS, self._limits.try_seconds / 4)
 
     def _send_slowly(self, job: Job, prefix: str, now: float) -> None:
-        """Sends the first job to an origin, or one whose URL is written in an unusual way."""
+        """Sends the first job to an origin, or a job with an unusual URL."""
         try:
             address, path = parse(job.url)
         except ValueError as error:
@@ -117,7 +117,7 @@ class HttpClient:
         return [origin for account in self._accounts.values() for origin in account.origins.values()]
 
     def _make_room(self, account: AccountOrigins, now: float) -> bool:
-        """Makes room for one more origin of the account; returns False if there is none to be had."""
+        """Makes room for another origin of the account; returns False if there is none."""
         if now < account.full_until:
             return False
         most = self._limits.origins
@@ -131,7 +131,7 @@ class HttpClient:
         return False
 
     def _forget_unused(self, accounts: list[AccountOrigins]) -> None:
-        """Forgets those origins of the accounts that were unused for longest: an eighth of the accounts' origins."""
+        """Forgets the least recently used origins of the accounts: an eighth of them."""
         unused = [
             (origin.used, account, origin)
             for account in accounts

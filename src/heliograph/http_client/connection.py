@@ -1,7 +1,7 @@
-"""One keep-alive connection to an origin: one request at a time, its answer parsed as far as is needed.
+"""A keep-alive connection to an origin, with one request at a time. Answers are parsed only as far as needed.
 
-An answer counts as soon as its head is complete; its body is read to the end only to use the connection again, and no
-further than the limits allow. Where the requester wants the body, the answer counts when that has come.
+An answer counts as soon as its head is complete. Its body is read to the end only to reuse the connection, and within
+the limits. If the requester wants the body, the answer counts when the body is complete.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class ConnectionOwner(Protocol):
     def opened(self, connection: "ClientConnection") -> None: ...
 
     def wants_body(self, job: Job, code: int, answer: AnswerBody) -> bool:
-        """Tells whether the body of the answer is to be read, whose head is complete."""
+        """True if the body of the answer is to be read. Called when the head is complete."""
 
     def answered(self, job: Job, code: int, answer: AnswerBody | None) -> None:
         """Takes the answer to the job, with its body where that was wanted; the connection is not free yet."""
@@ -31,10 +31,10 @@ class ConnectionOwner(Protocol):
         """Notes that the job got no answer."""
 
     def again(self, job: Job, path: str, started: float) -> None:
-        """Sends the job on a fresh connection: the origin had closed this one before it read the job."""
+        """Sends the job on a new connection: the origin had closed this one before it read the job."""
 
     def released(self, connection: "ClientConnection") -> None:
-        """Takes back a connection whose answer has been read to its end."""
+        """Takes back a connection after its answer has been read to the end."""
 
     def lost(self, connection: "ClientConnection") -> None:
         """Notes that the connection is gone; its job, if any, was answered or failed before."""
@@ -54,8 +54,9 @@ class AnswerReceiver(Protocol):
 
 
 class AnswerReader:
-    """The callbacks of a parser whose answer's body is wanted. Others have none for headers and bodies, as each header
-    of each answer would be a call."""
+    """Parser callbacks for an answer with a wanted body. Other answers have no callbacks for headers and bodies, to
+    save a call for each header.
+    """
 
     __slots__ = ("_answer", "_receiver")
 
@@ -81,7 +82,7 @@ class AnswerReader:
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection. It is cut at `deadline` (of the loop's clock): no answer in time, or idle for too long."""
+    """A connection. It is cut at `deadline` (of the loop's clock): no answer in time, or idle for too long."""
 
     __slots__ = (
         "_answer",
@@ -124,7 +125,7 @@ class ClientConnection(asyncio.Protocol):
         self._answer: AnswerBody | None = None
         """Headers and body of the answer, where the job wants them."""
         self._code = 0
-        """Status of the answer whose body is being read; else 0."""
+        """Status of the answer with the body being read; otherwise 0."""
         self.deadline = 0.0
 
     @property
@@ -133,7 +134,7 @@ class ClientConnection(asyncio.Protocol):
         return self._job is not None
 
     def send(self, job: Job, path: str, octets: bytes, started: float) -> None:
-        """Sends the request of the job, whose time runs from `started`."""
+        """Sends the request of the job; its timeout counts from `started`."""
         self._job = job
         self._path = path
         self.started = started
@@ -153,12 +154,12 @@ class ClientConnection(asyncio.Protocol):
         self.deadline = deadline
 
     def close(self, problem: str) -> None:
-        """Gives up the connection; its job, if it has one, fails with this problem."""
+        """Closes the connection; its job, if it has one, fails with this problem."""
         self._problem = problem
         self._transport.abort()
 
     def expire(self) -> None:
-        """Cuts the connection, whose deadline has passed."""
+        """Cuts the connection after its deadline."""
         self.close(f"no answer within {self.limits.try_seconds:g} s")
 
     # --- from the loop
@@ -216,7 +217,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._job is None:
-            # More than was asked for: whose answer would that be?
+            # More answers than requests: they cannot be assigned.
             self._surplus = True
 
     def on_headers_complete(self) -> None:
@@ -251,7 +252,7 @@ class ClientConnection(asyncio.Protocol):
         self._complete = True
 
     def on_piece(self, data: bytes) -> None:
-        """Takes a piece of the body of an answer whose body is wanted."""
+        """Handles a piece of a wanted body."""
         answer, job = self._answer, self._job
         if self._code and answer is not None and job is not None and not answer.add(data):
             self._end_body(job, answer)

@@ -1,4 +1,6 @@
-"""Opening a connection: look the name up, check every address, connect to exactly the checked one, check it again."""
+"""Opening a connection: resolve the name, check every address, connect to exactly the checked address, check it
+again.
+"""
 
 import asyncio
 import contextlib
@@ -15,7 +17,7 @@ from heliograph.http_client.settings import ClientSettings
 from heliograph.net.address_guard import AddressGuard, IPAddress
 
 TRIED_ADDRESSES = 4
-"""The most addresses of one name that are tried, in the system's order."""
+"""Most addresses of a name that are tried, in the system's order."""
 
 OWN_FAULT = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
 """Errors of this machine, which say nothing about the other side."""
@@ -42,11 +44,11 @@ class NoHandshake(TimeoutError):
 
 
 class ConnectionSlot(Protocol):
-    """The slot of one connection among all that there may be."""
+    """The slot of a connection among all possible connections."""
 
     @property
     def account(self) -> int:
-        """The account whose connection it is."""
+        """The account of the connection."""
 
     def go_to(self, address: IPAddress) -> bool:
         """Counts the connection at this address and no other. Returns False where the address has no room."""
@@ -63,11 +65,11 @@ class Dialer:
         self._tls: asyncio.Task[ssl.SSLContext] | None = None
 
     async def dial(self, address: OriginAddress, factory: Callable[[], asyncio.Protocol], slot: ConnectionSlot) -> None:
-        """Connects; `factory` makes the protocol, which hears of the connection once TLS is verified. `slot` goes to
-        the address that is connected to.
+        """Connects. `factory` makes the protocol, which gets the connection once TLS is verified. `slot` is assigned to
+        the connected address.
 
-        Raises AddressRefused, NameUnknown, AddressFull, TimeoutError (NoHandshake is one) or OSError (ssl.SSLError
-        is one).
+        Raises AddressRefused, NameUnknown, AddressFull, TimeoutError (with its subclass NoHandshake) or OSError (with
+        its subclass ssl.SSLError).
         """
         reason = self._guard.forbidden_port(address.port)
         if reason is not None:
@@ -94,7 +96,7 @@ class Dialer:
         except OSError:
             raise NameUnknown from None
         for target in found:
-            # One address inside is enough to refuse all: no public host has one.
+            # A single internal address is enough to refuse all: no public host has one.
             reason = self._guard.refusal(target)
             if reason is not None:
                 raise AddressRefused(reason)
@@ -152,7 +154,7 @@ def make_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 def is_own_fault(error: Exception) -> bool:
-    """Tells whether the gateway itself could not connect, whatever the other side does."""
+    """True if the gateway itself could not connect, whatever the other side does."""
     return isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.errno in OWN_FAULT
 
 

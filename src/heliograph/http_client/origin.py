@@ -1,7 +1,7 @@
-"""One origin (scheme, host, port) of one account: its connections, the line of jobs that wait for them, and its health.
+"""An origin (scheme, host, port) of an account: its connections, its queue of jobs, and its health.
 
-Everything here happens on the loop, without a task, a future or a timer a job: a job is written to an idle
-connection at once, or stands in line until a connection is free. Only opening a connection is a task.
+Everything runs on the loop, without a task, a future or a timer for each job. A job is written to an idle connection at
+once, or waits in the queue until a connection is free. Only opening a connection is a task.
 """
 
 import asyncio
@@ -15,22 +15,24 @@ from heliograph.http_client.requester import AnswerBody, Job
 from heliograph.net.address_guard import IPAddress
 
 UNWELL = frozenset((429, 502, 503, 504))
-"""Statuses that are about the whole origin, not about one URL on it."""
+"""Statuses about the whole origin, not about a single URL."""
 
 RETRY_CONNECT_SECONDS = 1.0
-"""The pause after a connection failed while others stand: the origin has as many as it wants."""
+"""Seconds. Pause after a failed connection while others are open: the origin has as many as it wants."""
 
 FEED = 1.05
-"""The factor by which an origin with a full line is offered jobs faster than it answered of late: the line must not
-run empty, and an origin may have become faster."""
+"""Factor by which jobs are offered faster than an origin with a full queue has answered recently. The queue must not
+run empty, and the origin may have become faster.
+"""
 
 LONGEST_ROOM_SECONDS = 300.0
 """The longest time for which a job is sent away, however many are before it."""
 
 
 class Origin:
-    """One origin that one account asks. Another account has connections, a line and a health of its own for the same
-    origin: neither can fill or spoil the other's."""
+    """An origin for a single account. Another account has its own connections, queue and health for the same origin, so
+    neither can affect the other's.
+    """
 
     __slots__ = (
         "_again",
@@ -69,7 +71,7 @@ class Origin:
         self._slots = 0
         """Connections that are counted: open, or being opened."""
         self._full_address: IPAddress | None = None
-        """The address that had no room for one more connection."""
+        """The address without room for another connection."""
         self._proven = False
         """Whether it has answered, and not failed since."""
         self._waiting: deque[tuple[Job, str, float]] = deque()
@@ -117,8 +119,9 @@ class Origin:
             self.pump()
 
     def _room(self, now: float) -> float:
-        """Returns in how many seconds the line has a slot for one more, behind the jobs that were sent away before; 0
-        if unknown. The first of them come when half of the line is gone."""
+        """Returns the seconds until the queue has a slot, behind the jobs that were sent away before; 0 if unknown. The
+        first of these return when half of the queue is done.
+        """
         if not self._rate:
             return 0.0
         gap = 1.0 / (self._rate * FEED)
@@ -126,9 +129,9 @@ class Origin:
         return min(self._room_at - now, LONGEST_ROOM_SECONDS)
 
     def pump(self) -> None:
-        """Opens as many connections as there are jobs in line, if there is room for them.
+        """Opens as many connections as there are queued jobs, within the capacity.
 
-        The first one alone: a dead origin then holds up no more than that.
+        At first only a single connection: a dead origin then uses no more than that.
         """
         shared = self._shared
         while self.wants_connection and self._slots < shared.limits.connections_per_origin:
@@ -179,10 +182,10 @@ class Origin:
         elif is_own_fault(error):
             self._give_back_line("the gateway has no connection left")
         elif self._open:
-            # It takes no more than these; they will do.
+            # It accepts no more connections; these are enough.
             self._held_until = asyncio.get_running_loop().time() + RETRY_CONNECT_SECONDS
         else:
-            # None of those in line since before would have fared better.
+            # Jobs queued before would have failed too.
             line: list[Job] = []
             while self._again or (self._waiting and self._waiting[0][2] <= started):
                 line.append(self._next_in_line()[0])
@@ -242,7 +245,7 @@ class Origin:
             else:
                 self._idle.append(connection)
         elif self._shared.nearly_full and self._has_more_than_its_share():
-            # Others have fewer: this one makes room.
+            # Other accounts have fewer: this account makes room.
             connection.close("")
         else:
             job, path, _ = self._next_waiting()
@@ -266,7 +269,7 @@ class Origin:
         return True
 
     def _has_more_than_its_share(self) -> bool:
-        """Tells whether the account has more connections than a newcomer would get, and another one here."""
+        """True if the account has more connections than a newcomer would get, and another one here."""
         return len(self._open) > 1 and self._shared.connection_room(self._load) < 0
 
     def _well(self) -> None:
@@ -329,7 +332,7 @@ class Origin:
         self.pump()
 
     def _measure(self, now: float) -> None:
-        """Measures how fast the origin answers while jobs stand in line."""
+        """Measures how fast the origin answers while jobs are queued."""
         if not self._waiting:
             self._served = None
             return

@@ -12,7 +12,7 @@ PLAIN_PATH = re.compile(r"/[!-\"$-~]*")
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 KEPT = "!$%&'()*+,-./:;=?@_~"
-"""Characters that percent-encoding leaves alone: those that may stand in a path, and the `%` of existing escapes."""
+"""Characters that stay unencoded: those allowed in a path, and the `%` of existing escapes."""
 
 
 class OriginAddress(NamedTuple):

@@ -4,11 +4,11 @@ from typing import Any, Protocol
 
 
 class Job(Protocol):
-    """One request to make, as its requester knows it."""
+    """A request to make."""
 
     url: str
     account: int
-    """Whose share of the connections the request takes."""
+    """The account for whose share of the connections the request counts."""
     wants_reply: bool
     """Whether the body of the answer is wanted, where `Requester.wants_body` says so."""
 
@@ -24,7 +24,7 @@ class AnswerBody:
         self.begin()
 
     def begin(self) -> None:
-        """Forgets what came before: another answer begins, as after `100 Continue`."""
+        """Drops the previous content, because another answer begins, as after `100 Continue`."""
         self.headers: dict[bytes, bytes] = {}
         """Headers by their names in lower case; of repeated ones the last."""
         self.body = bytearray()
@@ -33,7 +33,7 @@ class AnswerBody:
 
     @property
     def is_sized(self) -> bool:
-        """Whether the answer says where its body ends; else its connection does."""
+        """True if the answer declares its length; otherwise the end of the connection ends it."""
         return b"content-length" in self.headers or b"transfer-encoding" in self.headers
 
     def add(self, data: bytes) -> bool:
@@ -46,7 +46,7 @@ class AnswerBody:
 
 
 class Requester(Protocol):
-    """Writes requests and takes their results: one result a job, by `answered`, `failed` or `put_off`.
+    """Writes requests and handles their results: each job has one result, by `answered`, `failed` or `put_off`.
 
     Called on the event loop; must not block or raise.
     """
@@ -56,8 +56,9 @@ class Requester(Protocol):
         its query; `standing` is what `request.standing_lines` made of the URL's origin."""
 
     def wants_body(self, job: Any, code: int, answer: AnswerBody) -> bool:
-        """Tells, when the head of the answer is complete, whether its body is to be read. Asked only for a job with
-        `wants_reply`."""
+        """True if the body of the answer is to be read. Called when its head is complete, only for a job with
+        `wants_reply`.
+        """
 
     def answered(self, job: Any, code: int, answer: AnswerBody | None) -> None:
         """Takes the status of the answer; its headers and body are given only if its body was wanted."""

@@ -1,8 +1,8 @@
-"""The resolver: host names to addresses, in threads of its own, a bounded number at once, with a short memory.
+"""The resolver: host names to addresses, in its own threads, with limited concurrency and a short cache.
 
-The loop's own `getaddrinfo` shares a few threads with everything else (four of them in libuv): a handful of names
-whose servers do not answer would hold up every other lookup. Threads here are daemons, since a lookup cannot be
-cancelled and must not hold up the end of the process either.
+The loop's own `getaddrinfo` shares a few threads with all other work (four of them in libuv): a few names with silent
+servers would block every other lookup. These threads are daemons, because a lookup cannot be cancelled, and must not
+delay the end of the process.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ NameLookup = Callable[[str], Awaitable[list[IPAddress]]]
 """A function that looks a name up. Raises OSError for a name without addresses."""
 
 REMEMBERED = 4_096
-"""The most names remembered; beyond that the one learnt longest ago is forgotten."""
+"""Most names in the cache; at the limit the oldest is dropped."""
 
 
 async def system_lookup(name: str) -> list[IPAddress]:
@@ -53,12 +53,13 @@ async def system_lookup(name: str) -> list[IPAddress]:
 
 
 PART = 4
-"""The part of the free slots that one account may have: a quarter."""
+"""Divisor: an account may have a quarter of the free slots."""
 
 
 class LookupTurns:
-    """Places for look-ups, shared out by account: one gets at most a quarter of what is free, and those that wait get
-    theirs in turn. A name server that does not answer then takes slots from who asked for its names alone."""
+    """Slots for lookups, shared out by account: each gets at most a quarter of the free slots, and waiting accounts
+    take turns. So a silent name server only uses slots of the accounts that ask for its names.
+    """
 
     def __init__(self, slots: int) -> None:
         self._free = slots
@@ -81,7 +82,7 @@ class LookupTurns:
             raise
 
     def leave(self, account: int) -> None:
-        """Gives a slot back, to whoever is next."""
+        """Returns a slot to the next account."""
         self._free += 1
         left = self._held[account] - 1
         if left:
@@ -109,7 +110,7 @@ class LookupTurns:
 
 
 class Resolver:
-    """Resolves names: one look-up a name at a time for each account, shared by all that it asks for."""
+    """Resolves names: a single lookup for a name at a time for each account, shared by all its requests."""
 
     def __init__(self, limits: ClientLimits, lookup: NameLookup = system_lookup) -> None:
         self._limits = limits
@@ -119,8 +120,9 @@ class Resolver:
         self._running: dict[tuple[int, str], asyncio.Task[list[IPAddress]]] = {}
 
     async def addresses(self, name: str, account: int) -> list[IPAddress]:
-        """Returns the addresses in the system's order of preference, at least one. Raises OSError. A look-up counts as
-        one of the account."""
+        """Returns the addresses in the system's order of preference, at least one. Raises OSError. The lookup counts
+        for the account.
+        """
         literal = literal_address(name)
         if literal is not None:
             return [literal]

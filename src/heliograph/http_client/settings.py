@@ -8,13 +8,13 @@ from heliograph.net.address_guard import USUAL_PORTS
 class ClientLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The limits of a client. Times are seconds, sizes octets.
 
-    Connections, lines and origins (scheme, host, port) are shared so that no account can take all: one gets at most a
-    fixed part of what is still free, so that some is always left for the next (`capacity`).
+    Connections, queues and origins (scheme, host, port) are shared so that no account can take all. An account gets at
+    most a fixed part of the free capacity (`capacity`).
     """
 
     connections_per_origin: int = 64
     connections_per_address: int = 192
-    """The most connections to one resolved address, whatever names lead to it."""
+    """Most connections to a resolved address, over all names."""
     connections: int = 1_024
     waiting_per_origin: int = 4_096
     waiting: int = 32_768
@@ -22,7 +22,7 @@ class ClientLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The most origins remembered, each once an account; the ones unused for longest are forgotten first."""
 
     try_seconds: float = 10.0
-    """The time for one try, from its connection or its turn in line to the end of the answer's head."""
+    """Timeout of an attempt, from its connection or its turn in the queue to the end of the answer's head."""
     wait_seconds: float = 10.0
     """The wait for a connection after which a job comes back as busy."""
     connect_seconds: float = 5.0
@@ -48,14 +48,17 @@ class ClientLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The time for which the addresses of a name are remembered."""
     failed_name_seconds: float = 2.0
     lookups: int = 128
-    """The most names being looked up at once; an account gets at most a quarter of what is free."""
+    """Most concurrent lookups; an account gets at most a quarter of the free slots."""
 
 
 class ClientSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All settings of a client.
 
-    `allowed` are networks (CIDR) that may be called although the guard refuses them otherwise. `ca_file` (PEM) is
-    trusted in addition to the system's authorities. `ports` are those that may be called at all.
+    `allowed`: networks (CIDR) that may be called although the guard refuses them otherwise.
+
+    `ca_file`: PEM, trusted in addition to the system's authorities.
+
+    `ports`: the only ports that may be called.
     """
 
     allowed: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ def every(seconds: float, work: Work) -> Work:
 
 
 class Background:
-    """Runs `work` as a task of its own name."""
+    """Runs `work` as a task with its own name."""
 
     def __init__(self, name: str, work: Work) -> None:
         """Does nothing yet; `start` begins."""

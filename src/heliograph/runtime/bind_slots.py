@@ -1,4 +1,4 @@
-"""Shares the operators' binds out to several nodes: each bind is a slot that one node has at a time."""
+"""Shares operators' binds among several nodes: each bind is a slot that a single node has at a time."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -8,10 +8,10 @@ from heliograph.app.ports import Leases
 
 
 class BindSlots:
-    """Leases bind slots of connectors: each bind is a slot that one node has at a time."""
+    """Leases bind slots of connectors. A slot is a bind that a single node has at a time."""
 
     def __init__(self, leases: Leases, node: int, most: int) -> None:
-        """`most` is how many slots of one connector the node takes; 0 is all that are free."""
+        """`most`: most slots of a connector for this node; 0 takes all free slots."""
         self._leases = leases
         self._node = node
         self._most = most
@@ -20,8 +20,9 @@ class BindSlots:
         self._numbers: dict[int, frozenset[int]] = {}
 
     async def share_out(self, connectors: Iterable[Connector], is_down: Callable[[int, int], bool]) -> None:
-        """Takes slots that are free, and gives back those that are not wanted any more once their binds are down:
-        `is_down` says whether no more than so many binds of a connector are left. Raises Unavailable."""
+        """Takes free slots, and returns unwanted slots once their binds are down. `is_down` tells whether at most so
+        many binds of a connector are left. Raises Unavailable.
+        """
         binds = {connector.id: connector.binds for connector in connectors if connector.enabled}
         for number in {**binds, **self._leased}:
             all_ = binds.get(number, 0)
@@ -42,7 +43,7 @@ class BindSlots:
         return self._usable.get(connector, 0)
 
     def has_turn(self, connector: int, key: int, binds: int) -> bool:
-        """Whether the slot whose turn a key is, of all `binds` of the connector, is this node's."""
+        """True if this node has the slot that is responsible for a key, among all `binds` of the connector."""
         return (key * 0x9E3779B97F4A7C15 >> 40) % binds in self._numbers.get(connector, ())
 
     def part(self, connector: Connector) -> Connector:
@@ -52,7 +53,7 @@ class BindSlots:
         return replace(connector, binds=held, rate=rate)
 
     def lose(self) -> None:
-        """Gives up all slots, since the lease lapsed; none may be used until `share_out` has leased it again."""
+        """Drops all slots, because the lease lapsed. They may be used again once `share_out` has leased them."""
         self._leased.clear()
         self._usable.clear()
         self._numbers.clear()

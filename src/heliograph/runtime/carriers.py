@@ -1,4 +1,4 @@
-"""The carriers of one process: which connectors it has binds of, and how they come and go."""
+"""The carriers of a process: starts and stops them as its connectors change."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ DRAIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A connector whose operator is asked for parts without a receipt, from `after_ms` on."""
+    """A connector with an operator that is asked for parts without a receipt, from `after_ms` on."""
 
     connector: int
     carrier: Carrier
@@ -46,7 +46,7 @@ class Carriers:
         fallbacks: tuple[Connector, ...],
         lease: Lease | None,
     ) -> None:
-        """Makes the set of carriers, none of them started. `lease` is None unless other nodes may share the store."""
+        """Makes the set of carriers without starting them. `lease` is None unless other nodes may share the store."""
         self._environment = environment
         self._node = node
         self._dispatches = roles.dispatch
@@ -63,15 +63,16 @@ class Carriers:
         self._ending: set[asyncio.Task[None]] = set()
 
     def attach(self, dispatcher: Dispatcher, awaited: AwaitedReceipts, reception: Reception) -> None:
-        """Must be called before there are carriers. `awaited` is told whose receipts may come to other nodes;
-        `reception` is given what phones send."""
+        """Must be called before the first carrier. `awaited` learns which receipts may come to other nodes; `reception`
+        gets inbound messages.
+        """
         self._dispatcher = dispatcher
         self._awaited = awaited
         self._reception = reception
 
     @property
     def dispatcher(self) -> Dispatcher:
-        """The dispatcher whose lanes these carriers serve."""
+        """The dispatcher of the lanes of these carriers."""
         assert self._dispatcher is not None
         return self._dispatcher
 
@@ -96,7 +97,7 @@ class Carriers:
         ]
 
     def asking(self) -> list[Asking]:
-        """Returns the connectors of this node whose operators are asked for parts without a receipt."""
+        """Returns the connectors of this node with operators to be asked for parts without a receipt."""
         return [
             self._asking(number, connector, carrier, after_ms)
             for number, (connector, carrier) in self._up.items()
@@ -173,7 +174,7 @@ class Carriers:
                 self.sync(MARGIN_S)
 
     def sync(self, drain: float = DRAIN_S) -> None:
-        """Starts carriers of new and changed connectors; drains those of changed, disabled and removed ones."""
+        """Starts carriers of new and changed connectors; drains those of changed, disabled and removed connectors."""
         live, whole = self._carried(), self.live()
         for number, (connector, carrier) in list(self._up.items()):
             wanted = live.get(number)

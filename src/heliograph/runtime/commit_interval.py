@@ -6,10 +6,10 @@ INTERVAL_S = 0.002
 """Seconds between the starts of two commits under load. It gathers more facts a commit, hence fewer of them."""
 
 REST_S = 0.0005
-"""Seconds under load that a commit waits at least for more, once there is something. A customer that had an answer from
-the last one sends the next request in time for this one: where commits take longer than the interval, as on PostgreSQL,
-half of them came too late and waited for two. In a closed loop that was an eighth more messages, for 15 us less of CPU
-each."""
+"""Seconds. Shortest wait of a commit for more facts under load. A customer that just got an answer sends its next
+request in time for this commit. On PostgreSQL, where commits take longer than the interval, half of such requests came
+too late and waited for two commits. In a closed loop the wait gave an eighth more messages, with 15 us less CPU each.
+"""
 
 BUSY_FACTS_PER_S = 4_000.0
 """Facts a second from which on interval and rest are whole; below they shrink in proportion, for latency's sake."""
@@ -21,11 +21,12 @@ SHORTEST_INTERVAL_S = 0.0005
 """Seconds; an interval shorter than this is not worth a timer."""
 
 PROBE_INTERVALS = 16
-"""One interval in so many is not ended early, to count all the requests that may come. Counted in intervals that ended
-early, small commits would keep themselves small."""
+"""One of so many intervals is not ended early, to count all requests that may come. If only short intervals were
+counted, small commits would stay small.
+"""
 
 CALM_S = 0.0004
-"""Seconds before the end of such an interval in which no request comes if those that wait are all there are."""
+"""Seconds without a request at the end of such an interval after which the waiting requests are assumed to be all."""
 
 _UNKNOWN = 1 << 30
 """A number of requests that is never reached."""
@@ -34,10 +35,10 @@ _UNKNOWN = 1 << 30
 class CommitInterval:
     """Decides when the next commit begins.
 
-    Customers who wait for their answers send nothing more. So once as many requests wait as ever do, waiting longer
-    gathers none and delays all of them: a few connections would get no further than one request an interval each.
+    Customers that wait for answers send nothing more. So once as many requests wait as ever before, a longer wait
+    collects none and delays all. Otherwise a few connections would get only a request per interval each.
 
-    Times are seconds of one monotonic clock.
+    Times are seconds of a monotonic clock.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class CommitInterval:
         return self._left
 
     def crowded(self, requests: int) -> bool:
-        """Whether as many requests wait as ever did, so that waiting longer would gather none."""
+        """True if as many requests wait as ever before, so that a longer wait would collect none."""
         return 0 < requests >= self._crowd and not self.probing
 
     def came(self, now: float) -> None:
@@ -70,7 +71,7 @@ class CommitInterval:
         """Notes that a commit of `requests` requests begins."""
         self._started = now
         if not self._left:
-            return  # nobody has waited to see who comes
+            return  # no full interval has been counted yet
         if self.probing:
             self._crowd = requests if now - self._latest >= CALM_S else _UNKNOWN
         self._intervals += 1

@@ -1,7 +1,7 @@
 """The control socket of a gateway, for commands on the same machine: a Unix socket in the data directory.
 
-Only who may read the data directory can connect, and nobody over a network. A client writes one line, a JSON
-object whose `ask` says what it wants, and reads lines of JSON until the gateway closes.
+Only users who may read the data directory can connect, and no client over a network. A client writes a line, a JSON
+object with `ask`, and reads lines of JSON until the gateway closes.
 """
 
 import os

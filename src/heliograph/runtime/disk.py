@@ -1,4 +1,4 @@
-"""Makes files and directories survive a loss of power under their names; a store does so for what it writes itself."""
+"""Makes files and directories survive a power loss under their names. A store does so for its own files."""
 
 import os
 import stat
@@ -17,14 +17,15 @@ def sync(path: Path) -> None:
 
 
 OTHERS: Final = stat.S_IRWXO
-"""Rights of those who are neither the owner nor of the group."""
+"""Rights of users other than the owner and the group."""
 
 
 def keep_from_others(path: Path) -> tuple[int, int] | None:
-    """Takes away what those who are neither the owner nor of the group may do with a directory or file.
+    """Removes the rights of users other than owner and group on a directory or file.
 
-    Returns its mode before and after, which are the same where the file system or another owner does not let it be
-    changed; None if they could do nothing, or it is not there."""
+    Returns its mode before and after; they are equal if the file system or another owner prevents the change. Returns
+    None if there were no such rights, or no file.
+    """
     try:
         before = stat.S_IMODE(path.stat().st_mode)
         if not before & OTHERS:
@@ -37,12 +38,13 @@ def keep_from_others(path: Path) -> tuple[int, int] | None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a directory and those above it that are missing, for their owner alone, and returns when they are on disk.
-    Harmless if it is there. Raises OSError where it cannot be made."""
+    """Creates a directory with its missing parents, accessible only for the owner, and returns when they are on disk.
+    Does nothing if it exists. Raises OSError if it cannot be created.
+    """
     new = [each for each in path.parents if not each.exists()]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # its own name also where it was there: whoever made it may have ended before this
+    # also if it existed: the process that created it may have crashed before the sync
     for each in (path, *new):
-        # a directory that may not be read, or a file system that cannot sync one, is no reason not to start
+        # an unreadable directory, or a file system without directory sync, must not prevent a start
         with suppress(OSError):
             sync(each.parent)

@@ -1,4 +1,4 @@
-"""The chores of encryption: reads the store's keys, and seals old rows anew."""
+"""The chores of encryption: reads the store's keys, and re-encrypts old rows."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,14 +11,14 @@ REFRESH_S = 5.0
 """Seconds between two looks at the keys; far less than until a new key counts."""
 
 BATCH = 200
-"""Rows that are sealed anew in one transaction."""
+"""Rows that are re-encrypted in a transaction."""
 
 PAUSE_S = 0.02
 """Seconds between two such transactions, in which others write."""
 
 
 class EncryptionUpkeep:
-    """Runs the chores of one process."""
+    """Runs the chores of a process."""
 
     def __init__(
         self, encryption: Encryption, clock: Clock, journal: Journal, refused: Callable[[], None], *, reseals: bool
@@ -38,7 +38,7 @@ class EncryptionUpkeep:
         self._task.start()
 
     async def stop(self) -> None:
-        """Ends the rounds; what was not sealed is sealed by the next run."""
+        """Ends the rounds. The next run continues with the remaining rows."""
         await self._task.stop()
 
     async def _run(self) -> None:
@@ -47,14 +47,14 @@ class EncryptionUpkeep:
             try:
                 await self.step()
             except Unavailable:
-                continue  # others tell of the outage
+                continue  # other tasks log the outage
             except (KeyRefused, CannotOpen) as problem:
                 self._journal.say("critical", "encryption.refused", problem=str(problem))
                 self._refused()
                 return
 
     async def step(self) -> None:
-        """Reads the keys, and seals some rows anew. Raises Unavailable, KeyRefused, CannotOpen."""
+        """Reads the keys, and re-encrypts some rows. Raises Unavailable, KeyRefused, CannotOpen."""
         await self._encryption.refresh(self._clock.now())
         if not self._reseals:
             return

@@ -7,21 +7,22 @@ CANCEL_AGAIN_S = 0.1
 """Seconds until a task that was cancelled, and goes on, is cancelled again."""
 
 DEEPEST = 12
-"""Coroutines of a task, from the outermost on, that are told of."""
+"""Most coroutines of a task in a description, from the outermost on."""
 
 
 async def end(task: asyncio.Task[None]) -> None:
-    """Cancels a task until it has ended, however: `asyncio.wait_for` of Python 3.11 loses a cancellation that comes in
-    the moment in which what it waits for is there, and a task that goes round and round would never end."""
+    """Cancels a task until it has ended. `asyncio.wait_for` of Python 3.11 loses a cancellation that comes together
+    with its result; a task in a loop would then never end.
+    """
     while not task.done():
         task.cancel()
         await asyncio.wait([task], timeout=CANCEL_AGAIN_S)
     if not task.cancelled():
-        task.exception()  # it has been told of
+        task.exception()  # it has been logged
 
 
 def whereabouts(task: asyncio.Task[Any]) -> str:
-    """Says where a task stands: what its coroutines wait for, the outermost first. Compiled ones do not tell."""
+    """Describes where a task waits: its coroutines, the outermost first. Compiled coroutines are missing."""
     places: list[str] = []
     coroutine: Any = task.get_coro()
     while coroutine is not None and len(places) < DEEPEST:

@@ -1,4 +1,4 @@
-"""The engine: the gateway's parts as it lives in one process, from recovery to drain."""
+"""The engine: the parts of the gateway in a process, from recovery to drain."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -49,8 +49,9 @@ FENCED_S = 2.0
 
 
 class Engine:
-    """Owns the tasks of one process: commits, the queue's feeder, housekeeping. `fallbacks` are connectors that are
-    not in the store, such as the simulated operator of a development run."""
+    """Owns the tasks of a process: commits, the queue's feeder, housekeeping. `fallbacks` are connectors outside the
+    store, such as the simulated operator of a development run.
+    """
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class Engine:
         fallbacks: tuple[Connector, ...] = (),
         roles: NodeRoles | None = None,
     ) -> None:
-        """`worker` is leased anew where the environment has leases."""
+        """`worker` is leased if the environment has leases."""
         self._environment = environment
         self._roles = roles = roles or NodeRoles()
         self._outage = outage = Outage(environment.clock, environment.journal)
@@ -116,7 +117,7 @@ class Engine:
         )
 
     def _make(self, recovery: Recovery, *, shared: bool) -> EngineParts:
-        """Makes the parts of the core, whose marks continue those of the last run."""
+        """Makes the parts of the core. Their marks continue those of the last run."""
         environment, marks = self._environment, recovery.marks
         # No key may be given below a mark, though the message that moved it was never stored and clocks go back.
         last_key = max(recovery.last_key, *(marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)))
@@ -286,7 +287,7 @@ class Engine:
         self.matcher.committed()
         self.notifier.committed()
         self.dispatcher.committed()
-        # what this commit made ready for a phone that opted out in it does not go
+        # messages to a phone that opted out in this commit are withdrawn
         self.reception.committed()
         self._pump()
         if self.dispatcher.hungry:
@@ -299,7 +300,7 @@ class Engine:
         self.reception.refused()
 
     def _pump(self) -> None:
-        """Submits the parts that may go now, and calls itself again when a rate lets the next one go."""
+        """Submits the parts that may go now, and schedules itself for the time at which a rate allows the next part."""
         if self._pump_timer is not None:
             self._pump_timer.cancel()
             self._pump_timer = None

@@ -1,4 +1,4 @@
-"""The parts of one engine, which share its messages."""
+"""The parts of an engine, which share its messages."""
 
 from dataclasses import dataclass
 

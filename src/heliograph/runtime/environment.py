@@ -57,21 +57,21 @@ class Environment:
     opt_out_words: OptOutWords = NO_WORDS
     watchers: tuple[Watcher, ...] = ()
     ways: Mapping[Way, MakeDeliverer] = field(default_factory=dict)
-    """Ways of notices beside webhooks, each with what makes its deliverer."""
+    """Ways of notices in addition to webhooks, each with the factory of its deliverer."""
     policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy()
-    """Tells the policy of a connector's lane."""
+    """Returns the policy of a connector's lane."""
     trails: bool = False
     """Whether commits have trails, since one of the watchers counts series."""
     retention: RetentionDays = KEPT_FOR_EVER
-    """Retention of accounts that have none of their own."""
+    """Retention of accounts without their own."""
     retained: RetentionCounters = field(default_factory=RetentionCounters)
     leases: Leases | None = None
-    """Leases of a store that other nodes may share; None on a store with one node."""
+    """Leases of a store that several nodes may share; None on a store with a single node."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRoles:
-    """The share of the work that this node does. `most_binds` is of one connector; 0 is all that are free."""
+    """This node's roles. `most_binds`: most binds of a connector; 0 takes all free binds."""
 
     dispatch: bool = True
     notify: bool = True

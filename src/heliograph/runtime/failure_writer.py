@@ -1,4 +1,4 @@
-"""Writing down failures to sign in, places that are known and uses of keys; and reading what other nodes wrote."""
+"""Writes failed sign-ins, known places and uses of keys; reads those of other nodes."""
 
 from contextlib import suppress
 from typing import Final
@@ -10,16 +10,16 @@ from heliograph.domain.calendar import DAY_MS
 from heliograph.runtime.background import Background, every
 
 WRITE_S: Final = 1.0
-"""Seconds between two writes; a crash loses what failed since the last one."""
+"""Seconds between two writes; a crash loses the failures since the last write."""
 
 LATE_MS: Final = 5_000
-"""Milliseconds by which what another node wrote may seem to be late: its clock, and its commit."""
+"""Milliseconds by which another node's failures may be late: its clock differs, and its commit takes time."""
 
 READ: Final = 20_000
 """Rows that are read at once."""
 
 SOME: Final = 500
-"""Rows of one transaction."""
+"""Rows of a transaction."""
 
 FORGET_ROUNDS: Final = 60
 """Writes between two rounds of forgetting."""
@@ -29,7 +29,7 @@ PLACE_DAYS: Final = 90
 
 
 class FailureWriter:
-    """Writes what the registers have noted once a second; reads what earlier runs wrote, and what other nodes do."""
+    """Writes the registers' notes once a second; reads those of earlier runs and other nodes."""
 
     def __init__(
         self, registers: list[FailureRegister], store: SignIns, clock: Clock, node: int, *, shared: bool
@@ -48,7 +48,7 @@ class FailureWriter:
         """Rows that were read and may be found again: time, node and name."""
 
     async def start(self) -> None:
-        """Reads what earlier runs and other nodes wrote, then starts to write. Raises Unavailable."""
+        """Reads the notes of earlier runs and other nodes, then starts to write. Raises Unavailable."""
         await self.read()
         places = await self._store.places(PLACES)
         for kind, register in self._registers.items():
@@ -56,13 +56,13 @@ class FailureWriter:
         self._task.start()
 
     async def stop(self) -> None:
-        """Stops, and writes what is left if the store takes it."""
+        """Stops, and writes the rest if the store is available."""
         await self._task.stop()
         await self.write()
 
     async def _round(self) -> None:
         await self.write()
-        with suppress(Unavailable):  # what was not read is read in the next round
+        with suppress(Unavailable):  # the next round reads it again
             if self._shared:
                 await self.read()
             self._rounds += 1
@@ -70,7 +70,7 @@ class FailureWriter:
                 await self.forget()
 
     async def write(self) -> None:
-        """Writes what has come since the last time. What the store does not take is known to this process alone."""
+        """Writes the notes since the last call. Notes that the store does not accept stay in this process."""
         failures: list[SignInFailure] = []
         places: list[SignInPlace] = []
         uses: list[KeyUse] = []
@@ -89,7 +89,7 @@ class FailureWriter:
             return
 
     async def read(self) -> None:
-        """Counts what others wrote since the last time. Raises Unavailable."""
+        """Counts other nodes' failures since the last call. Raises Unavailable."""
         now = self._clock.now()
         fresh_from = self._since - LATE_MS
         since, daily_since = max(fresh_from, now - self._window_ms), max(fresh_from, now - DAY_MS)
@@ -101,7 +101,7 @@ class FailureWriter:
         self._seen = {(each.at, each.node, each.name) for each in found}
 
     async def forget(self) -> None:
-        """Deletes what counts no more. Raises Unavailable."""
+        """Deletes expired failures. Raises Unavailable."""
         now = self._clock.now()
         limit = UNWRITTEN * FORGET_ROUNDS
         places_before = now - PLACE_DAYS * DAY_MS

@@ -1,4 +1,4 @@
-"""The feeder: what waits in the rows is looked up, claimed, and taken up."""
+"""The feeder: finds and claims waiting rows, and starts their work."""
 
 from math import inf
 
@@ -12,7 +12,7 @@ TICK_S = 0.25
 
 
 class Feeder:
-    """Claims what is due, sends callbacks that are due, and, beside that, looks up receipts."""
+    """Claims due rows, sends due callbacks, and in parallel looks up receipts."""
 
     def __init__(self, environment: Environment, node: int, roles: NodeRoles, parts: EngineParts) -> None:
         self._environment = environment
@@ -39,8 +39,9 @@ class Feeder:
                 pause = 1.0
 
     async def seek(self) -> None:
-        """Looks up receipts, and what phones sent, until cancelled. They do not wait for claims: the operator leaves
-        only so many of them without an answer, and with a backlog to send there would be more and more of them."""
+        """Looks up receipts and inbound messages until cancelled. They do not wait for claims: the operator leaves only
+        a window of them unanswered, and with a backlog to send they would pile up.
+        """
         while True:
             await self._gatherer.sought()
             await self._lookup.look_up()
@@ -85,5 +86,5 @@ class Feeder:
         return more
 
     def _may_fill(self, lane: Lane) -> bool:
-        """Whether a lane may claim rows. Where other nodes may send them too, it claims none that it could not send."""
+        """True if a lane may claim rows. If other nodes may send them too, it claims only rows that it can send."""
         return self._environment.leases is None or (not lane.closed and lane.capacity > 0)

@@ -1,4 +1,16 @@
-"""Group commit: everything that happens while one transaction is written goes into the next one."""
+"""Group commit: facts that arise during a transaction are written by the next transaction.
+
+    requests (accept) ----+
+    operators' answers ---+--> Facts being gathered --> [interval] --> one transaction --> committed hooks:
+    receipts, callbacks --+        ^                                        |             HTTP answers, receipts
+                                   +---- on failure: all but requests <-----+             acknowledged, parts sent
+
+1. All callers add to the `Facts` being gathered. Nobody waits with a task or a future.
+2. A commit starts after the interval (`commit_interval`), or at once if all expected facts are there.
+3. Facts that arise meanwhile gather for the next commit.
+4. If a commit fails, its requests get 503, and all its other facts go into the next commit.
+5. If the store rejects a value, the commit is bisected (`app.commit.isolate`).
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -14,12 +26,13 @@ from heliograph.runtime.outage import Outage
 from heliograph.runtime.refused_facts import RefusedFacts
 
 WAITING_MESSAGES = 10_000
-"""Messages that wait for a commit at once; beyond that requests are told to come back later."""
+"""Most messages that wait for a commit; beyond that, requests get 503 and must retry."""
 
 COMMIT_PARTS = 80
-"""Parts of new messages that one commit takes, or one request if that has more. Less than a lane sends with a commit
-(`app.dispatch.lane.PARTS_A_COMMIT`): else more would be accepted than is sent, for as long as there are requests. The
-rest waits for a whole interval, too: commits without one would leave no turn of the loop to read receipts in."""
+"""Parts of new messages in a commit, or of a single request if that has more. Must stay below
+`app.dispatch.lane.PARTS_A_COMMIT`. Otherwise acceptance outruns sending and the backlog grows under load. Requests
+beyond this limit wait for the next interval, so that the event loop gets a turn to read receipts in between.
+"""
 
 SPILL_S = 1.0
 """Seconds between two moves of the durable marks."""
@@ -42,15 +55,15 @@ class Hooks:
     committed: Callable[[], None]
     """Called right after a commit, when its requests have their answers."""
     refused: Callable[[], None]
-    """Called when a commit failed; its facts are in the next one, its requests are not."""
+    """Called after a failed commit. Its facts are in the next commit, without its requests."""
 
 
 class GroupCommit:
-    """Records all facts, in one commit at a time: implements the ports `Gathering` and `Intake`.
+    """Records all facts, with a single commit at a time. Implements the ports `Gathering` and `Intake`.
 
-    When a commit fails, its requests are refused as unavailable and all other facts stay for the next try: an
-    operator's answer or a callback's result is never lost to a full disk. When the store refuses a single fact, only
-    that fact is left out (`app.commit.isolate`).
+    If a commit fails, its requests are refused as unavailable, and all other facts stay for the next attempt: a full
+    disk never loses an operator's answer or a callback's result. If the store rejects a fact, only that fact is left
+    out (`app.commit.isolate`).
     """
 
     def __init__(
@@ -117,8 +130,9 @@ class GroupCommit:
             self._work.set()
 
     def wake_later(self) -> None:
-        """Wakes the commit within an interval, for facts that nobody waits for. Facts that come until then go into the
-        same commit: a commit of these alone would delay the answers and receipts about to be read."""
+        """Starts a commit within an interval, for facts that no caller waits for. Facts that come until then share it:
+        a commit of these alone would delay the answers and receipts that are read next.
+        """
         if not self._woken and self._later is None:
             self._later = asyncio.get_running_loop().call_later(INTERVAL_S, self.wake)
 
@@ -160,7 +174,7 @@ class GroupCommit:
         self._seek.clear()
 
     def shut(self) -> None:
-        """Takes no more requests; those that wait are still answered."""
+        """Accepts no more requests; waiting requests are still answered."""
         self._open = False
 
     def refuse_waiting(self) -> None:
@@ -223,7 +237,7 @@ class GroupCommit:
             if facts or facts.trail:
                 self._show(facts, seconds)
 
-    # --- one commit
+    # --- a commit
 
     async def _record(self, facts: Facts) -> None:
         try:
@@ -291,7 +305,7 @@ class GroupCommit:
 
     @staticmethod
     def _within_limit(accepts: list[Accept]) -> int:
-        """Number of waiting requests that one commit takes."""
+        """Returns the number of waiting requests for this commit."""
         parts = 0
         for count, accept in enumerate(accepts):
             for message in accept.messages:
@@ -301,7 +315,7 @@ class GroupCommit:
         return len(accepts)
 
     def _name(self, accept: Accept, now: int) -> None:
-        """Gives the keys: the batch's own first, if it is one, then those of its messages."""
+        """Assigns the keys: a batch's own key first, then those of its messages."""
         next_key, tail = self._sequence.next, self._ids.tail
         if accept.batch:
             accept.key, accept.tail = next_key(now), tail()
@@ -313,7 +327,7 @@ class GroupCommit:
         self._last_key = accept.messages[-1].key
 
     def _name_inbound(self, messages: list[InboundMessage], now: int) -> None:
-        """Gives keys to those that have none from a commit that failed."""
+        """Assigns keys to messages without a key; messages of a failed commit already have theirs."""
         for message in messages:
             if not message.key:
                 message.key, message.tail = self._sequence.next(now), self._ids.tail()
@@ -340,7 +354,7 @@ class GroupCommit:
         facts.accepts = []
         facts.trail = []
         hooks.refused()
-        # What is gathered meanwhile comes after what could not be written.
+        # Facts gathered meanwhile come after the facts that failed.
         newer = self._facts
         for each in fields(Facts):
             if each.name == "marks":
@@ -348,7 +362,8 @@ class GroupCommit:
             else:
                 getattr(facts, each.name).extend(getattr(newer, each.name))
         if facts.callbacks and facts.callback_retries:
-            # A callback may have ended while the commit failed that was to give it a row: it needs none any more.
+            # A callback may have ended during the failed commit that would have given it a row: it needs no row any
+            # more.
             ended = {done.key for done in facts.callbacks}
             facts.callback_retries = [retry for retry in facts.callback_retries if retry.key not in ended]
         self._facts = facts

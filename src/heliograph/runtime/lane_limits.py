@@ -15,14 +15,14 @@ MOST_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The limit of one lane: the timetable, if there is one, the rate outside of its spans, and this node's share."""
+    """The limit of a lane: the timetable (if there is one), the rate outside of its spans, and this node's share."""
 
     timetable: Timetable | None
     rate: float
     share: float
 
     def held(self, now: int) -> HeldRate:
-        """Returns what holds on this node at `now`, in ms since the epoch."""
+        """Returns the rate in force on this node at `now`, in ms since the epoch."""
         if self.timetable is None:
             return HeldRate(self.rate * self.share)
         found = self.timetable.held(now, self.rate)
@@ -51,7 +51,7 @@ class LaneLimits:
         self._wait()
 
     def held(self, connector: int, rate: float) -> HeldRate:
-        """Returns what holds now; `rate` where the connector has no limit of its own here."""
+        """Returns the rate in force now; `rate` if the connector has no limit of its own here."""
         found = self._lanes.get(connector)
         return HeldRate(rate) if found is None else found[1].held(self._clock.now())
 
@@ -82,7 +82,7 @@ class LaneLimits:
             self._timer = asyncio.get_running_loop().call_later(delay, self._change)
 
     def _change(self) -> None:
-        """Applies what holds now. The commit that is woken sends as much as that allows."""
+        """Applies the present rates, and wakes a commit, which then sends as much as they allow."""
         for lane, limit in self._lanes.values():
             self._apply(lane, limit)
         self._wake()

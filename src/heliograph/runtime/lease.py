@@ -13,17 +13,17 @@ LEASE_S = 6.0
 """Seconds from a renewal to when others may give up the node."""
 
 MARGIN_S = 1.0
-"""Seconds before that at which the node itself stops, as a second of its clock may not be one of the store's."""
+"""Seconds before the lease's end at which the node stops, because its clock may run slower than the store's."""
 
 RENEW_S = 1.5
-"""Seconds between two renewals, and what one may take."""
+"""Seconds between two renewals, and timeout of a renewal."""
 
 LONG_AGO_MS = 3_600_000
 """A lease that is given back ended so many milliseconds ago, so that giving it up gives up no other's."""
 
 
 class Lease:
-    """The lease of one node, renewed by `keep`. `holds` goes by the monotonic clock, even while a renewal hangs."""
+    """The lease of a node, renewed by `keep`. `holds` uses the monotonic clock, even while a renewal hangs."""
 
     def __init__(
         self, leases: Leases, node: int, clock: Clock, journal: Journal, outage: Outage, lapsed: Callable[[], None]
@@ -46,8 +46,9 @@ class Lease:
 
     @property
     def settled(self) -> bool:
-        """Whether the lease has held for so long that all other nodes could have renewed theirs; after an outage of the
-        store their leases end before they could."""
+        """True if the lease has held long enough for all other nodes to renew theirs. After an outage of the store,
+        leases end before they can be renewed.
+        """
         return self.holds and self._clock.monotonic() - self._since >= LEASE_S
 
     async def begin(self) -> int:
@@ -73,7 +74,7 @@ class Lease:
                 self._outage.found_away("lease", problem)
 
     async def release_dead(self) -> list[int]:
-        """Gives up the leases of nodes that are gone, as far as this one can tell; returns the nodes."""
+        """Ends the leases of dead nodes, as far as this node can tell; returns the nodes."""
         if not self.settled:
             return []
         dead = await self._leases.release_dead()

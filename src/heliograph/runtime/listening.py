@@ -1,8 +1,8 @@
-"""Listening: customers who look at their notices as they are made, beside the receiver that gets them.
+"""Listening: a developer sees an account's notices as they are made, while its receiver still gets them.
 
-An account is listened to while somebody asks, and a minute longer. What this process commits for it meanwhile is
-rendered as a webhook would have it, and kept in memory: nothing is taken from the real receiver, nothing is stored, and
-accounts that nobody listens to cost a look at an empty dictionary.
+An account has listeners while clients ask, and for a minute after. Its notices committed by this process are rendered
+as for a webhook, and kept in memory. The real receiver loses nothing, nothing is stored, and accounts without listeners
+cost a lookup in an empty dictionary.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ MOST_ACCOUNTS = 200
 """Accounts that are listened to at once."""
 
 MOST_WAITING = 20
-"""Requests of one account that wait at once."""
+"""Most requests of an account that wait at once."""
 
 
 class TooManyListen(Exception):
@@ -84,7 +84,7 @@ class NoticeListeners:
         run: str,
         user_agent: str,
     ) -> None:
-        """`run` names this run of the process: places of another one mean nothing."""
+        """`run`: id of this run of the process; cursors of another run are invalid."""
         self._messages = messages
         self._clock = clock
         self._receipts = ReceiptRenderer(encode_json)
@@ -93,7 +93,7 @@ class NoticeListeners:
         self._user_agent = user_agent
         self._ears: dict[int, _Listener] = {}
         self._states: deque[MessageEnd | PartReceipt] = deque(maxlen=KEPT)
-        """States that were committed, whose messages are yet to be read."""
+        """Committed states with messages still to be read."""
         self._reading: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -114,9 +114,10 @@ class NoticeListeners:
     async def page(
         self, view: AccountView, after: str, limit: int, seconds: float, gone: Coroutine[Any, Any, None]
     ) -> CapturedPage:
-        """Returns the account's notices behind the place `after` as soon as there are any, or after `seconds`, when
-        `gone` has ended, or after `close`. Without a place those from now on; with one of another run all that are
-        kept. Raises TooManyListen."""
+        """Returns the account's notices after the cursor `after`, as soon as there are any, or after `seconds`, when
+        `gone` has ended, or after `close`. Without a cursor it returns notices from now on; with a cursor of another
+        run, all kept notices. Raises TooManyListen.
+        """
         leaving = asyncio.ensure_future(gone)
         try:
             ear = self._listen(view)

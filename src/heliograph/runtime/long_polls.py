@@ -1,7 +1,7 @@
 """Long polls: requests that wait for the next inbound message of their account.
 
-One costs its connection and an event: no thread, and nothing of the store. It is woken by a commit of this process, as
-a watcher sees it. For those of others all waiting accounts are asked about together, once a second, while any waits.
+A waiting request costs its connection and an event: no thread and no query. Commits of this process wake it, through a
+watcher. For commits of other nodes, a single query a second asks about all waiting accounts.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ MOST_WAITING = 1_000
 """The most requests that wait at once: a quarter of the connections that a server has."""
 
 MOST_OF_ACCOUNT = 20
-"""The most requests of one account that wait at once."""
+"""Most requests of an account that wait at once."""
 
 LOOK_S = 1.0
-"""Seconds between two looks at what others have committed."""
+"""Seconds between two queries for commits of other nodes."""
 
 Found = TypeVar("Found")
 
 
 class TooManyWait(Exception):
-    """As many requests wait as may; nothing was read."""
+    """Too many requests wait; nothing was read."""
 
 
 class LongPolls:
@@ -59,8 +59,9 @@ class LongPolls:
         read: Callable[[], Awaitable[Sequence[Found]]],
         gone: Coroutine[Any, Any, None],
     ) -> Sequence[Found]:
-        """Returns what `read` finds of an account as soon as it finds anything; nothing when `seconds` are over, when
-        `gone` has ended, or after `close`. Raises TooManyWait, and what `read` raises."""
+        """Returns the messages that `read` finds for an account, as soon as there are any. Returns nothing after
+        `seconds`, when `gone` has ended, or after `close`. Raises TooManyWait, and exceptions of `read`.
+        """
         news = asyncio.Event()
         leaving = asyncio.ensure_future(gone)
         leaving.add_done_callback(lambda _: news.set())
@@ -91,7 +92,7 @@ class LongPolls:
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    # what is committed from here on is read now, or wakes
+                    # commits from here on are read now, or wake this request
                     news.clear()
                     found = await read()
                     if found or self._closed or leaving.done():
@@ -124,7 +125,7 @@ class LongPolls:
             news.set()
 
     async def _look(self) -> None:
-        """Looks until nobody waits."""
+        """Queries until no request waits."""
         while self._waiting:
             await asyncio.sleep(LOOK_S)
             if not self._waiting:

@@ -6,10 +6,10 @@ from typing import Final
 from heliograph.app.ports import Clock, Journal
 
 AGAIN_S: Final = (5.0, 60.0)
-"""Seconds until an outage is logged again: the first pause and the longest. Each is twice as long as the one before."""
+"""Seconds until an outage is logged again: the first pause and the longest. Each pause doubles."""
 
 CALM_S: Final = 60.0
-"""Seconds within which another outage counts as the same one, and is logged as seldom."""
+"""Seconds within which another outage counts as the same one, and is logged as rarely."""
 
 
 class Outage:

@@ -1,4 +1,4 @@
-"""Questions to operators about parts whose receipts have not come."""
+"""Queries to operators about parts without a receipt."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,31 +7,31 @@ from heliograph.app.ports import Question, Receipts, Unreported
 from heliograph.runtime.carriers import Asking
 
 QUESTIONS_PER_S = 5
-"""Questions a second to one operator at most, over all nodes."""
+"""Most queries a second to an operator, over all nodes."""
 
 WALK_MS = 5_000
-"""Milliseconds between the beginnings of two walks through what awaits a receipt, for one connector."""
+"""Milliseconds between two walks through a connector's parts without a receipt."""
 
 PAGE = 1_000
-"""Messages that a round looks at for one connector."""
+"""Messages that a round reads for a connector."""
 
 
 @dataclass(slots=True)
 class _Walk:
-    """The way of one connector through the parts that await receipts, by key."""
+    """A connector's walk through its parts without a receipt, by key."""
 
     beyond: int = 0
     began: int = 0
-    """The beginning (ms) of this walk, or of the last one; 0 before the first."""
+    """The beginning (ms) of this walk, or of the last; 0 before the first."""
     before: int = 0
-    """The beginning (ms) of the walk before it; 0 where there was none."""
+    """The beginning (ms) of the walk before it; 0 if there was none."""
     under_way: bool = False
     room: float = 0.0
     """Questions that may be asked now."""
     key: int = 0
     """The message that was looked at last."""
     asked: set[str] = field(default_factory=set)
-    """The operator's ids of those parts of it that this walk asked for."""
+    """The operator's ids of parts already queried in this walk."""
 
 
 def times_due(age: int, after: int) -> int:
@@ -41,20 +41,20 @@ def times_due(age: int, after: int) -> int:
 
 
 class ReceiptQuestions:
-    """Walks through the rows of what awaits a receipt, and asks the operators that are to be asked.
+    """Walks through the rows without a receipt, and queries the operators.
 
-    A part is asked for once in each interval, the first `after` long and each as long as all before it. A start forgets
-    which were asked for: the first walk asks once for all that are old enough.
+    A part is queried once in each interval. The first interval is `after` long, and each doubles the total. A restart
+    forgets which parts were queried: the first walk queries all that are old enough.
     """
 
     def __init__(self, receipts: Receipts, asking: Callable[[], list[Asking]]) -> None:
-        """`asking` returns the connectors of this node whose operators are to be asked."""
+        """`asking` returns the connectors of this node with operators to be queried."""
         self._receipts = receipts
         self._asking = asking
         self._walks: dict[int, _Walk] = {}
 
     async def ask(self, now: int) -> None:
-        """Asks what may be asked in one second; `now` is in ms. Raises Unavailable."""
+        """Sends the queries allowed in a second; `now` is in ms. Raises Unavailable."""
         asking = self._asking()
         self._walks = {each.connector: self._walks.get(each.connector) or _Walk() for each in asking}
         for each in asking:

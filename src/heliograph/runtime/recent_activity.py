@@ -13,10 +13,10 @@ Counts = Mapping[str, int]
 
 
 class RecentActivity:
-    """Samples counters that only ever grow, once a second. `names` are those that are kept."""
+    """Samples ascending counters once a second. `names`: the counters that are kept."""
 
     def __init__(self, read: Callable[[], Counts], names: tuple[str, ...]) -> None:
-        """`read` tells everything counted so far; a name that is not there yet is 0."""
+        """`read` returns all counters; a missing name counts as 0."""
         self._read = read
         self._series = {name: deque([0] * SECONDS, maxlen=SECONDS) for name in names}
         self._before = dict.fromkeys(names, 0)
@@ -31,7 +31,7 @@ class RecentActivity:
             await end(self._task)
 
     def sample(self) -> None:
-        """Closes the current second and begins the next one."""
+        """Closes the current second and begins the next."""
         counts = self._read()
         for name, series in self._series.items():
             series.append(max(0, counts.get(name, 0) - self._before[name]))

@@ -9,22 +9,22 @@ from heliograph.domain.error import Reason
 from heliograph.runtime.background import Background, every
 
 WRITE_S: Final = 5.0
-"""Seconds between two writes; a crash loses what was noted since the last one."""
+"""Seconds between two writes; a crash loses the refusals since the last write."""
 
 KINDS: Final = 100
-"""Accounts and reasons of one transaction."""
+"""Pairs of account and reason in a transaction."""
 
 SAY_S: Final = 60.0
-"""Seconds between two lines in the log about one account and reason."""
+"""Seconds between two log lines about an account and reason."""
 
 LINES: Final = 20
-"""Lines of one round; what is left has its line in a later one."""
+"""Most log lines of a round; further pairs get their line in a later round."""
 
 Kind = tuple[int, Reason]
 
 
 class RefusalWriter:
-    """Writes what `refusals` has noted, and logs it."""
+    """Writes and logs the refusals that were noted."""
 
     def __init__(self, refusals: Refusals, store: RefusedRequests, clock: Clock, journal: Journal) -> None:
         """Does nothing yet; `start` begins."""
@@ -35,7 +35,7 @@ class RefusalWriter:
         self._task = Background("refusals", every(WRITE_S, self.write))
         self._batch = RefusalBatch()
         self._unsaid: dict[Kind, tuple[int, RefusedRequest, str]] = {}
-        """Refusals that no line has told of: how many, the last one, the account's name."""
+        """Refusals not yet logged: their number, the last request, the account's name."""
         self._said: dict[Kind, float] = {}
 
     def start(self) -> None:
@@ -43,12 +43,12 @@ class RefusalWriter:
         self._task.start()
 
     async def stop(self) -> None:
-        """Stops, and writes what is left if the store takes it."""
+        """Stops, and writes the rest if the store is available."""
         await self._task.stop()
         await self.write()
 
     async def write(self) -> None:
-        """Writes what was noted since the last time. What the store does not take is written later."""
+        """Writes the refusals since the last call. If the store is unavailable they are written later."""
         fresh, batch = self._refusals.take(), self._batch
         self._hear(fresh)
         self._say()
@@ -60,7 +60,7 @@ class RefusalWriter:
             try:
                 await self._store.add(counts, [each for kind in some for each in batch.latest[kind]], KEPT)
             except Unavailable:
-                return  # what was not written stays in the batch
+                return  # unwritten refusals stay in the batch
             for kind in some:
                 del batch.latest[kind]
             for each in counts:
@@ -68,7 +68,7 @@ class RefusalWriter:
         self._batch = RefusalBatch()
 
     def _hear(self, batch: RefusalBatch) -> None:
-        """Counts what is new for the log."""
+        """Counts new refusals for the log."""
         for count in batch.counts.values():
             kind = (count.account, count.reason)
             known = self._unsaid.get(kind)

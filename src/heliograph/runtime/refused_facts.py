@@ -1,4 +1,4 @@
-"""Counts facts that the store refused, and logs them as far as that does not fill the log."""
+"""Counts facts that the store rejected, and logs them at a limited rate."""
 
 from collections import Counter
 
@@ -6,13 +6,13 @@ from heliograph.app.commit.isolate import PieceFate, RejectedPiece
 from heliograph.app.ports import Clock, Journal
 
 LINES = 60
-"""Log lines a minute; further refused facts are only counted, and the next line tells their number."""
+"""Log lines a minute; further rejected facts are only counted, and the next line has their number."""
 
 MINUTE_S = 60.0
 
 
 class RefusedFacts:
-    """Counts and logs the refused facts of one run."""
+    """Counts and logs the rejected facts of a run."""
 
     def __init__(self, clock: Clock, journal: Journal) -> None:
         self.counts: Counter[PieceFate] = Counter()

@@ -1,4 +1,4 @@
-"""Retention at work: in small transactions, with pauses between them, so that commits hardly ever wait for one."""
+"""Retention at work: small transactions with pauses between them, so that commits rarely wait for one."""
 
 import asyncio
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ AWAY_S: Final = 1.0
 """Seconds before the store is asked again that was away."""
 
 RETRY_PASSES: Final = 30
-"""Passes between two looks at messages that something was owed for; those to be erased are looked at in each."""
+"""Passes between two checks of messages with pending work; messages to be erased are checked in each pass."""
 
 TARGET_S: Final = 0.006
-"""Seconds that one transaction is to take: the longest that a commit has to wait for it, as a rule."""
+"""Seconds that a transaction may take: usually the longest wait of a commit for it."""
 
 SHARE: Final = 0.2
 """Share of the time that its transactions may take."""
@@ -33,15 +33,15 @@ PAUSE_S: Final = 0.01
 
 LEAST: Final = 32
 MOST: Final = 512
-"""Messages that one transaction looks at, at least and at most; with fewer, a slow disk's syncs would be all that is
-done."""
+"""Fewest and most messages that a transaction reads; with fewer, a slow disk would do nothing but sync."""
 
 QUIET_S: Final = 600.0
-"""Seconds for which nothing may have happened to a message before its row goes. A commit that failed for want of the
-store may be there all the same, and is made again: what it says must not be left without a message."""
+"""Seconds without an event before a message's row is deleted. A failed commit may be on disk all the same, and is
+repeated: its facts must still find their message.
+"""
 
 NUMBERS: Final = 500
-"""Numbers of suppressions that one transaction forgets."""
+"""Numbers of suppressions that a transaction forgets."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class TransactionSize:
 
 
 class RetentionKeeper:
-    """Redacts and drops what is older than the settings and the accounts say."""
+    """Redacts and deletes data older than the settings and the accounts allow."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class RetentionKeeper:
         outage: Outage,
         counters: RetentionCounters,
     ) -> None:
-        """`kept` is for accounts that have nothing of their own, and for what is no account's."""
+        """`kept`: retention of accounts without their own, and of data without an account."""
         self._store = store
         self._kept = kept
         self._clock = clock
@@ -84,8 +84,9 @@ class RetentionKeeper:
         """The last outage of the store, as found here: when it was first found away, and when last (ms)."""
 
     async def run(self) -> None:
-        """Makes passes until cancelled; while the store is away, tries each second: an outage is over when all tasks
-        that found it have used the store again."""
+        """Makes passes until cancelled. While the store is down, it retries each second: an outage ends when all tasks
+        that noticed it have used the store again.
+        """
         pause = PASS_S
         while True:
             await asyncio.sleep(pause)
@@ -100,7 +101,7 @@ class RetentionKeeper:
                 self._away = (now if self._away is None else self._away[0], now)
 
     async def look_through(self) -> None:
-        """Makes one pass over all accounts. Raises Unavailable."""
+        """Makes a pass over all accounts. Raises Unavailable."""
         before = self._counters.done.copy()
         now = self._clock.now()
         rules = {0: self._kept}
@@ -121,8 +122,9 @@ class RetentionKeeper:
         self._passes += 1
 
     def _quiet(self, now: int) -> int:
-        """Returns since when nothing may have happened to a message whose row goes: QUIET_S ago, and as long before
-        an outage that has only just ended, since commits from before it may still have to be made again."""
+        """Returns the time since which a message must have had no event before its row is deleted: QUIET_S ago, and as
+        long before an outage that has just ended, because commits from before it may still be repeated.
+        """
         quiet = int(QUIET_S * 1000)
         if self._away is not None:
             first, last = self._away
@@ -165,7 +167,7 @@ class RetentionKeeper:
             await asyncio.sleep(pause)
 
     async def _retry(self, rules: dict[int, RetentionDays], quiet: int) -> None:
-        """Looks again at what something was owed for, where the stage is still wanted."""
+        """Checks messages with pending work again, if the stage is still wanted."""
         for stage in Stage if self._passes % RETRY_PASSES == 0 else (Stage.ERASURE,):
             for account in await self._store.retention.accounts_kept(stage):
                 rule = rules.get(account)

@@ -1,4 +1,4 @@
-"""The rounds of the pumping guard: counts what watched accounts send where, and holds what looks like pumping."""
+"""The rounds of the pumping guard: counts watched accounts' traffic, and holds traffic that looks like pumping."""
 
 import asyncio
 from contextlib import suppress
@@ -16,10 +16,10 @@ ROUND_S: Final = 5.0
 """Seconds between two rounds."""
 
 ACCOUNTS_ROUNDS: Final = 120
-"""Rounds after which the watched accounts are looked for anew though no account changed: young ones grow old."""
+"""Rounds after which the watched accounts are selected again even without a change, because young accounts grow old."""
 
 PAIRS: Final = 200
-"""Accounts and ranges of one transaction."""
+"""Pairs of account and range in a transaction."""
 
 BATCH: Final = 2_000
 """Rows that a round makes due, or deletes."""
@@ -32,7 +32,7 @@ QUIET_MS: Final = DAY_MS
 
 
 class TrafficGuard:
-    """Judges what `watch` gathers."""
+    """Judges the traffic that `watch` collects."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class TrafficGuard:
         journal: Journal,
         young_days: float,
     ) -> None:
-        """`young_days`: accounts whose guard is `auto` are watched for so many days from their opening on."""
+        """`young_days`: days from their opening for which accounts with the guard `auto` are watched."""
         self._watch = watch
         self._store = store
         self._accounts = accounts
@@ -62,7 +62,7 @@ class TrafficGuard:
         self._task.start()
 
     async def stop(self) -> None:
-        """Stops; what was not counted yet is lost."""
+        """Stops; traffic not counted yet is lost."""
         await self._task.stop()
 
     async def _run(self) -> None:
@@ -72,7 +72,7 @@ class TrafficGuard:
             await asyncio.sleep(ROUND_S)
 
     async def round(self) -> None:
-        """Does one round. Raises Unavailable."""
+        """Does a round. Raises Unavailable."""
         now = self._clock.now()
         await self._look_for_accounts(now)
         counts = self._watch.take(now)

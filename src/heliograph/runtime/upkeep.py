@@ -15,19 +15,22 @@ HOUSEKEEPING_S = 1.0
 """Seconds between two rounds of housekeeping."""
 
 SWEEP_ROUNDS = 5
-"""Rounds of housekeeping between two searches for messages whose validity is over, and for inbound ones whose parts
-waited long enough."""
+"""Rounds of housekeeping between two searches for messages with an ended validity, and for inbound messages with parts
+that waited long enough.
+"""
 
 OVERDUE_ROUNDS = 30
 """Rounds between two searches for receipts that never came, and for receipts that matched nothing."""
 
 GATHERED_ROUNDS = 600
-"""Rounds between two searches for messages that a node which died left with all parts ended and no end; each death
-begins one too."""
+"""Rounds between two searches for messages of a dead node that have all part ends and no end; each death starts a
+search too.
+"""
 
 GATHERED_SPANS = 8
-"""Spans of time that a round of such a search looks at: three days in which nothing was sent are over in some ten
-seconds, and a busy one is still in small pieces."""
+"""Spans of time that a round of such a search reads: three idle days take some ten seconds, and a busy span is still
+read in small pieces.
+"""
 
 STATE_ROUNDS = 3
 """Rounds between two reports of the connectors' states for people."""
@@ -46,15 +49,16 @@ NUMBERS_ROUNDS = 5
 """Rounds between two looks whether there are enough new messages to be indexed by number."""
 
 NUMBERS_BLOCK = 8_192
-"""Messages that are indexed by number in one transaction. Smaller blocks give a search more places to look at; larger
-ones hold up other transactions for longer."""
+"""Messages that are indexed by number in a transaction. Smaller blocks make a search read more blocks; larger blocks
+delay other transactions for longer.
+"""
 
 NUMBERS_BLOCKS = 4
 """Transactions of NUMBERS_BLOCK messages that a round of housekeeping may have: twice the messages that may come in a
 second."""
 
 RESUMED_BATCHES = 5
-"""Transactions of BATCH messages that a round may make due whose account is resumed."""
+"""Transactions of BATCH messages of resumed accounts that a round may make due."""
 
 BATCH = 2_000
 """Rows that housekeeping takes at once."""
@@ -69,7 +73,7 @@ ORPHANS = 1_000_000
 """Receipts that matched nothing and are kept, the latest ones: an operator may send more than the disk has room for."""
 
 EARLY_KEPT_MS = 60_000
-"""Milliseconds that early receipts are in memory where nodes share a store: another one may have found the message."""
+"""Milliseconds for which early receipts stay in memory if nodes share a store: another node may have the message."""
 
 SUPPRESSED_MS = 30_000
 """Milliseconds back that are looked at for numbers that other processes suppressed: more than their clocks differ."""
@@ -120,7 +124,7 @@ class Housekeeping:
             self._accounts.invalidate()
             if self._lease is None:
                 self._parts.carriers.sync()
-        # Before all that may fail, in each round anew, and ends it.
+        # First in each round, because the chores after it may fail and end the round.
         await self._heed_rules(environment.clock.now(), changed=changed)
         await self._heed_suppressions(environment.clock.now())
         await self._look_after_nodes()
@@ -148,17 +152,18 @@ class Housekeeping:
             self._parts.gatherer.wake()
 
     async def _heed_suppressions(self, now: int) -> None:
-        """Withdraws what waits for phones that opted out of late: other processes and nodes suppress numbers, too. What
-        is asked for twice is withdrawn once."""
+        """Withdraws waiting messages to recently opted-out phones, because other processes and nodes suppress numbers
+        too. A message requested twice is withdrawn once.
+        """
         if self._parts.dispatcher.busy:
             made = await self._environment.store.suppressions.made_since(now - SUPPRESSED_MS)
             if made:
                 self._parts.dispatcher.withdraw_all({(of, number): first_key_at(since) for of, number, since in made})
 
     async def _heed_rules(self, now: int, *, changed: bool) -> None:
-        """Calls back what accounts' rules hold by now, and makes due what they held until an account was resumed."""
+        """Calls back messages that accounts' rules now hold, and makes messages of resumed accounts due."""
         if self._environment.directory.judges_claims and (changed or self._round % SWEEP_ROUNDS == 0):
-            # again with each sweep: meanwhile the operator may have put off what was on its way
+            # repeated with each sweep: the operator may have deferred messages in flight meanwhile
             self._parts.dispatcher.judge_anew()
         resumed, batches = BATCH, 0
         while self._roles.upkeep and resumed == BATCH and batches < RESUMED_BATCHES:
@@ -219,12 +224,12 @@ class Housekeeping:
         return int((days if shortest is None else min(days, shortest)) * 24 * HOUR_MS)
 
     def _due(self, chore: str, rounds: int) -> bool:
-        """Whether a chore that runs every `rounds` rounds is due in this one."""
+        """True if a chore that runs every `rounds` rounds is due in this round."""
         if self._round % rounds == 0:
             self._unfinished.add(chore)
         return chore in self._unfinished
 
     def _repeat(self, chore: str, found: int) -> None:
-        """Leaves a chore due in the next round unless it found fewer than BATCH; one that failed stays due, too."""
+        """Keeps a chore due in the next round unless it found fewer than BATCH rows. A failed chore stays due, too."""
         if found < BATCH:
             self._unfinished.discard(chore)

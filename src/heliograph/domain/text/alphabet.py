@@ -1,7 +1,6 @@
 """The GSM 7 bit default alphabet and its extension table (3GPP TS 23.038, 6.2.1 and 6.2.1.1).
 
-Septets are kept unpacked, one an octet. A character of the extension table is the escape 0x1B and one more
-septet.
+Septets are unpacked, one in each octet. A character of the extension table is the escape 0x1B and another septet.
 """
 
 import codecs
@@ -39,26 +38,24 @@ _TO_SEPTETS: dict[int, bytes] = {
 }
 # 0x80 to 0xFF are no septets; they read as U+FFFD.
 _FROM_SEPTETS = DEFAULT + "\N{REPLACEMENT CHARACTER}" * 128
-# What follows an escape, by the character that its code has in the default table. The standard has a receiver
-# show that character where the extension table has none, and a space for an escape that extends nothing
-# (6.2.1.1, note 1).
+# Septets after an escape, by the character of that code in the default table. A receiver shows that character if the
+# extension table has none, and a space for an escape without extension (6.2.1.1, note 1).
 _EXTENDED = {DEFAULT[code]: char for code, char in EXTENSION.items()} | {"\x1b": " ", "": " "}
 _ESCAPED = re.compile("\x1b(.?)", re.DOTALL)
 
-# The characters whose ASCII code is their septet: all but the controls (save LF and CR) and $@[\]^_`{|}~.
+# Characters whose ASCII code equals their septet: all except controls (LF and CR do) and $@[\]^_`{|}~.
 _SAME_AS_ASCII: Final = bytes(code for code, char in enumerate(DEFAULT) if ord(char) == code != ESCAPE)
 
 
 GSM: Final = "gsm"
-"""The alphabet of this module, among those that operators take for the default one."""
+"""The alphabet of this module, as operators' default alphabet."""
 
 CODECS: Final[dict[str, str]] = {"latin1": "latin-1", "ascii": "ascii"}
 """The codecs of the others."""
 
 
 def has_letters(text: str, alphabet: str) -> bool:
-    """Tells whether an operator's alphabet (`gsm`, `latin1` or `ascii`) has every character of a text that GSM 7 bit
-    has."""
+    """True if an operator's alphabet (`gsm`, `latin1` or `ascii`) has every character of a text that GSM 7 bit has."""
     codec = CODECS.get(alphabet)
     if codec is None or text.isascii():
         return True
@@ -70,7 +67,7 @@ def has_letters(text: str, alphabet: str) -> bool:
 
 
 def encode(text: str) -> bytes | None:
-    """The septets of a text; None when it has a character outside the alphabet."""
+    """Returns the septets of a text, or None if it has a character outside the alphabet."""
     if is_plain(text):
         return text.encode("ascii")
     try:
@@ -80,7 +77,7 @@ def encode(text: str) -> bytes | None:
 
 
 def latin1(text: str) -> bytes | None:
-    """The octets of a text in ISO 8859-1; None when it has a character outside of it."""
+    """Returns the octets of a text in ISO 8859-1, or None if it has a character outside it."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -88,7 +85,7 @@ def latin1(text: str) -> bytes | None:
 
 
 def is_plain(text: str) -> bool:
-    """True when every character is one septet, its ASCII code: a quick test, and the common case."""
+    """True if every character is a single septet with its ASCII code: a fast test for the common case."""
     return text.isascii() and not text.encode("ascii").translate(None, _SAME_AS_ASCII)
 
 

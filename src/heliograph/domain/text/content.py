@@ -10,13 +10,14 @@ _URL_ENCODED = re.compile(r"(?:[A-Za-z0-9\-_.~*+]|%[0-9A-Fa-f]{2})*").fullmatch
 
 
 def decode_content(text: str, rule: Rule) -> str:
-    """The text that is meant.
+    """Returns the intended text.
 
-    `auto` decodes a text that is well-formed URL-encoded UTF-8 throughout and takes any other as it
-    stands, so that `Hello%20World`, `Hello+World` and `Hello World` are one, and `1 + 1` and `50% off`
-    stay. The price is a raw word with a plus, such as `C++`. `always` decodes once, as a form would be (a
-    stray `%` stays); it raises ValueError where the octets are not UTF-8. `never` takes every text as it
-    stands.
+    `auto` decodes a text that is entirely well-formed URL-encoded UTF-8, and leaves any other unchanged. So
+    `Hello%20World`, `Hello+World` and `Hello World` are equal, and `1 + 1` and `50% off` stay. The drawback: a raw word
+    with a plus, such as `C++`, is decoded.
+
+    `always` decodes once, like a form (a stray `%` stays). It raises ValueError if the octets are not UTF-8. `never`
+    leaves every text unchanged.
     """
     if rule == "never" or ("%" not in text and "+" not in text):
         return text

@@ -8,15 +8,16 @@ NATIONAL_SINGLE: Final = 0x24
 NATIONAL_LOCKING: Final = 0x25
 
 MAX_HEADER_OCTETS: Final = 139
-"""A header, its length octet included, leaves at least one of the 140 octets of a short message."""
+"""Octets. A header with its length octet leaves at least one of the 140 octets of a short message."""
 
 Element = tuple[int, bytes]
 """Identifier and data of an element."""
 
 
 def elements_of(header: bytes) -> list[Element] | None:
-    """Returns the elements of a header without its length octet; None where they do not fill it (9.2.3.24 has all of
-    it ignored then)."""
+    """Returns the elements of a header without its length octet, or None if they do not fill it (9.2.3.24 ignores all
+    of it then).
+    """
     elements: list[Element] = []
     at, end = 0, len(header)
     while at < end:
@@ -31,7 +32,7 @@ def elements_of(header: bytes) -> list[Element] | None:
 
 
 def header_problem(header: bytes) -> str | None:
-    """Says what is wrong with a whole header, its length octet first; None when it is good."""
+    """Returns the problem of a whole header, its length octet first, or None."""
     if len(header) > MAX_HEADER_OCTETS:
         return f"It has {len(header)} octets; the limit is {MAX_HEADER_OCTETS}."
     if not header or header[0] != len(header) - 1:
@@ -46,11 +47,11 @@ def header_problem(header: bytes) -> str | None:
 
 
 def numbers_parts(header: bytes) -> bool:
-    """Tells whether a sound header, without its length octet, has an element that numbers the parts of a message."""
+    """True if a well-formed header, without its length octet, has an element that numbers the parts of a message."""
     return any(kind in (CONCATENATION_8, CONCATENATION_16) for kind, _ in elements_of(header) or ())
 
 
 def national_elements(locking: int, single: int) -> bytes:
-    """Returns the elements that name the languages of national tables (9.2.3.24.15 and 9.2.3.24.16); 0 is none."""
+    """Returns the elements that select the languages of national tables (9.2.3.24.15 and 9.2.3.24.16); 0 for none."""
     named = bytes((NATIONAL_SINGLE, 1, single)) if single else b""
     return named + bytes((NATIONAL_LOCKING, 1, locking)) if locking else named

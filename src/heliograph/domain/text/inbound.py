@@ -1,8 +1,8 @@
-"""Inbound messages: headers of user data, the joining of parts, and the text of octets. Pure; no octets make it fail.
+"""Inbound messages: headers of user data, joining of parts, and decoding of octets. Pure; no octets make it fail.
 
 A short message may begin with a user data header (3GPP TS 23.040, 9.2.3.24): elements that number the parts of a long
-one, name national tables, or say something else. A header that is cut or misshapen is not believed, and the message is
-an ordinary one. Parts are joined before they are decoded, since phones do cut escape and surrogate pairs.
+message, select national tables, or have another meaning. A truncated or malformed header is ignored, and the message is
+an ordinary one. Parts are joined before they are decoded, because phones do split escape and surrogate pairs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ from heliograph.domain.text.header import (
 GSM: Final = "gsm"
 LATIN_1: Final = "latin1"
 ASCII: Final = "ascii"
-"""Values of `default_alphabet`: what data coding 0 means to an operator."""
+"""Values of `default_alphabet`: an operator's meaning of data coding 0."""
 
 _BINARY: Final = "binary"
 _UCS2: Final = "ucs2"
@@ -35,14 +35,14 @@ Place = tuple[int, int, int]
 
 @dataclass(slots=True)
 class UserData:
-    """Content of one short message, its header taken apart."""
+    """Content of a short message, with its header parsed."""
 
     coding: int
     """SMPP data_coding."""
     octets: bytes
     """Text or data, without the header."""
     place: Place | None = None
-    """Place among the parts of a long message; None for a whole one."""
+    """Index among the parts of a long message; None for a whole message."""
     locking: int = 0
     """Language of the national locking shift table; 0: the default alphabet."""
     single: int = 0
@@ -67,10 +67,12 @@ class JoinedText:
 
 
 def read(octets: bytes, coding: int, *, has_header: bool, sar: Place | None = None) -> UserData:
-    """Takes a short message apart.
+    """Parses a short message.
 
-    `has_header` is the header indicator of esm_class; `sar` is what the TLVs `sar_msg_ref_num`, `sar_total_segments`
-    and `sar_segment_seqnum` say, where all three are there. They hold where the header numbers no parts.
+    `has_header`: the header indicator of esm_class.
+
+    `sar`: the values of the TLVs `sar_msg_ref_num`, `sar_total_segments` and `sar_segment_seqnum`, if all three are
+    present. They are used if the header does not number parts.
     """
     data = UserData(coding, octets)
     if has_header and octets and octets[0] < len(octets):
@@ -85,7 +87,7 @@ def read(octets: bytes, coding: int, *, has_header: bool, sar: Place | None = No
 
 
 def _read_elements(data: UserData, elements: list[Element]) -> None:
-    """Sorts the elements; of repeated ones the last sound one holds (9.2.3.24)."""
+    """Sorts the elements; of repeated elements the last well-formed one is used (9.2.3.24)."""
     others: list[Element] = []
     for kind, value in elements:
         size = len(value)
@@ -103,15 +105,15 @@ def _read_elements(data: UserData, elements: list[Element]) -> None:
 
 
 def _sound(place: Place) -> Place | None:
-    """Returns a place that can be; None for a message of one part, or for numbers that contradict each other."""
+    """Returns a valid index; None for a message of a single part, or for contradictory numbers."""
     return place if 1 <= place[2] <= place[1] and place[1] > 1 else None
 
 
 def join(parts: Iterable[UserData], default_alphabet: str) -> JoinedText:
-    """Joins the parts of one long message, in any order.
+    """Joins the parts of a long message, in any order.
 
-    The first part with a number holds, later ones with it change nothing. A part without a place, or with another
-    reference or total than the first, is left out. Raises ValueError where there is no part.
+    The first part with a number is used; later ones with the same number are ignored. A part without an index, or with
+    another reference or total than the first, is left out. Raises ValueError without parts.
     """
     by_number: dict[int, UserData] = {}
     first: UserData | None = None
@@ -185,9 +187,9 @@ def decode_ucs2(octets: bytes) -> str:
 
 
 def _alphabet_of(coding: int) -> str:
-    """Returns what the octets of a data_coding are: SMPP v3.4, 5.2.19, below 0x10, and 3GPP TS 23.038, 4, above.
+    """Returns the alphabet of a data_coding: SMPP v3.4, 5.2.19, below 0x10, and 3GPP TS 23.038, 4, above.
 
-    ASCII is read as Latin-1, which holds it: what an operator sends beyond it is not lost.
+    ASCII is read as Latin-1, which includes it, so that an operator's octets beyond ASCII are not lost.
     """
     if coding < 0x10:
         if coding == 0x00:
@@ -196,7 +198,7 @@ def _alphabet_of(coding: int) -> str:
             return LATIN_1
         return _UCS2 if coding == 0x08 else _BINARY
     if coding < 0x80:  # general data coding, and the same marked for automatic deletion
-        if coding & 0x20:  # compressed, which nobody sends
+        if coding & 0x20:  # compressed, which operators do not send
             return _BINARY
         return (_DEFAULT, _BINARY, _UCS2, _BINARY)[coding >> 2 & 3]
     if coding < 0xC0:  # reserved
@@ -214,8 +216,9 @@ def is_binary(coding: int) -> bool:
 
 
 def message_class(coding: int) -> int | None:
-    """Returns the message class, 0 (shown at once and not kept) to 3, of a data_coding; None where it names none (3GPP
-    TS 23.038, 4)."""
+    """Returns the message class of a data_coding, 0 (shown at once and not stored) to 3, or None if it has none (3GPP
+    TS 23.038, 4).
+    """
     if coding >= 0xF0 or (0x10 <= coding < 0x80 and coding & 0x10):
         return coding & 0x03
     return None

@@ -1,10 +1,12 @@
-"""The national language tables of GSM 7 bit text (3GPP TS 23.038, annex A), as user data headers name them.
+"""The national language tables of GSM 7 bit text (3GPP TS 23.038, annex A), as user data headers select them.
 
-A *locking shift table* stands in for the default alphabet, a *single shift table* for its extension table. Each has the
-number of its language (6.2.1.2.4). Two readings of the specification were compared for the tables: oFono's `src/util.c`
-(release 8) and PyPI `gsmcodecs` 1.0.0 (release 18). Where they differ, the second holds, but in two places that
-Android's `GsmAlphabet` decided: 0x2C of the Indic tables is a comma, and 0x24 of the Kannada one DDA, since the
-specification prints PA twice. What a table leaves empty reads as a space.
+A *locking shift table* replaces the default alphabet, a *single shift table* its extension table. Each has the number
+of its language (6.2.1.2.4).
+
+Two implementations were compared for the tables: oFono's `src/util.c` (release 8) and PyPI `gsmcodecs` 1.0.0 (release
+18). Where they differ, the second is used, except for two characters taken from Android's `GsmAlphabet`: 0x2C of the
+Indic tables is a comma, and 0x24 of the Kannada table is DDA, because the specification prints PA twice. An empty entry
+reads as a space.
 """
 
 import codecs
@@ -125,7 +127,7 @@ _INDIC: dict[int, str] = {
         "\u064d\u0650\u064f\u0657\u0654\u0655\u0651\u0653\u0656\u0670"
     ),
 }
-"""Characters of the locking shift tables of India and Pakistan that stand at the underscores of `_INDIC_FRAME`."""
+"""Characters of the locking shift tables of India and Pakistan at the underscores of `_INDIC_FRAME`."""
 
 _INDIC_SINGLE: dict[int, str] = {
     0x00: "@£$¥¿\"¤%&'\f*+", 0x0E: "-/<=>¡^¡_#*", 0x28: "{}", 0x2F: "\\", 0x3C: "[~]",
@@ -184,7 +186,7 @@ _SINGLE: dict[int, dict[int, str]] = {
         0x30: "\u0613\u0614\u061b\u061f\u0640\u0652\u0658\u066b\u066c\u0672\u0673\u06cd", 0x3F: "\u06d4", 0x65: "€",
     },
 }  # fmt: skip
-"""Runs of the single shift tables, beside those of the extension table or of `_INDIC_SINGLE`."""
+"""Runs of the single shift tables, in addition to the extension table or `_INDIC_SINGLE`."""
 
 _BEYOND: Final = "\N{REPLACEMENT CHARACTER}" * 128
 """0x80 to 0xFF are no septets."""
@@ -215,10 +217,10 @@ _DEFAULT_TABLE: Final = alphabet.DEFAULT + _BEYOND
 
 
 def decode(septets: bytes, locking: int, single: int) -> str:
-    """Returns the text of unpacked septets, by the numbers of the languages whose locking and single shift tables hold.
+    """Returns the text of unpacked septets, by the numbers of the languages of the locking and single shift tables.
 
-    0 and numbers without a table stand for the default alphabet and its extension table. Never fails: an octet over
-    0x7F reads as U+FFFD.
+    0 and numbers without a table mean the default alphabet and its extension table. Never fails: an octet over 0x7F
+    reads as U+FFFD.
     """
     table = _LOCKING_TABLES.get(locking, _DEFAULT_TABLE)
     extension = _SINGLE_TABLES.get(single, alphabet.EXTENSION)
@@ -241,12 +243,12 @@ LANGUAGE_NAMES: Final[dict[int, str]] = {number: name for name, number in LANGUA
 
 
 def has_locking(language: int) -> bool:
-    """Tells whether a language has a locking shift table; each has a single shift table."""
+    """True if a language has a locking shift table; each has a single shift table."""
     return language in _LOCKING_TABLES
 
 
 def encode(text: str, locking: int, single: int) -> bytes | None:
-    """Returns the septets of a text by these tables, as `decode` reads them; None when it has another character."""
+    """Returns the septets of a text by these tables, as `decode` reads them, or None if it has another character."""
     try:
         return codecs.charmap_encode(text, "strict", _septets(locking, single))[0]
     except UnicodeEncodeError:
@@ -255,11 +257,11 @@ def encode(text: str, locking: int, single: int) -> bytes | None:
 
 @cache
 def _septets(locking: int, single: int) -> dict[int, bytes]:
-    """Returns the septets of each character: one of the first table where that has it, else two."""
+    """Returns the septets of each character: a single septet of the first table if possible, otherwise two."""
     extension = _SINGLE_TABLES.get(single, alphabet.EXTENSION)
     found = {ord(char): bytes((alphabet.ESCAPE, septet)) for septet, char in extension.items()}
     table = _LOCKING_TABLES.get(locking, _DEFAULT_TABLE)[:128]
     found |= {ord(char): bytes((septet,)) for septet, char in enumerate(table) if septet != alphabet.ESCAPE}
-    # what is empty in a table reads as a space, and is not one
+    # an empty entry reads as a space, but does not encode a space
     found[ord(" ")] = b" "
     return found

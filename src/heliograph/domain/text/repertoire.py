@@ -34,34 +34,35 @@ _LABELS: dict[Encoding, str] = {
 
 @dataclass(slots=True)
 class Encoded:
-    """A text as it can go: unpacked septets, UTF-16BE, or octets. `elements` are those of the user data header that
-    each of its parts needs, to name national tables."""
+    """An encoded text: unpacked septets, UTF-16BE, or octets. `elements`: user data header elements that each of its
+    parts needs, to select national tables.
+    """
 
     encoding: Encoding
     data: bytes
     elements: bytes = b""
     language: int = 0
-    """The language whose national tables hold; 0 is none."""
+    """The language of its national tables; 0 for none."""
 
 
 Tables = tuple[int, int]
-"""The languages of a locking and of a single shift table; 0 is none."""
+"""The languages of a locking and of a single shift table; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repertoire:
-    """The alphabets that an operator takes beside UCS-2, which every one does."""
+    """The alphabets of an operator in addition to UCS-2, which every operator has."""
 
     default: str = alphabet.GSM
     """Meaning of the default data coding: `gsm`, `latin1` or `ascii`."""
     latin1: bool = False
-    """Whether Latin-1 has a data coding of its own."""
+    """True if Latin-1 has its own data coding."""
     tables: tuple[Tables, ...] = ()
     """The national tables that phones are known to have."""
 
     def ways(self, text: str, *, flash: bool = False) -> Iterator[Encoded]:
-        """Yields the ways in which a text can go, at least one: GSM 7 bit alone where it has all letters, else UCS-2
-        first, then those that may be shorter. `flash`: with a message class, which Latin-1 has no coding for.
+        """Yields the possible encodings of a text, at least one: only GSM 7 bit if it has all letters, otherwise UCS-2
+        first, then encodings that may be shorter. `flash`: with a message class, which Latin-1 has no coding for.
 
         Raises UnicodeEncodeError on a lone surrogate.
         """

@@ -1,9 +1,9 @@
 """Encoding a message's content and cutting it into short messages (3GPP TS 23.040, 9.2.3.24.1).
 
-A short message carries 140 octets: 160 septets, 70 UTF-16 code units, or 140 octets of data. A part of a
-longer one gives up some for the user data header that numbers the parts: six octets with an 8-bit reference
-leave 153 septets, 67 code units or 134 octets. A part never ends within an escape pair or a surrogate pair,
-so that the number of parts is not always the length divided by the size of a part.
+A short message carries 140 octets: 160 septets, 70 UTF-16 code units, or 140 octets of data. A part of a longer message
+needs some octets for the user data header with its number: six octets with an 8-bit reference leave 153 septets, 67
+code units or 134 octets. A part never ends within an escape pair or a surrogate pair. So the number of parts may exceed
+the length divided by the size of a part.
 """
 
 import re
@@ -15,12 +15,12 @@ from heliograph.domain.text import alphabet
 from heliograph.domain.text.repertoire import PLAIN, Encoded, Encoding, Repertoire
 
 USER_DATA_OCTETS: Final = 140
-"""TP-User-Data of one short message (3GPP TS 23.040, 9.2.3.24)."""
+"""TP-User-Data of a short message (3GPP TS 23.040, 9.2.3.24)."""
 
 SINGLE_SEPTETS: Final = 160
 SINGLE_UNITS: Final = 70
 HEADER_OCTETS: Final = 6
-"""Length octet, and the concatenation element with an 8-bit reference (9.2.3.24.1); 7 with a 16-bit one."""
+"""Length octet, and the concatenation element with an 8-bit reference (9.2.3.24.1); 7 with a 16-bit reference."""
 
 LEAST_ROOM: Final = 8
 """Octets that each part of a longer message has for its text, at least: see `MAX_REPEATED_OCTETS`."""
@@ -41,11 +41,11 @@ class Split:
     elements: bytes = b""
     """Elements of the header of each part, but that which numbers it."""
     language: int = 0
-    """The language whose national tables hold; 0 is none."""
+    """The language of its national tables; 0 for none."""
 
 
 def hex_problem(content: str) -> str | None:
-    """Says what is wrong with the content of a binary message and what to do about it; None when it is good."""
+    """Returns the problem of the content of a binary message and its solution, or None."""
     if _HEX(content) is not None:
         return None
     if not content:
@@ -58,12 +58,12 @@ def hex_problem(content: str) -> str | None:
 def split(
     content: str, kind: int, header_octets: int = HEADER_OCTETS, repertoire: Repertoire = PLAIN, elements: bytes = b""
 ) -> Split:
-    """The content of a `Kind` as one part, or as parts that leave `header_octets` (length octet included) for a header
-    that numbers them, each of them with room for `elements` of a header besides.
+    """Returns the content of a `Kind` as a single part, or as parts that leave `header_octets` (length octet included)
+    for a header with their number. Each part also has room for `elements` of a header.
 
-    A text goes in the alphabet of the operator's `repertoire` in which it makes the fewest parts; where two make as
-    many, in the more usual one. Never without a part: no content is one empty part. Raises ValueError on a lone
-    surrogate and on binary content that `hex_problem` refuses.
+    A text uses the alphabet of the operator's `repertoire` with the fewest parts; of two with as many, the more usual
+    one. Empty content is a single empty part. Raises ValueError on a lone surrogate and on binary content that
+    `hex_problem` rejects.
     """
     if kind == Kind.BINARY:
         if content and (problem := hex_problem(content)) is not None:
@@ -85,7 +85,9 @@ def split(
 def split_into(
     total: int, content: str, kind: int, repertoire: Repertoire = PLAIN, elements: bytes = b""
 ) -> Split | None:
-    """The content as exactly so many parts, of which some may be shorter than they could; None where it takes more."""
+    """Returns the content as exactly `total` parts, some of which may be shorter than possible; None if it needs
+    more.
+    """
     cut = split(content, kind, HEADER_OCTETS, repertoire, elements)
     data = b"".join(cut.parts)
     step = 2 if cut.encoding is Encoding.UCS2 else 1
@@ -97,7 +99,7 @@ def split_into(
 
 
 def count(content: str, kind: Kind, repertoire: Repertoire = PLAIN, elements: bytes = b"") -> tuple[Encoding, int]:
-    """The encoding and the number of parts that `split` makes with the usual header; raises what it does."""
+    """Returns the encoding and the number of parts that `split` makes with the usual header; raises the same errors."""
     if kind is _TEXT and not elements and len(content) <= SINGLE_SEPTETS and alphabet.is_plain(content):
         return _GSM7, 1
     cut = split(content, kind, HEADER_OCTETS, repertoire, elements)

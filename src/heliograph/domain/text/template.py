@@ -1,10 +1,10 @@
 """Templates: texts with variables, as registries of operators (India's DLT) keep them. Pure.
 
-A text fits a template if its fixed text is the same and each variable stands for characters that it allows. A matcher
-that backtracks could be kept busy for hours by a hostile text. So all ways to fit are followed at once: an integer has
-a bit for each place of the text that some way has reached, and each character of the template moves all of them by one
-operation. A variable takes a few operations, however long it may be. The work is bounded by the length of the template
-times the octets of that integer, whatever both say.
+A text fits a template if its fixed text is equal and each variable matches allowed characters. A hostile text could
+keep a backtracking matcher busy for hours. So all possible matches are followed at once: an integer has a bit for each
+position of the text that some match has reached. Each character of the template moves all of them by one operation, and
+a variable takes a few operations, whatever its length. The work is limited by the length of the template times the
+octets of that integer.
 """
 
 import re
@@ -33,7 +33,7 @@ _SHOWN_CHARS: Final = 30
 
 
 class Letters(Enum):
-    """Characters that a variable, or a stretch of one, may stand for."""
+    """Characters that a variable, or a stretch of a variable, may match."""
 
     ANY = "characters, no line ends"
     DIGITS = "digits"
@@ -62,7 +62,7 @@ _ALLOWS: Final[Mapping[Letters, Callable[[str], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One to `most` characters of a kind; a variable is one or several."""
+    """One to `most` characters of a kind; a variable has one or several stretches."""
 
     variable: str
     letters: Letters
@@ -89,7 +89,7 @@ VARIABLES: Final[Mapping[str, tuple[Stretch, ...]]] = {
     "cbn": _one("cbn", Letters.NUMBER, 20),
     "email": _EMAIL,
 }
-"""The variables, as the stretches that each stands for."""
+"""The variables, with the stretches of each."""
 
 _TYPED: Final = "|".join(name for name in VARIABLES if name != "var")
 _VARIABLE: Final = re.compile(rf"\{{#([A-Za-z]+)#\}}|#({_TYPED})#", re.IGNORECASE)
@@ -108,7 +108,7 @@ class Departure:
     at: int
     """Characters before that place."""
     variable: str
-    """The variable that the template has there, if it has one."""
+    """The template's variable at that position, if there is one."""
     expected: str
     """Fixed text of the template that is not found there, or behind the variable; empty: its end."""
     found: str
@@ -140,14 +140,14 @@ def normalise(text: str) -> str:
 
 
 class _Bits(dict[int, str]):
-    """A table for `str.translate`: "1" for one character, "0" for the others."""
+    """A table for `str.translate`: "1" for a character of the set, "0" for the others."""
 
     def __missing__(self, letter: int) -> str:
         return "0"
 
 
 class ScannedText:
-    """A text to be tried on templates. Bit i of an integer stands for the place before its character i."""
+    """A text to be matched against templates. Bit i of an integer is the position before its character i."""
 
     __slots__ = ("_backward", "_letters", "_runs", "text")
 
@@ -158,7 +158,7 @@ class ScannedText:
         self._runs: dict[tuple[Letters, int], int] = {}
 
     def letter(self, letter: str) -> int:
-        """Returns the places at which the letter stands."""
+        """Returns the positions of the letter."""
         places = self._letters.get(letter)
         if places is None:
             places = int(self._backward.translate(_Bits({ord(letter): "1"})) or "0", 2)
@@ -180,7 +180,7 @@ class ScannedText:
         return places
 
     def behind(self, reached: int, stretch: Stretch) -> int:
-        """Returns the places behind one to `most` such characters that begin at places reached."""
+        """Returns the positions behind one to `most` such characters that begin at reached positions."""
         reached = (reached & self.run(stretch.letters, 1)) << 1
         left, step = stretch.most - 1, 1
         while left and reached:
@@ -222,7 +222,7 @@ class TemplatePattern:
         return self.departure(text) is None
 
     def departure(self, text: ScannedText) -> Departure | None:
-        """Returns where the text first departs from the template; None where it fits."""
+        """Returns where the text first differs from the template, or None if it fits."""
         whole = text.text
         reached, begun, variable = 1, 1, ""
         for index, token in enumerate(self._tokens):
@@ -250,8 +250,9 @@ class TemplatePattern:
 
 
 def _through(text: ScannedText, reached: int, fixed: str) -> tuple[int, int]:
-    """Returns the places behind as much of a fixed text as stands at some place reached, and how much that is. Where
-    its first character stands at none, there are no such places."""
+    """Returns the positions behind the longest beginning of a fixed text that follows a reached position, and its
+    length. If its first character follows none, there are no such positions.
+    """
     if reached & (reached - 1) == 0:
         place = reached.bit_length() - 1
         if text.text.startswith(fixed, place):
@@ -299,8 +300,9 @@ def _tokens(text: str) -> list[Token]:
 
 
 def nearest(patterns: Sequence[TemplatePattern], text: ScannedText) -> int:
-    """Returns the index of the template whose fixed text is most like the text, of those first looked at. There must
-    be one."""
+    """Returns the index of the template with the fixed text most similar to the text, among the first ones. There must
+    be one.
+    """
     from difflib import SequenceMatcher  # few texts fit no template
     from heapq import nlargest
 

@@ -1,4 +1,6 @@
-"""Plain signs for typographic ones: what word processors and phones put in, and one of which costs a text GSM 7 bit."""
+"""Plain characters for typographic ones that word processors and phones insert. A single one would cost a text GSM 7
+bit.
+"""
 
 from typing import Final
 
@@ -13,12 +15,13 @@ _PLAIN: Final = {
     "\u2028\u2029": "\n",
     "\u2044": "/",
 }
-"""Spaces of all widths, and what has none; single and double quotation marks; dashes; the ellipsis; bullets; ends of
-lines; the slash of fractions."""
+"""Spaces of all widths, and zero-width characters; single and double quotation marks; dashes; the ellipsis; bullets;
+line ends; the fraction slash.
+"""
 
 _TABLE: Final = {ord(sign): plain for signs, plain in _PLAIN.items() for sign in signs}
 
 
 def plain(text: str) -> str:
-    """Returns a text with typographic signs replaced by what a typewriter has; letters stay."""
+    """Returns a text with typographic characters replaced by plain ones; letters stay."""
     return text if text.isascii() else text.translate(_TABLE)
