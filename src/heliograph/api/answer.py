@@ -79,7 +79,9 @@ def of_fault(fault: Fault) -> Reply:
 
 
 def of_accept(accept: Accept) -> Reply:
-    """The answer to a request to send, once its verdict stands. Raises Fault where that refuses it."""
+    """Returns the answer to a request to send, after the store has set its verdict. Raises Fault if the verdict refuses
+    it.
+    """
     verdict = accept.verdict
     if verdict is Verdict.ACCEPTED:
         return Reply(200, _send_result(accept))
@@ -89,7 +91,9 @@ def of_accept(accept: Accept) -> Reply:
 
 
 def _send_result(accept: Accept) -> bytes:
-    """A `SendResult`; that of one destination written out, since this is what is answered most."""
+    """Encodes a `SendResult`. A request to a single destination is encoded by hand, because it is by far the most
+    frequent.
+    """
     status = "Scheduled" if accept.scheduled else "Sent"
     reference = b"null" if accept.reference is None else _encode(accept.reference)
     if not accept.batch:
@@ -111,7 +115,9 @@ def _batch_result(
 
 
 def _part_result(message: Message, status: str) -> SendPart:
-    """The result of one message of several; one to a suppressed number failed, and the others went."""
+    """Returns the result of a message of a batch. A message to a suppressed number failed, while the others are
+    sent.
+    """
     withheld = message.state == State.FAILED and not message.price
     return SendPart(
         FORBIDDEN.code if withheld else "00",
@@ -141,7 +147,7 @@ def of_quote(accept: Accept, longest: Message, split: Split, asked: str | None) 
 
 
 def of_message(message: Message, zone: ZoneInfo, deliveries: Deliveries | None) -> Reply:
-    """Answers with a record, which tells how the message ended if `deliveries` are given."""
+    """Answers with a record, including the message's end if `deliveries` are given."""
     return of(_record(message, zone, deliveries))
 
 

@@ -41,8 +41,9 @@ class TurnedAway:
         """Since the start."""
 
     def note(self, why: str, client: str, now: float) -> None:
-        """Counts one. The first in a minute is told with its client's address, and with how many others there were
-        since the line before."""
+        """Counts a connection. The first in a minute is logged with its client's address, and the number of others
+        since the last line.
+        """
         self.counts[why] = self.counts.get(why, 0) + 1
         if now < self._report_next.get(why, now):
             self._unsaid[why] = self._unsaid.get(why, 0) + 1
@@ -52,7 +53,7 @@ class TurnedAway:
 
 
 Handlers = dict[str, Handler]
-"""Handlers of one path, by method."""
+"""Handlers of a path, by method."""
 
 Matcher = Callable[[str], re.Match[str] | None]
 
@@ -73,7 +74,7 @@ class Api:
         self.home: str | None = None
         """The page for people that `/` leads to."""
         self.overhear: Callable[[bytes, Reply], None] | None = None
-        """Called with each answer of the API and its request's id; None while nobody wants to know."""
+        """Called with each answer of the API and its request's id; None without a listener."""
         self._paths: dict[str, Handlers] = {}
         self._paths_with_name: list[tuple[Matcher, Handlers]] = []
         for door in open_doors(services, self.checks):
@@ -112,7 +113,7 @@ class Api:
         except Unavailable:
             reply = self._refused(call, answer.unavailable())
         except (ClientGone, asyncio.CancelledError):
-            # The connection is gone, or is dropped at the end of a stop: there is nobody to answer.
+            # The connection is closed, or is dropped at the end of a stop: no client waits for an answer.
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
             self.log_failure(error, scope["method"], call.request_id)
@@ -149,7 +150,7 @@ class Api:
         return self.services.max_body
 
     def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:
-        """Logs an error of ours in what is not the API itself, and returns the answer to it."""
+        """Logs an error of ours outside the API itself, and returns the answer."""
         self.log_failure(error, method, request_id)
         return self._refused_early(internal_fault())
 
@@ -171,7 +172,7 @@ class Api:
         return self._refused_early(Fault(UNAVAILABLE, problem))
 
     def note_refusal(self, who: Principal | None, fault: Fault, asked: Asked) -> None:
-        """Notes that a request is answered with the fault; `who` is None where its account is not known."""
+        """Notes that a request is answered with the fault; `who` is None if its account is unknown."""
         account = None if who is None else who.view.account
         self.services.refusals.note(account, fault, asked, self._clock.now())
 
@@ -183,7 +184,7 @@ class Api:
         return call.refuse(fault)
 
     def _refused_early(self, fault: Fault) -> Reply:
-        """Refuses what is no request of the API, or none at all yet."""
+        """Refuses a request that does not belong to the API, or that is not complete."""
         self.note_refusal(None, fault, Asked("", "", "", ""))
         return answer.of_fault(fault)
 
@@ -241,7 +242,7 @@ async def _respond(call: Call, reply: Reply, send: Send, work: float) -> None:
     if reply.headers:
         headers.extend(reply.headers)
     if call.waits_to_send:
-        # It was refused by its headers, so that nobody can tell whether its body still comes (RFC 9110, 10.1.1).
+        # It was refused by its headers alone, so whether its body still comes is unknown (RFC 9110, 10.1.1).
         headers.append((b"connection", b"close"))
     await respond(call.scope, send, reply.status, headers, reply.body, work)
 

@@ -10,7 +10,7 @@ from heliograph.http.reply import Reply
 
 
 class Call:
-    """One request: its headers, looked up in one pass, and what is found out about it."""
+    """A request: its headers, read in a single pass, and its resolved account and target."""
 
     __slots__ = (
         "authorization", "begun", "content_encoding", "content_length", "content_type", "receive", "refuse",

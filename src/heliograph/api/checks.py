@@ -10,11 +10,12 @@ from heliograph.domain.error import MEDIA_TYPE, TOO_EARLY, TOO_LARGE, UNAUTHENTI
 from heliograph.http.asgi import ClientGone
 
 ACCOUNT_OCTETS = 16 * 1024 * 1024
-"""Octets of one account's bodies that come in pieces, over all its connections. There may be thousands of these, and
-each has a minute for a body."""
+"""Most octets of an account's chunked bodies, over all its connections. There may be thousands of them, each with a
+minute for its body.
+"""
 
 PAUSE_S = 1
-"""Seconds after which a client is told to come back."""
+"""Seconds in Retry-After."""
 
 
 class Bodies:
@@ -41,7 +42,7 @@ class Bodies:
 
 
 class RequestChecks:
-    """Checks the requests of one API."""
+    """Checks the requests of an API."""
 
     def __init__(self, authenticator: Authenticator, clock: Clock, max_body: int) -> None:
         self._authenticator = authenticator
@@ -97,8 +98,9 @@ class RequestChecks:
         return body
 
     async def _gather(self, call: Call, first: bytes, most: int) -> bytes:
-        """The rest of a body that comes in pieces, up to the first one beyond `most` octets. Raises Fault (429) where
-        the account has too many of them, and ClientGone."""
+        """Returns the rest of a chunked body, up to the first chunk beyond `most` octets. Raises Fault (429) if the
+        account has too many octets in progress, and ClientGone.
+        """
         bodies, account = self.bodies, call.who.view.account.id
         gathered = bytearray()
         piece, more = first, True
@@ -117,7 +119,7 @@ class RequestChecks:
 
 
 def basic_credentials(header: bytes | None) -> ClientCredentials:
-    """Reads Basic credentials (RFC 7617) from a header Authorization. Raises Fault (401) where there are none."""
+    """Reads Basic credentials (RFC 7617) from an Authorization header. Raises Fault (401) if there are none."""
     if header is None:
         raise Fault(UNAUTHENTICATED, "The header Authorization is missing; send Basic credentials.")
     scheme, _, encoded = header.strip().partition(b" ")

@@ -33,7 +33,7 @@ _PERHAPS_WHOLE = re.compile(r"(-?[0-9]+)(?:\.([0-9]+))?(?:[eE]\+?([0-9]{1,2}))?"
 
 
 def _number(text: str) -> int | Number:
-    """Reads a number of JSON, which has one kind: 7.0 and 7e0 are the integer 7, as some clients write it."""
+    """Reads a number of JSON, which has a single type: 7.0 and 7e0 are the integer 7, as some clients write it."""
     parts = _PERHAPS_WHOLE(text)
     if parts is None:
         return Number(text)
@@ -45,13 +45,13 @@ def _number(text: str) -> int | Number:
 
 
 class Bounds:
-    """Limits of a body that is decoded at all: nothing can come of one that is beyond them."""
+    """Limits of a body before it is decoded: a body beyond them can only be refused."""
 
     __slots__ = ("escapes", "longest", "values")
 
     def __init__(self, destinations: int = MAX_DESTINATIONS, segments: int = MAX_SEGMENTS) -> None:
         self.longest = max(SHORT_VALUE, segments * SEGMENT_CHARS, destinations * DESTINATION_CHARS)
-        """Octets of one encoded value; a longer one is left encoded, and is too long for whatever it is for."""
+        """Octets of an encoded value. A longer value stays encoded, and is too long for any field."""
         self.escapes = SHORT_VALUE + 2 * destinations + segments * SEGMENT_CHARS // 3
         """Percent-encoded octets of a form."""
         self.values = SHORT_VALUE + 2 * destinations + segments * SEGMENT_CHARS // 8
@@ -73,7 +73,7 @@ _media_types: dict[bytes, int] = {b"application/json": JSON, b"application/x-www
 
 
 def media_type(header: bytes | None, body: bytes) -> int:
-    """JSON or FORM, by the Content-Type, or by the body where there is none. Raises Fault (415)."""
+    """Returns JSON or FORM, by the Content-Type, or by the body if there is none. Raises Fault (415)."""
     if not header:
         return JSON if body.startswith(b"{") else FORM
     known = _media_types.get(header)
@@ -97,8 +97,9 @@ def _read_media_type(header: bytes) -> int:
 
 
 def json_object(body: bytes, bounds: Bounds = USUAL) -> dict[str, Any]:
-    """The object of a JSON body. Raises Fault (400) on anything that is none, on a repeated key at any depth, and on
-    too much."""
+    """Returns the object of a JSON body. Raises Fault (400) if the body is not an object, repeats a key at any depth,
+    or is too large.
+    """
     if len(body) > LITTLE and _count(body, b",[{") > bounds.values:
         raise _too_much("JSON body", "values")
     try:
@@ -189,12 +190,12 @@ def _too_much(what: str, things: str) -> Fault:
 
 
 def query(octets: bytes) -> dict[str, str]:
-    """The parameters of a query. Raises Fault (400) where it is not UTF-8 or repeats one."""
+    """Returns the parameters of a query. Raises Fault (400) if it is not UTF-8 or repeats a parameter."""
     return single(form(octets))
 
 
 def single(fields: dict[str, list[str]]) -> dict[str, str]:
-    """Returns the one value of each name. Raises Fault (400) where one is given twice."""
+    """Returns the single value of each name. Raises Fault (400) if a name is repeated."""
     for name, values in fields.items():
         if len(values) > 1:
             raise Fault(MALFORMED, f"The field {shown(name)} is given twice.")
@@ -202,7 +203,7 @@ def single(fields: dict[str, list[str]]) -> dict[str, str]:
 
 
 def time_field(media: int, body: bytes) -> Any:
-    """Returns the field `time` of a request to reschedule, None where it is absent. Raises Fault (400)."""
+    """Returns the field `time` of a request to reschedule, or None if it is absent. Raises Fault (400)."""
     if media == JSON:
         return json_object(body).get("time")
     values = form(body)

@@ -1,6 +1,6 @@
-"""Fields of requests: the names that decoding reads, and the rules that the OpenAPI document tells.
+"""Fields of requests: the names for decoding, and the rules in the OpenAPI document.
 
-A rule is made of the very limits and words that the request will be checked by.
+The rules are made of the same limits and words by which requests are checked.
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ _HEX = "^([0-9A-Fa-f]{2})+$"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings in force, as far as customers feel them."""
+    """The settings in force that affect customers."""
 
     rules: SendRules = dataclasses.field(default_factory=SendRules)
     max_body: int = defaults.MAX_BODY_OCTETS
@@ -59,7 +59,9 @@ class Terms:
 
 
 class Field(NamedTuple):
-    """A field of a request body. A form has its text; JSON has that, what is `loose`, and null for an absent one."""
+    """A field of a request body. In a form it is a text. In JSON it is a text or another type in `loose`; null means
+    absent.
+    """
 
     name: str
     meaning: Callable[[Terms, int], str]
@@ -75,7 +77,7 @@ class Field(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of a query. An empty one counts as absent."""
+    """A parameter of a query. An empty parameter counts as absent."""
 
     name: str
     meaning: Callable[[Terms], str]

@@ -28,7 +28,7 @@ BY_VERSION: Final[dict[int, Door]] = {1: V1, 2: V2}
 
 
 class MessagesDoor(JsonDoor):
-    """One version of it."""
+    """The door of an API version."""
 
     def __init__(self, services: Services, checks: RequestChecks, version: int) -> None:
         self._services = services

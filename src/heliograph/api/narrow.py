@@ -1,8 +1,7 @@
-"""The OpenAPI 3.0 document for generators of clients: what the document of 3.1 says, in the words that they all know.
+"""The OpenAPI 3.0 document for client generators: the content of the 3.1 document in the vocabulary that they all know.
 
-Requests are narrower than what is taken: JSON alone, each field of one type (the parser stays as lenient as it is).
-Answers are wider: values that may become more later are no enumerations, and one that may be of two shapes has the
-fields of both.
+Requests are narrower than the parser accepts: only JSON, and a single type for each field. Answers are wider: values
+that may get more members are not enumerations, and a value with two possible shapes has the fields of both.
 """
 
 from collections.abc import Callable
@@ -41,7 +40,7 @@ _FIELDS: Final[dict[str, Callable[[Schema], Schema]]] = {
 
 
 def narrowed(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns the document for generators, made of the one that says everything."""
+    """Returns the document for generators, made from the complete document."""
     schemas: dict[str, Schema] = document["components"]["schemas"]
     bodies = {name: _body(schema) for name, schema in schemas.items() if name.endswith("Request")}
     answers = {

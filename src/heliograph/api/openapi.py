@@ -56,7 +56,7 @@ _BODIES: tuple[tuple[str, tuple[Field, ...], int], ...] = (
     ("SendV2", fields.SEND[2], 2),
     ("Reschedule", fields.RESCHEDULE, 1),
 )
-"""The bodies that are read: what their schemas are called, their fields, the API version."""
+"""The request bodies: the names of their schemas, their fields, the API version."""
 
 _INTRODUCTION = """\
 Send text messages, schedule them, look them up, and be told how their delivery ended.
@@ -202,7 +202,7 @@ def _ref(kind: str, name: str) -> Schema:
 
 
 def _failure(status: int) -> dict[str, Any]:
-    """The response of one HTTP status, with an example of each error that has it."""
+    """Returns the response of an HTTP status, with an example of each error that has it."""
     entries = [entry for entry in CATALOGUE if entry.http == status]
     headers = ["X-Request-Id"]
     if any(entry.retry for entry in entries):
@@ -337,7 +337,7 @@ def _failures(entries: Iterable[Entry]) -> dict[str, Any]:
 
 
 def _example(schema: Schema, schemas: dict[str, Schema], *, whole: bool) -> Any:
-    """An instance made of the examples of its parts; `whole` has what is not required too."""
+    """Returns an instance made of the examples of its parts; `whole` includes optional parts."""
     if "$ref" in schema:
         return _example(schemas[schema["$ref"].rpartition("/")[2]], schemas, whole=whole)
     if "properties" in schema:

@@ -1,4 +1,4 @@
-"""The operations: which paths and methods there are, what each reads and answers, and by which errors it may end."""
+"""The operations: paths and methods, their requests and answers, and their errors."""
 
 from typing import NamedTuple
 
@@ -38,13 +38,13 @@ _ALWAYS = (UNAVAILABLE, INTERNAL)
 
 
 class CustomerOperation(NamedTuple):
-    """One operation of the API. HEAD is answered wherever GET is."""
+    """An operation of the API. HEAD is answered wherever GET is."""
 
     name: str
     method: str
     path: str
     version: int
-    """The API version whose credentials are asked for, also outside of it; 0 asks for none."""
+    """The API version of its credentials, also outside that version's paths; 0 needs no credentials."""
     tag: str
     summary: str
     meaning: str

@@ -1,5 +1,6 @@
-"""`/openapi.json`, the same narrowed for generators, and `/docs`: as a page for people, which needs no other host, and
-no script but for its search and its forms."""
+"""`/openapi.json`, the same for generators, and `/docs`: a page for people without external hosts, with scripts only
+for its search and its forms.
+"""
 
 import asyncio
 import hashlib
@@ -70,7 +71,7 @@ async def _answer(scope: Scope, reply: Reply, send: Send) -> None:
 
 
 def _has(scope: Scope, tag: bytes) -> bool:
-    """Whether the client has the document already (If-None-Match, compared weakly: RFC 9110, 13.1.2)."""
+    """True if the client already has the document (If-None-Match, compared weakly: RFC 9110, 13.1.2)."""
     for name, value in scope["headers"]:
         if name == b"if-none-match":
             given = [each.strip().removeprefix(b"W/") for each in value.split(b",")]

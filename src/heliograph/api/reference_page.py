@@ -23,7 +23,7 @@ _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false
 class Page(NamedTuple):
     html: str
     policy: str
-    """The Content-Security-Policy: the page's own style and script, calls of this gateway, and nothing else."""
+    """The Content-Security-Policy: only the page's own style and script, and calls of this gateway."""
 
 
 def render(document: dict[str, Any]) -> Page:
@@ -132,7 +132,7 @@ def _resolved(parts: Schema, schema: Schema) -> Schema:
 
 
 def _without_null(parts: Schema, reference: Schema) -> Schema:
-    """The schema of a JSON body; that null stands for an absent field is said once."""
+    """Returns the schema of a JSON body without null in each field, which means absent and is described once."""
     schema = _resolved(parts, reference)
     properties = {
         name: {**part, "anyOf": [each for each in part["anyOf"] if each != NULL]} if "anyOf" in part else part
@@ -145,7 +145,7 @@ def _without_null(parts: Schema, reference: Schema) -> Schema:
 
 
 def _inline(text: str) -> Markup:
-    """A text in which code stands between back quotes."""
+    """Converts a text with code between back quotes."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
@@ -166,7 +166,7 @@ def _type_words(schema: Schema) -> str:
 
 
 def _choices(schema: Schema) -> list[str]:
-    """The texts that the value must be one of."""
+    """Returns the allowed texts of the value."""
     if "anyOf" in schema:
         return [word for each in schema["anyOf"] if each.get("type") == "string" for word in _choices(each)]
     return [word for word in schema.get("enum", ()) if word]

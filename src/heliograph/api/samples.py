@@ -1,4 +1,4 @@
-"""Programs that call one operation: what the document and its page show, in five languages."""
+"""Programs that call an operation, for the document and its page, in five languages."""
 
 import json
 import shlex
@@ -43,7 +43,7 @@ def programs(call: ShownCall) -> list[ShownProgram]:
 
 
 def _curl(call: ShownCall) -> list[str]:
-    """With a body, one command in JSON and one as a form."""
+    """With a body: a command with JSON and a command with a form."""
     who = f" -u {call.user}:{call.secret}" if call.user else ""
     usual = "GET" if call.body is None else "POST"
     method = f" -X {call.method}" if call.method != usual else ""
@@ -151,8 +151,9 @@ _WRITERS: dict[str, Callable[[ShownCall], str]] = {
 
 
 class _Notation(NamedTuple):
-    """The way in which a language writes an object: one step of its indentation, its brackets, and the sign between a
-    name and its value."""
+    """A language's notation of an object: its indentation, its brackets, and the separator between a name and its
+    value.
+    """
 
     step: str
     opening: str
@@ -176,7 +177,7 @@ _PHP = _Notation(4 * " ", "[", "]", " => ", _php_text, {True: "true", False: "fa
 
 
 def _literal(body: dict[str, Json], notation: _Notation) -> str:
-    """The body as a literal of the language, a field a line, as it stands one step in."""
+    """Returns the body as a literal of the language, a field on each line, indented by a step."""
     fields = [
         f"{2 * notation.step}{notation.text(name)}{notation.between}{_value(value, notation)},"
         for name, value in body.items()

@@ -1,7 +1,7 @@
 """Converts the decoded values of a request to send into its `Fields`.
 
-A value of JSON is a text, an integer, a `Number`, a boolean, a list or a dictionary; of a form it is a text, or, for
-`to`, a list of texts. A field that cannot be read is put down with its Fault, which is raised in the field's turn.
+A value of JSON is a text, an integer, a `Number`, a boolean, a list or a dictionary. A value of a form is a text, or,
+for `to`, a list of texts. For an unreadable field its Fault is stored, and raised in the field's turn.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ _KNOWN: Final = _USUAL | frozenset(optional_fields.NAMES)
 
 
 def _bare(name: str) -> str:
-    """Returns a name without what people write in different ways: case, `-`, `_` and spaces."""
+    """Returns a name without its variable parts: case, `-`, `_` and spaces."""
     return name.lower().replace("-", "").replace("_", "").replace(" ", "")
 
 

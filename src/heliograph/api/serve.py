@@ -53,7 +53,7 @@ async def serve(
 
 
 async def serve_health(api: Api, host: str, port: int) -> Server:
-    """Starts to serve /health and /metrics alone, to HEALTH_CONNECTIONS at once. Raises OSError."""
+    """Starts to serve only /health and /metrics, to HEALTH_CONNECTIONS at once. Raises OSError."""
 
     async def only_health(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"].rstrip("/") not in _HEALTH:

@@ -64,7 +64,7 @@ _Moment = Annotated[str, _text("In the account's time zone.", "2027-01-15 08:00:
 
 
 class SendPart(Struct, rename="pascal"):
-    """One destination of a request to several."""
+    """A destination of a request to several."""
 
     status: _PartStatus
     id: _Id
@@ -91,7 +91,7 @@ class SendResult(Struct, rename="pascal"):
 
 
 class QuotePart(Struct, rename="pascal"):
-    """The cost of one destination."""
+    """The cost of a destination."""
 
     to: _To
     rate: _Rate
@@ -131,7 +131,7 @@ class QuoteResult(Struct, rename="pascal"):
 
 
 class RecordEnd(Struct, rename="pascal"):
-    """The end of a message, as its receipt tells it."""
+    """The end of a message, as in its receipt."""
 
     state: Annotated[str, _text("Its final state.", "DELIVRD", enum=[each.name for each in Delivery if is_final(each)])]
     err: Annotated[str, _text("The operator's code, always three digits.", "000", "^[0-9]{3}$")]
@@ -230,7 +230,7 @@ class SuppressionPage(Struct):
 
 
 class NoticeItem(Struct, rename="pascal"):
-    """A request that a receiver of the account gets, or would get if there were one."""
+    """A request that a receiver of the account gets, or would get if it existed."""
 
     kind: Annotated[str, _text("What it tells of.", "receipt", enum=["receipt", "inbound"])]
     time: _Moment

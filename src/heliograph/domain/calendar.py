@@ -134,15 +134,17 @@ def format_local(ms: int, zone: ZoneInfo) -> str:
 
 @lru_cache(maxsize=4096)
 def _quarter(number: int, zone: ZoneInfo) -> tuple[str, int] | None:
-    """`YYYY-MM-DD HH:` and the minute with which this quarter of an hour, counted from the epoch, begins in the zone.
+    """Returns `YYYY-MM-DD HH:` and the minute at which this quarter of an hour, counted from the epoch, begins in the
+    zone.
 
-    None if the clock changes within it, or if it is none there: offsets were not always whole quarters of an hour.
+    Returns None if the clock changes within it, or if the quarter does not exist there: offsets were not always whole
+    quarters of an hour.
     """
-    # The receipts of a busy account fall into one or two of them, and a list or a month of messages into few.
+    # The receipts of a busy account fall into a few quarters of an hour, and so do a list or a month of messages.
     first = number * _QUARTER_S
     last = first + _QUARTER_S - 1
     begins, ends = datetime.fromtimestamp(first, zone), datetime.fromtimestamp(last, zone)
-    # what lies between two times of one zone is counted by what its clock shows
+    # differences of two local times follow the zone's clock
     if begins.minute % 15 or begins.second or ends - begins != timedelta(seconds=last - first):
         return None
     return _spelled(first, zone)[: len("YYYY-MM-DD HH:")], begins.minute

@@ -3,9 +3,10 @@
 import re
 
 _COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that a terminal obeys instead of showing them: the control characters (C0 and C1) but for the end of a
-line, and what turns the order of a line round. Other ends of lines, and halves of a character, which no terminal can be
-sent, are among them."""
+"""Characters that a terminal obeys instead of showing them: control characters (C0 and C1) except line ends, and
+characters that change the direction of a line. Other line separators and lone surrogates, which cannot be written to a
+terminal, are included.
+"""
 
 
 def counted(number: int | str, one: str, many: str = "") -> str:
@@ -30,6 +31,7 @@ def duration(ms: float) -> str:
 
 
 def harmless(text: str) -> str:
-    """A text of somebody else, with what would move the cursor, name the window, or turn or break the line written out
-    as in JSON. Customers choose the texts of messages, operators their ids."""
+    """Escapes a foreign text as in JSON wherever it would move the cursor, name the window, or turn or break the line.
+    Customers choose the texts of messages, operators their ids.
+    """
     return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -27,7 +27,7 @@ class Reason(StrEnum):
     SUPPRESSED = "suppressed"
     """The recipient opted out."""
     FORBIDDEN = "forbidden"
-    """Not allowed, for none of the reasons above."""
+    """Not allowed, for other reasons than those above."""
     NOT_FOUND = "not_found"
     METHOD = "method"
     CONFLICT = "conflict"
@@ -55,11 +55,11 @@ class Entry(NamedTuple):
     """The `Status` of the answer; `00` is success and never here."""
     http: int
     title: str
-    """One line that is true of every fault of the entry."""
+    """A line that is true of every fault of the entry."""
     when: str
     """The causes, for the documentation."""
     reason: Reason
-    """Reason of a fault that names no finer one."""
+    """Reason of a fault without a more specific reason."""
     retry: bool = False
     """The same request may succeed later; its answer carries `Retry-After`."""
 
@@ -157,11 +157,15 @@ CATALOGUE: tuple[Entry, ...] = (
 
 
 class Fault(Exception):
-    """One fault, as it will be answered.
+    """A fault, as it will be answered.
 
-    `message` says what is wrong and what to do; `field` names the request field at fault; `retry_after` is in
-    whole seconds, on every fault of an entry with `retry` (1 where nothing better is known); `reason` is the entry's
-    where none is given.
+    `message`: the problem and its solution.
+
+    `field`: the wrong field of the request.
+
+    `retry_after`: whole seconds, for every fault of an entry with `retry` (1 if unknown).
+
+    `reason`: the entry's by default.
     """
 
     __slots__ = ("entry", "field", "message", "reason", "retry_after")

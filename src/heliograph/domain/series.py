@@ -1,7 +1,7 @@
-"""Series: what happened in each minute, hour and day, by account, connector and country.
+"""Series: counts of events in each minute, hour and day, by account, connector and country.
 
-All counts are of the time when a thing happened: a message that was accepted at 10:59 and delivered at 11:01 counts as
-accepted in one hour and as delivered in the next one. Times are milliseconds since the epoch, money is micro-credits.
+Each event counts at its own time: a message accepted at 10:59 and delivered at 11:01 counts as accepted in one hour and
+as delivered in the next. Times are milliseconds since the epoch, money is micro-credits.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from heliograph.domain.sketch import Sketch, merge
 
 MOST_REASONS: Final = 40
-"""The most codes, and reasons, that one cell counts apart; an operator may make up any number of codes."""
+"""Most codes, and reasons, that a cell counts separately; an operator may invent any number of codes."""
 
 OTHER: Final = "other"
 """Code of the failures beyond MOST_REASONS."""
@@ -39,8 +39,9 @@ WIDTH_MS: Final = (60_000, 3_600_000, 86_400_000)
 
 
 class CellKey(NamedTuple):
-    """The account, the connector and the country that counts are of. `connector` is 0 and `country` empty for what has
-    none, such as a refused request."""
+    """The account, the connector and the country of counts. `connector` is 0 and `country` empty for events without
+    them, such as a refused request.
+    """
 
     account: int
     connector: int
@@ -48,13 +49,17 @@ class CellKey(NamedTuple):
 
 
 class Cell:
-    """Counts of one bucket of time, of one account, connector and country, or of several of them together.
+    """Counts of a time bucket for an account, connector and country, or for several of them together.
 
-    `accepted`, `submitted`, `delivered`, `failed` and `cancelled` count messages, `segments` those of the accepted
-    ones, `inbound` messages from phones, `refused` requests. `failed` are all messages that ended otherwise than
-    delivered or cancelled; `failures` has them by state and code. `spend` is what was charged without what was given
-    back. `to_operator` are milliseconds from when a message was due until the operator had taken its first part,
-    `to_receipt` from then until it was reported as delivered.
+    `accepted`, `submitted`, `delivered`, `failed`, `cancelled`: messages. `failed` has all other ends than delivered
+    and cancelled; `failures` has them by state and code.
+
+    `segments`: of accepted messages. `inbound`: messages from phones. `refused`: requests.
+
+    `spend`: charges minus refunds.
+
+    `to_operator`: milliseconds from a message's due time until the operator accepted its first part. `to_receipt`: from
+    then until it was reported as delivered.
     """
 
     __slots__ = (
@@ -63,7 +68,7 @@ class Cell:
     )  # fmt: skip
 
     def __init__(self, counts: Iterable[int] = ()) -> None:
-        """`counts` are those of COUNTS in their order, if they are given."""
+        """`counts`: the values of COUNTS in order, or empty."""
         self.accepted = 0
         self.segments = 0
         self.submitted = 0
@@ -90,12 +95,12 @@ class Cell:
 
     @property
     def ended(self) -> int:
-        """The number of messages whose end is known, without the cancelled ones."""
+        """The number of messages that ended, without cancelled messages."""
         return self.delivered + self.failed
 
     @property
     def any_messages(self) -> bool:
-        """Whether it counts anything of messages, rather than refused requests alone."""
+        """True if it counts messages, not only refused requests."""
         counted = any(self.counts[: COUNTS.index("refused")])
         return counted or bool(self.failures or self.to_operator or self.to_receipt)
 

@@ -1,8 +1,8 @@
-"""Sketches of durations: how many values lay in each of some hundred buckets, whose widths grow with the values.
+"""Sketches of durations: the number of values in each of some hundred buckets, which become wider as values grow.
 
-A sketch is a `dict` from bucket to count. Two sketches are merged by adding their counts, in any order, and the result
-is that of all values together. A quantile is right to 1/32 of the value (`RELATIVE_ERROR`): values below 32 have a
-bucket each, and from there on each doubling is cut into 16. That is the scheme of HdrHistogram.
+A sketch is a `dict` from bucket to count. Two sketches are merged by adding their counts, in any order; the result is
+the sketch of all values. A quantile is accurate to 1/32 of the value (`RELATIVE_ERROR`): values below 32 have a bucket
+each, and above that each doubling is divided into 16, as in HdrHistogram.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _MORE: Final = 0x80
 
 
 def bucket_of(value: int) -> int:
-    """Returns the bucket of a value; one below zero, of a clock that was set back, counts as zero."""
+    """Returns the bucket of a value. A negative value, after the clock was set back, counts as zero."""
     if value < _EXACT:
         return max(0, value)
     shift = value.bit_length() - _BITS - 1
@@ -55,7 +55,7 @@ def take_away(sketch: Sketch, other: Mapping[int, int]) -> None:
 
 
 def quantile(sketch: Mapping[int, int], share: float) -> float | None:
-    """Returns the value that this share of the values does not exceed; None of an empty sketch."""
+    """Returns the value that this share of the values does not exceed, for example 0.95; None for an empty sketch."""
     total = sum(sketch.values())
     if not total:
         return None
@@ -69,7 +69,7 @@ def quantile(sketch: Mapping[int, int], share: float) -> float | None:
 
 
 def encode_sketch(sketch: Mapping[int, int]) -> bytes:
-    """Packs a sketch: for each bucket its distance from the one before and its count, seven bits an octet."""
+    """Packs a sketch: for each bucket its distance from the previous bucket and its count, seven bits in an octet."""
     packed = bytearray()
     before = 0
     for bucket in sorted(sketch):
@@ -83,11 +83,11 @@ def encode_sketch(sketch: Mapping[int, int]) -> bytes:
 
 
 def decode_sketch(packed: bytes) -> Sketch:
-    """Unpacks what `encode_sketch` packed."""
+    """Unpacks octets of `encode_sketch`."""
     first = 1 + (len(packed) > 1 and packed[0] >= _MORE)
     rest = packed[first:]
     if rest.isascii() and packed[first - 1 : first].isascii():
-        # as of most: each number has one octet, but for the first bucket
+        # the usual case: each number has an octet, except for the first bucket
         bucket = packed[0] & (_MORE - 1) if packed else 0
         bucket |= packed[1] << 7 if first > 1 else 0
         return dict(zip(accumulate(rest[1::2], initial=bucket), rest[::2], strict=False))

@@ -1,4 +1,4 @@
-"""Everything that makes the one hot request cheap: `POST /api/v1/messages` and v2 without a task or an ASGI call.
+"""The fast path for the hot request: `POST /api/v1/messages` and v2, without a task or an ASGI call.
 
-`FastSends` is the server's `http.short_cut.ShortCut`. Without it, the same requests are answered by `api.app`.
+`FastSends` is the server's `http.short_cut.ShortCut`. Without it, `api.app` answers the same requests.
 """

@@ -10,14 +10,14 @@ from heliograph.http.asgi import Headers
 from heliograph.http.head import is_host
 
 SHORT_BODY: Final = 16_384
-"""Octets of a body, at most, that goes by the short cut: it is kept before anybody knows whose it is."""
+"""Octets. Largest body on the short cut, because it is buffered before its account is known."""
 
 _SENDS: Final = {b"/api/v1/messages": V1, b"/api/v2/messages": V2}
 
 _UNUSUAL: Final = frozenset(
     (b"transfer-encoding", b"content-encoding", b"expect", b"upgrade", b"content-length", b"host", b"authorization")
 )
-"""Headers with which a send goes by ASGI; of the last three, a second one."""
+"""Headers with which a send uses ASGI; for the last three, if they occur twice."""
 
 
 class Head:
@@ -37,13 +37,13 @@ class Head:
         """All of X-Forwarded-For."""
         self.length: bytes | None = None
         self.request_id: bytes | None = None
-        """The id that the client has chosen, if it is a valid one."""
+        """The client's own request id, if it is valid."""
         self.proven: Proven | None = None
         """The account that the credentials prove, once the authenticator has said so."""
 
 
 def read_head(target: bytes, headers: Headers, longest: int) -> Head | None:
-    """Returns the head of a POST if it is a plain send with a body of up to `longest` octets, else None."""
+    """Returns the head of a POST if it is a plain send with a body of up to `longest` octets, otherwise None."""
     door = _SENDS.get(target)
     if door is None:
         return None

@@ -1,8 +1,8 @@
-"""Sends without a task, an ASGI call or a future a request.
+"""Sends without a task, an ASGI call or a future for each request.
 
-The usual way costs more than the request itself does. A send with nothing unusual in its head is answered straight from
-the connection. Everything else, also a send whose credentials must be checked first, goes by ASGI as if nothing had
-been tried.
+The usual path costs more than the request itself. A send with a plain head is answered directly from the connection.
+All other requests, including sends with credentials that must be checked first, use ASGI as if the short cut did not
+exist.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,9 @@ class FastSends(ShortCut):
     """Takes plain sends to an `Api`."""
 
     def __init__(self, api: Api, choose: Callable[[Headers], bool] | None = None) -> None:
-        """`choose` says by its headers whether a send must go by ASGI, for what is around the application to see it."""
+        """`choose` tells by its headers whether a send must use ASGI, so that wrappers around the application see
+        it.
+        """
         self.api = api
         self.authenticator = api.services.authenticator
         self.sending = api.services.sending
@@ -42,7 +44,7 @@ class FastSends(ShortCut):
 
 
 class PlainSend(DirectRequest):
-    """A send whose head has nothing unusual about it."""
+    """A send with a plain head."""
 
     __slots__ = ("_channel", "_sends", "head")
 
@@ -53,10 +55,10 @@ class PlainSend(DirectRequest):
         self._channel = channel
 
     def run(self, body: bytes) -> bool:
-        """Sends; the answer follows, now or when the message is stored.
+        """Sends. The answer follows now, or when the message is stored.
 
-        False where it takes waiting for more than the commit (credentials to check; a refusal under a reference, which
-        may have been used before): then nothing has been done.
+        Returns False if it would have to wait for more than the commit: for a check of credentials, or for a lookup of
+        an earlier request with the same reference. Then nothing has been done.
         """
         sending = self._sends.sending
         try:
@@ -74,7 +76,7 @@ class PlainSend(DirectRequest):
         return True
 
     def _prepare(self, body: bytes) -> Accept | Fault | None:
-        """Returns the request to commit, the Fault that refuses it, or None where it takes waiting."""
+        """Returns the request to commit, the Fault that refuses it, or None if it would have to wait."""
         sends, head = self._sends, self.head
         fields: Fields | None = None
         now = sends.clock.monotonic()

@@ -18,7 +18,7 @@ from heliograph.app.routing.rules import RouteRules
 
 
 class Routed(Protocol):
-    """A message, as far as routes look at it."""
+    """The fields of a message that routes use."""
 
     account: int
     destination: str
@@ -27,7 +27,7 @@ class Routed(Protocol):
 
 @dataclass(slots=True)
 class RouteRequest:
-    """One destination of a request that is no message yet."""
+    """A destination of a request before it becomes a message."""
 
     account: int
     destination: str
@@ -36,12 +36,12 @@ class RouteRequest:
 
 @dataclass(frozen=True, slots=True)
 class RoutingState:
-    """All that is known of the connectors at one moment. It is replaced, never changed."""
+    """The connectors' state at a moment. It is replaced, never changed."""
 
     connectors: Mapping[int, Connector]
     """By id."""
     fallback: int | None = None
-    """The connector that takes what no route covers: the simulated operator of a development run."""
+    """The connector for destinations without a route: the simulated operator of a development run."""
 
 
 class Candidate(NamedTuple):
@@ -49,7 +49,7 @@ class Candidate(NamedTuple):
 
     connector: int
     route: Route | None
-    """The rule that names it; None for the fallback."""
+    """The rule of this candidate; None for the fallback."""
     obstacle: str = ""
     """Why it cannot send now, such as `paused`; empty where it can."""
 
@@ -67,7 +67,7 @@ class Candidate(NamedTuple):
 
 
 def candidates(message: Routed, rules: RouteRules, state: RoutingState) -> list[Candidate]:
-    """Returns the candidates for a message, the preferred one first; none where nothing covers it."""
+    """Returns the candidates for a message, the preferred one first; empty if no rule covers it."""
     routes = rules.fitting(message.destination)
     if not routes:
         return [] if state.fallback is None else [Candidate(state.fallback, None)]
@@ -78,10 +78,10 @@ def candidates(message: Routed, rules: RouteRules, state: RoutingState) -> list[
 
 
 def chosen(found: Sequence[Candidate]) -> int | None:
-    """Returns the connector that takes the message, None where there is no candidate.
+    """Returns the connector for the message, or None without candidates.
 
-    That is the first candidate, usable or not: a destination that is routed to one operator must not go to another
-    because the first one is paused. Its messages wait in the queue.
+    That is the first candidate, usable or not: a destination routed to an operator must not go to another because the
+    first is paused. Its messages wait in the queue.
     """
     return found[0].connector if found else None
 
