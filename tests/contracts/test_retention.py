@@ -26,6 +26,7 @@ from heliograph.app.records import RefusalQuery, RefusedRequest, Search
 from heliograph.domain.error import Reason
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.retention import REDACTED_CODING, SCHEDULED, Stage
+from heliograph.domain.message.way import Way
 from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given
 
 PHONE, OTHER = "4917012345678", "447700900123"
@@ -359,7 +360,7 @@ async def test_inbound_messages_lose_text_then_number(store: Store, given: Given
 
 
 async def test_inbound_messages_that_are_owed_stay(store: Store, given: Given, account: Account) -> None:
-    message = phoned(given, account.id, owed=True)
+    message = phoned(given, account.id, way=Way.WEBHOOK)
     await store.commits.record(Facts(inbound=[message]))
     assert await swept(store, account.id, Stage.TEXT, START + HOUR, inbound=True) == 0
     await told(store, message)

@@ -18,6 +18,7 @@ from heliograph.app.ports import Carrier, CarrierEvents, ListQuery, Store
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.message.state import Kind, State
+from heliograph.domain.message.way import Way
 from heliograph.domain.text.segment import count
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
@@ -84,7 +85,8 @@ class Gateway:
         fields: dict[str, Any] = {
             "sender": "Heliograph", "kind": 0, "content": content, "segments": segments, "price": segments * CREDIT,
             "time": now + after, "expires": now + HOUR, "state": State.SCHEDULED if after else State.SENT,
-            "connector": 1, "wants_receipt": True, "callback_url": "http://example.com/receipt", "queued": bool(after),
+            "connector": 1, "wants_receipt": True, "callback_url": "http://example.com/receipt", "way": Way.WEBHOOK,
+            "queued": bool(after),
         }  # fmt: skip
         messages = [Message(account, f"49170{account}{number:06d}", **fields) for number in range(recipients)]
         accept = Accept(account, messages, segments * recipients * CREDIT, now, bool(after), batch=recipients > 1)
