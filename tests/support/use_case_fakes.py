@@ -23,8 +23,8 @@ class NotedGathering:
     def __init__(self) -> None:
         self.facts = Facts()
         self.woken = 0
-        self.stirred = 0
-        self.sought = 0
+        self.feeder_wakes = 0
+        self.lookup_wakes = 0
 
     def wake(self) -> None:
         self.woken += 1
@@ -32,11 +32,11 @@ class NotedGathering:
     def wake_later(self) -> None:
         self.woken += 1
 
-    def stir(self) -> None:
-        self.stirred += 1
+    def wake_feeder(self) -> None:
+        self.feeder_wakes += 1
 
-    def seek(self) -> None:
-        self.sought += 1
+    def wake_lookups(self) -> None:
+        self.lookup_wakes += 1
 
     def take(self) -> Facts:
         """The facts gathered; the next ones go into others."""

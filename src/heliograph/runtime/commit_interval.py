@@ -59,7 +59,7 @@ class CommitInterval:
         self._left = left if left >= SHORTEST_INTERVAL_S else 0.0
         return self._left
 
-    def crowded(self, requests: int) -> bool:
+    def at_capacity(self, requests: int) -> bool:
         """True if as many requests wait as ever before, so that a longer wait would collect none."""
         return 0 < requests >= self._crowd and not self.probing
 

@@ -97,13 +97,13 @@ class Engine:
         self._spawn(parts.gatherer.run(), "commit")
         feeder = Feeder(environment, self._node, self._roles, parts)
         self._spawn(feeder.run(), "feed")
-        self._spawn(feeder.seek(), "lookup")
+        self._spawn(feeder.look_up(), "lookup")
         upkeep = Housekeeping(environment, self._limits, self._node, self._roles, parts, self._accounts, self._lease)
         self._spawn(upkeep.run(), "housekeeping")
         if self._roles.upkeep:
             self._spawn(self._make_keeper().run(), "retention")
         parts.gatherer.wake()
-        parts.gatherer.stir()
+        parts.gatherer.wake_feeder()
 
     def _make_keeper(self) -> RetentionKeeper:
         environment = self._environment
@@ -290,9 +290,9 @@ class Engine:
         # messages to a phone that opted out in this commit are withdrawn
         self.reception.committed()
         self._pump()
-        if self.dispatcher.hungry:
-            self.gatherer.stir()
-        if self.dispatcher.eager:
+        if self.dispatcher.wants_rows:
+            self.gatherer.wake_feeder()
+        if self.dispatcher.can_send:
             self.gatherer.wake_later()
 
     def _refused(self) -> None:

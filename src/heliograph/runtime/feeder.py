@@ -30,7 +30,7 @@ class Feeder:
         """Feeds until cancelled."""
         pause = TICK_S
         while True:
-            await self._gatherer.stirred(pause)
+            await self._gatherer.feeder_woken(pause)
             try:
                 pause = await self._feed()
                 self._outage.found_there("feed")
@@ -38,12 +38,12 @@ class Feeder:
                 self._outage.found_away("feed", problem)
                 pause = 1.0
 
-    async def seek(self) -> None:
+    async def look_up(self) -> None:
         """Looks up receipts and inbound messages until cancelled. They do not wait for claims: the operator leaves only
         a window of them unanswered, and with a backlog to send they would pile up.
         """
         while True:
-            await self._gatherer.sought()
+            await self._gatherer.lookups_woken()
             await self._lookup.look_up()
             await self._reception.look_up()
 
@@ -81,7 +81,7 @@ class Feeder:
         for lane in list(dispatcher.lanes.values()):
             if due.get(lane.connector, inf) > now:
                 lane.more = False
-                if lane.queues.expectant and self._may_fill(lane):
+                if lane.queues.must_read_rows and self._may_fill(lane):
                     await dispatcher.claims.refill(lane, queue, self._node)
         return more
 

@@ -99,8 +99,8 @@ class GroupCommit:
         self._waiting = 0
         self._open = True
         self._work = asyncio.Event()
-        self._stir = asyncio.Event()
-        self._seek = asyncio.Event()
+        self._feeder_event = asyncio.Event()
+        self._lookup_event = asyncio.Event()
         self._idle = asyncio.Event()
         self._hooks: Hooks | None = None
         self._interval = CommitInterval()
@@ -136,11 +136,11 @@ class GroupCommit:
         if not self._woken and self._later is None:
             self._later = asyncio.get_running_loop().call_later(INTERVAL_S, self.wake)
 
-    def stir(self) -> None:
-        self._stir.set()
+    def wake_feeder(self) -> None:
+        self._feeder_event.set()
 
-    def seek(self) -> None:
-        self._seek.set()
+    def wake_lookups(self) -> None:
+        self._lookup_event.set()
 
     def accept(self, accept: Accept, then: Then) -> bool:
         count = len(accept.messages)
@@ -153,25 +153,25 @@ class GroupCommit:
         if self._waiter is not None:
             if self._interval.probing:
                 self._interval.came(self._clock.monotonic())
-            elif self._interval.crowded(len(self._thens)):
+            elif self._interval.at_capacity(len(self._thens)):
                 self._end_wait()
         return True
 
     # --- life
 
-    async def stirred(self, seconds: float) -> None:
+    async def feeder_woken(self, seconds: float) -> None:
         """Waits until there is something to claim, or for so many seconds."""
         try:
             async with asyncio.timeout(seconds):
-                await self._stir.wait()
+                await self._feeder_event.wait()
         except TimeoutError:
             pass
-        self._stir.clear()
+        self._feeder_event.clear()
 
-    async def sought(self) -> None:
+    async def lookups_woken(self) -> None:
         """Waits until there is a receipt to look up."""
-        await self._seek.wait()
-        self._seek.clear()
+        await self._lookup_event.wait()
+        self._lookup_event.clear()
 
     def shut(self) -> None:
         """Accepts no more requests; waiting requests are still answered."""
@@ -254,7 +254,7 @@ class GroupCommit:
     async def _wait_for_more(self) -> float:
         """Waits for more facts; ends early when no more requests can come. Returns the time of its end."""
         left = self._interval.left(self._clock.monotonic())
-        if left and not self._interval.crowded(len(self._thens)):
+        if left and not self._interval.at_capacity(len(self._thens)):
             loop = asyncio.get_running_loop()
             self._waiter = loop.create_future()
             timer = loop.call_later(left, self._end_wait)

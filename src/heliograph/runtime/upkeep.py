@@ -170,7 +170,7 @@ class Housekeeping:
             resumed = await self._environment.store.queue.resume(now, BATCH)
             batches += 1
             if resumed:
-                self._parts.gatherer.stir()
+                self._parts.gatherer.wake_feeder()
 
     async def _keep_rows(self, now: int) -> None:
         store = self._environment.store
@@ -215,7 +215,7 @@ class Housekeeping:
         self._parts.matcher.early.drop(self._environment.clock.now() - EARLY_KEPT_MS)
         if self._roles.upkeep and await self._lease.release_dead():
             self._unfinished.add("gathered")
-            self._parts.gatherer.stir()
+            self._parts.gatherer.wake_feeder()
         await self._parts.carriers.share_binds()
 
     def _at_most(self, days: int) -> int:

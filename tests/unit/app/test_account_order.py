@@ -63,7 +63,7 @@ def test_accounts_that_still_have_rows_are_waited_for(backlogs: AccountQueues[st
     backlogs.suspect([1, 2])
     backlogs.found([2], 0)
     assert list(backlogs.by_account) == [2]
-    assert backlogs.expectant
+    assert backlogs.must_read_rows
 
 
 def test_rows_are_not_claimed_while_older_ones_are_being_written(backlogs: AccountQueues[str]) -> None:

@@ -370,12 +370,12 @@ async def test_a_lane_is_refilled_when_it_runs_low_and_not_before(desk: Desk, mo
     desk.lane.carrier = None
     store = QueueStore(*(Queued(desk.message(), False) for _ in range(10)))
     assert await desk.dispatcher.claims.refill(desk.lane, store.queue, NODE)
-    assert (desk.lane.ahead, desk.dispatcher.hungry) == (4, False)
+    assert (desk.lane.ahead, desk.dispatcher.wants_rows) == (4, False)
     assert not await desk.dispatcher.claims.refill(desk.lane, store.queue, NODE)
     assert desk.lane.ahead == 4
     for item in list(desk.lane.items())[:2]:
         desk.lane.drop(item)
-    assert desk.dispatcher.hungry
+    assert desk.dispatcher.wants_rows
 
 
 async def test_overflow_ends_when_the_queue_is_empty_not_while_its_rows_are_on_the_way(
@@ -389,14 +389,14 @@ async def test_overflow_ends_when_the_queue_is_empty_not_while_its_rows_are_on_t
     desk.dispatcher.prepare(desk.gathering.facts, START)
     assert other.queued
     await desk.dispatcher.claims.refill(desk.lane, QueueStore().queue, NODE)
-    assert desk.lane.queues.expectant, "the row is being written"
+    assert desk.lane.queues.must_read_rows, "the row is being written"
     for accept in accepts:
         accept.verdict = Verdict.ACCEPTED
     desk.dispatcher.committed()
-    assert desk.dispatcher.hungry
+    assert desk.dispatcher.wants_rows
     await desk.dispatcher.claims.refill(desk.lane, QueueStore().queue, NODE)
     assert not desk.lane.queues.by_account
-    assert not desk.dispatcher.hungry
+    assert not desk.dispatcher.wants_rows
 
 
 async def test_a_claimed_message_that_was_answered_already_leaves_the_queue(desk: Desk) -> None:

@@ -159,10 +159,10 @@ def test_what_is_not_accepted_is_not_sent_and_the_next_is_called_for(
     lane.committed()
     lane.pump(NOW)
     assert carrier.parts == []
-    assert lane.eager(NOW)
+    assert lane.can_send(NOW)
     commit(lane)
     assert carrier.keys == [good.messages[0].key]
-    assert not lane.eager(NOW)
+    assert not lane.can_send(NOW)
     assert lane.per_account == {1: 1}
 
 
@@ -235,10 +235,10 @@ def test_a_lane_that_is_off_takes_back_what_was_ready_and_sends_it_first_when_it
     lane.committed()
     third = accept_of(message())
     commit(lane, third)
-    assert (carrier.parts, list(lane.ready), lane.capacity, lane.eager(NOW)) == ([], [], 0, False)
+    assert (carrier.parts, list(lane.ready), lane.capacity, lane.can_send(NOW)) == ([], [], 0, False)
     assert lane.pump(NOW) is None
     lane.off = False
-    assert lane.eager(NOW)
+    assert lane.can_send(NOW)
     commit(lane)
     assert [part.message for part in carrier.parts] == [second.messages[0], third.messages[0]]
 
@@ -443,10 +443,10 @@ def test_one_commit_makes_no_more_than_so_many_ready_and_calls_for_the_next(
     monkeypatch.setattr(lanes, "PARTS_A_COMMIT", 2)
     carrier.capacity = 10
     commit(lane, *(accept_of(message()) for _ in range(5)))
-    assert (len(carrier.parts), lane.eager(NOW)) == (2, True)
+    assert (len(carrier.parts), lane.can_send(NOW)) == (2, True)
     commit(lane)
     commit(lane)
-    assert (len(carrier.parts), lane.eager(NOW)) == (5, False)
+    assert (len(carrier.parts), lane.can_send(NOW)) == (5, False)
 
 
 # --- concatenation references
@@ -492,7 +492,7 @@ def test_others_pass_those_that_wait_for_a_reference_and_nobody_spins(lane: Lane
     commit(lane, *(accept_of(each) for each in (*crowd, short, other, long)))
     sent = {part.message.key for part in carrier.take()}
     assert sent == {each.key for each in (*crowd[:255], other, long)}, "what is for the same number keeps its place"
-    assert not lane.eager(NOW)
+    assert not lane.can_send(NOW)
     fail(lane, accept_of(message("x" * 200)))
     commit(lane)
     assert carrier.parts == []

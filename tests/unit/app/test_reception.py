@@ -123,8 +123,8 @@ class Desk:
 
     async def settle(self) -> None:
         """Until nothing happens any more."""
-        while self.gathering.facts or self.gathering.sought:
-            self.gathering.sought = 0
+        while self.gathering.facts or self.gathering.lookup_wakes:
+            self.gathering.lookup_wakes = 0
             await self.reception.look_up()
             await self.commit()
 

@@ -41,7 +41,7 @@ def play(first: list[float], after: Callable[[float], float] | None = None) -> P
             heappop(coming)
             waiting += 1
         end = now + gap.left(now)
-        while now < end and not gap.crowded(waiting):
+        while now < end and not gap.at_capacity(waiting):
             now = end
             if coming and coming[0] <= end:
                 now = heappop(coming)
@@ -101,7 +101,7 @@ def test_nothing_waits_for_longer_than_a_gap(commits: list[tuple[float, int]]) -
         assert 0.0 <= gap.left(now) <= INTERVAL_S
         gap.begin(now, requests)
         gap.tally(now, requests * FACTS)
-        assert not gap.crowded(0), "without a request there is nobody whom the gap holds up"
+        assert not gap.at_capacity(0), "without a request there is nobody whom the gap holds up"
 
 
 def loaded() -> CommitInterval:
@@ -136,14 +136,14 @@ def test_the_gap_ends_for_as_many_as_were_there_when_nobody_came_any_more() -> N
     gap, now = loaded(), 1.2
     for crowd in (32, 5, 40):
         now = probe(gap, now, crowd, latest=0.5)
-        assert gap.crowded(crowd)
-        assert not gap.crowded(crowd - 1)
+        assert gap.at_capacity(crowd)
+        assert not gap.at_capacity(crowd - 1)
 
 
 def test_the_gap_is_whole_while_more_keep_coming() -> None:
     gap = loaded()
     probe(gap, 1.2, 32, latest=0.95)
-    assert not gap.crowded(1_000)
+    assert not gap.at_capacity(1_000)
 
 
 def test_small_commits_do_not_keep_themselves_small() -> None:
@@ -152,11 +152,11 @@ def test_small_commits_do_not_keep_themselves_small() -> None:
     now = probe(gap, now, 3, latest=0.5)
     for _ in range(PROBE_INTERVALS - 1):
         gap.left(now)
-        assert gap.crowded(3)
+        assert gap.at_capacity(3)
         gap.begin(now, 3)
-    assert not gap.crowded(1_000)
+    assert not gap.at_capacity(1_000)
     probe(gap, now, 30, latest=0.5)
-    assert not gap.crowded(3)
+    assert not gap.at_capacity(3)
 
 
 def test_commits_that_nothing_held_up_say_nothing_about_who_is_left() -> None:

@@ -229,7 +229,7 @@ def test_no_more_is_accepted_than_is_sent_however_many_customers_there_are() -> 
                 lane.answered(part)
                 lane.forget(part.owner)
                 sent += 1
-            if lane.eager(rig.clock.monotonic()):
+            if lane.can_send(rig.clock.monotonic()):
                 rig.gatherer.wake()
 
         def answered(accept: Accept) -> None:
@@ -487,13 +487,13 @@ def test_once_shut_it_takes_nothing_and_what_no_commit_took_up_is_refused() -> N
 def test_who_waits_for_work_is_woken_at_once_or_after_a_while() -> None:
     async def story(rig: Rig) -> None:
         start = rig.clock.monotonic()
-        await rig.gatherer.stirred(0.25)
+        await rig.gatherer.feeder_woken(0.25)
         assert rig.clock.monotonic() - start == pytest.approx(0.25)
-        rig.gatherer.stir()
-        await rig.gatherer.stirred(0.25)
+        rig.gatherer.wake_feeder()
+        await rig.gatherer.feeder_woken(0.25)
         assert rig.clock.monotonic() - start == pytest.approx(0.25)
-        asyncio.get_running_loop().call_later(0.1, rig.gatherer.stir)
-        await rig.gatherer.stirred(0.25)
+        asyncio.get_running_loop().call_later(0.1, rig.gatherer.wake_feeder)
+        await rig.gatherer.feeder_woken(0.25)
         assert rig.clock.monotonic() - start == pytest.approx(0.35)
 
     scenario(story)

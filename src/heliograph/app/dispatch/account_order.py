@@ -1,14 +1,23 @@
-"""The order of each account's messages where some of a lane's are in memory and some in the queue's rows.
+"""The order of an account's messages while some of them are in a lane's memory and others in the queue's rows.
 
-An account that has more than the lane keeps in memory spills what is beyond into rows. From then on its order is: first
-what stands in the fast lane, then its rows, then what is newer. Three stages, and then the account is as any other:
+An account with more messages than the lane keeps in memory spills the rest into rows. Its order is then: messages in
+the fast lane, then its rows, then newer messages.
 
+              a message is written to a row          the rows are read: none is left
+      OPEN --------------------------------> SPILLING ------------------------------> DRAINED --> (forgotten when empty)
+                                             ^      |                                    |
+                                             |      | none is left, but the commit       | a message is written to a row
+                                             |      v under way writes more rows         |
+                                             |    DRAINING ---- none is left ----------->|
+                                             '-------------------------------------------'
+
+- `OPEN`: rows that new messages may pass: scheduled messages, messages put off by an operator, messages held by the
+  gate.
 - `SPILLING`: new messages go to the rows.
-- `DRAINING`: a look at the rows found none, while a commit was writing some. New messages stay in memory again, behind.
-- `DRAINED`: no row is left behind. New messages stay in memory, right behind those that came back.
+- `DRAINING`: new messages stay in memory (`later`), and wait until the last rows are claimed.
+- `DRAINED`: new messages stay in memory, right behind the claimed rows (`items`).
 
-`OPEN` is for rows that are not in the way of new messages: scheduled ones, those that an operator put off, and those
-that the gate holds.
+What can go wrong: a commit that was to write rows fails. The rows are then expected from the next commit (`refused`).
 """
 
 from collections import deque
@@ -20,7 +29,7 @@ T = TypeVar("T")
 
 
 class SpillStage(IntEnum):
-    """Stage of an account's spill, which says where its new messages go."""
+    """Stage of an account's spill. It decides where new messages go."""
 
     OPEN = 0
     SPILLING = 1
@@ -29,16 +38,16 @@ class SpillStage(IntEnum):
 
 
 class AccountQueue(Generic[T]):
-    """Keeps the messages of one account that are in memory behind its rows, or were."""
+    """Keeps the messages of an account that came back from its rows, and newer messages behind them."""
 
     __slots__ = ("account", "items", "later", "since", "stage", "written")
 
     def __init__(self, account: int) -> None:
         self.account = account
         self.items: deque[T] = deque()
-        """Messages that may go, in their order: claimed rows, and what stands behind the last of them."""
+        """Messages that may go, in their order: claimed rows, and newer messages behind the last row."""
         self.later: deque[T] = deque()
-        """Messages that go when the last rows are here, while the account drains."""
+        """Newer messages that may go once the last rows are claimed, while the account is DRAINING."""
         self.stage = SpillStage.OPEN
         self.since = 0
         """Highest key of the account's messages in the fast lane that go before its rows."""
@@ -47,8 +56,8 @@ class AccountQueue(Generic[T]):
 
 
 class AccountQueues(Generic[T]):
-    """Takes the messages of a lane's accounts in turn, so that one account's million messages do not hold up another's
-    ten.
+    """Takes the messages of a lane's accounts in turn, so that a campaign of a million does not delay another account's
+    ten messages.
 
     `begun` and `done` count commits: a row that is asked for now is written by the commit after `begun`, and can be
     read once `done` has reached that number.
@@ -63,19 +72,20 @@ class AccountQueues(Generic[T]):
         self.count = 0
         """Messages that may go, of all accounts."""
         self.held = 0
-        """Messages that may not go yet, since older ones are still in the rows."""
+        """Messages that may not go yet, since older messages are still in the rows."""
         self.begun = 0
+        """Number of the last commit that began."""
         self.done = 0
+        """Number of the last commit that succeeded."""
         self.awaited = 0
-        """Number of the commit before whose end claims must wait: until then older rows are missing while newer ones
-        are there."""
+        """Number of the commit that claims must wait for: until then older rows may be missing beside newer rows."""
 
     def __len__(self) -> int:
         return self.count + self.held
 
     @property
-    def expectant(self) -> bool:
-        """Whether the rows must be read to find out if any account still has some."""
+    def must_read_rows(self) -> bool:
+        """Whether the rows must be read to find out if an account still has any."""
         return any(queue.stage in (SpillStage.SPILLING, SpillStage.DRAINING) for queue in self.by_account.values())
 
     def waiting(self) -> Iterator[deque[T]]:
@@ -92,8 +102,8 @@ class AccountQueues(Generic[T]):
     # --- in
 
     def write(self, account: int, newest: int) -> list[T]:
-        """Notes that the next commit writes a row of the account; up to the key `newest` the fast lane goes first.
-        Returns what must go to the rows with it, since it is newer than some of them and older than this one."""
+        """Notes that the next commit writes a row of the account. Messages up to the key `newest` in the fast lane go
+        before it. Returns the messages that must be written too: newer than other rows, and older than this row."""
         queue = self._of(account)
         queue.written = self.begun + 1
         if queue.stage == SpillStage.OPEN:
@@ -109,8 +119,8 @@ class AccountQueues(Generic[T]):
         return self.done >= self.awaited
 
     def suspect(self, accounts: Iterable[int]) -> None:
-        """Notes accounts with rows that were there before anything that comes now. Claims
-        wait for the commit that adds to them next."""
+        """Notes accounts with rows older than all messages from now on. Claims wait for the next commit, which may add
+        rows."""
         self.awaited = self.begun + 1
         for account in accounts:
             queue = self._of(account)
@@ -118,11 +128,11 @@ class AccountQueues(Generic[T]):
                 queue.stage = SpillStage.SPILLING
 
     def claimed(self, account: int, item: T) -> None:
-        """Takes in the message of a claimed row."""
+        """Takes the message of a claimed row."""
         self._append(self._of(account), item)
 
     def admit(self, queue: AccountQueue[T], item: T) -> None:
-        """Takes in a new message of an account that is DRAINING or DRAINED."""
+        """Takes a new message of an account that is DRAINING or DRAINED."""
         if queue.stage == SpillStage.DRAINING:
             queue.later.append(item)
             self.held += 1
@@ -130,7 +140,7 @@ class AccountQueues(Generic[T]):
             self._append(queue, item)
 
     def put_back(self, account: int, item: T) -> None:
-        """Puts a new message that was taken and cannot go yet before all others of its account."""
+        """Puts a new message that cannot go yet back before all others of its account."""
         queue = self.by_account.get(account)
         if queue is None:
             queue = self._of(account)
@@ -143,8 +153,8 @@ class AccountQueues(Generic[T]):
     # --- out
 
     def take(self, fast: int | None) -> T | None:
-        """Takes out the next account's next message; `fast` is the key of the fast lane's first, which some are
-        behind."""
+        """Takes out the next message of the next account. `fast` is the key of the fast lane's first message: accounts
+        with older messages there wait."""
         turns = self._turns
         for _ in range(len(turns)):
             queue = turns[0]
@@ -165,17 +175,17 @@ class AccountQueues(Generic[T]):
         return queue is not None and bool(self._remove_from(queue, lambda each: each is item))
 
     def take_out(self, wanted: Callable[[T], bool]) -> list[T]:
-        """Removes the messages that are wanted, and returns them."""
+        """Removes the wanted messages, and returns them."""
         out: list[T] = []
         for queue in list(self.by_account.values()):
             out += self._remove_from(queue, wanted)
         return out
 
-    # --- what is found out about the rows
+    # --- readings of the rows
 
     def found(self, left: Collection[int], done: int) -> None:
-        """Applies a reading of the rows that was begun after the commit `done`: the accounts `left` have unclaimed
-        rows. Every row claimed before must have been passed to `claimed`."""
+        """Applies a reading of the rows that began after the commit `done`: the accounts `left` have unclaimed rows.
+        Every row claimed before must have been passed to `claimed`."""
         for queue in list(self.by_account.values()):
             if queue.account in left or queue.stage not in (SpillStage.SPILLING, SpillStage.DRAINING):
                 continue
@@ -194,7 +204,7 @@ class AccountQueues(Generic[T]):
         self.done = self.begun
 
     def refused(self) -> None:
-        """Notes that the commit failed; rows that it was to write are now expected from the next one."""
+        """Notes that the commit failed. Its rows are expected from the next commit."""
         if self.awaited == self.begun:
             self.awaited += 1
         for queue in self.by_account.values():
@@ -229,6 +239,6 @@ class AccountQueues(Generic[T]):
         return out
 
     def _tidy(self, queue: AccountQueue[T]) -> None:
-        """Forgets a queue that has no message, where no new one need wait for one."""
+        """Forgets an empty queue that no new message must wait behind."""
         if not queue.items and not queue.later and queue.stage in (SpillStage.OPEN, SpillStage.DRAINED):
             del self.by_account[queue.account]

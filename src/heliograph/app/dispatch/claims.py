@@ -1,10 +1,19 @@
 """Claims: messages that come back from the rows of the queue into their lanes, judged anew by the gate.
 
-A claimed row is this node's until it is dequeued or put back; none may be left lying, whatever the store does. Between
-accept and claim the account's policy may have changed, and the hour: so a message of which nothing has left is judged
-here once more, and is withdrawn where its recipient opted out meanwhile. So are those that a run before this one left
-in memory, and those in memory when rules change. Half a text is worse than none: a message of which a part may have
-left goes on.
+    row due --claim--> claimed by this node --_is_open--> a part is left to send?   no: dequeued
+                             |                                  | yes
+                             | recipient opted out              v
+                             v                              the gate judges again   hold: back to the queue
+                         withdrawn                              | pass              refuse: ends, refunded
+                                                                v
+                                             lane.resume, or first a pause for a late answer (`_resume`)
+
+A claimed row belongs to this node until it is dequeued or put back. None may be left behind: if the store is away, or
+the lane was closed meanwhile, the row is put back.
+
+The gate judges a message again because rules and the hour may have changed since it was accepted. It also judges
+messages of an earlier run's memory, and messages in memory when rules change. A message that a part may have left of
+goes on: half a text is worse than none.
 """
 
 from bisect import bisect_right
@@ -39,8 +48,7 @@ class QueueClaims:
         route: Route,
         policy_of: PolicyOf | None = None,
     ) -> None:
-        """`lane` returns a connector's lane. Without `policy_of` no account
-        has rules for this moment."""
+        """`lane` returns a connector's lane. Without `policy_of` the gate passes everything."""
         self._outcomes = outcomes
         self._gathering = outcomes.gathering
         self._matcher = outcomes.matcher
@@ -61,8 +69,8 @@ class QueueClaims:
     async def refill(self, lane: Lane, queue: Queue, node: int) -> bool:
         """Claims due messages for the lane if it runs low; True if there may be more due at once.
 
-        Closed meanwhile, the lane gets none of them: what it had before them is the queue's again, and so are they. One
-        that is closed claims nothing, since it is not opened before this is over.
+        If the lane was closed while the claim ran, the claimed rows go back to the queue together with the lane's own.
+        A closed lane claims nothing; `open` waits until a claim under way is over.
         """
         if lane.closed or lane.ahead > SLOW_MESSAGES // 2 or not lane.queues.claimable:
             return False
@@ -97,12 +105,12 @@ class QueueClaims:
             self._resume(lane, item)
 
     def is_stopped(self, message: Message) -> bool:
-        """Says whether the gate holds or refuses a message by now."""
+        """Returns whether the gate now holds or refuses a message."""
         return self._judgement(message) is not PASS
 
     def passes(self, lane: Lane, item: LaneItem) -> bool:
-        """Asks the gate about a message that is in no queue of the lane; puts back what it holds, and fails what it
-        refuses."""
+        """Returns whether the gate passes a message that is in no queue of the lane. Puts a held message back to the
+        queue's rows, and fails a refused message."""
         judgement = self._judgement(item.message) if item.unsent else PASS
         if isinstance(judgement, Hold):
             self._outcomes.hold(lane, item, judgement.until)
@@ -119,11 +127,11 @@ class QueueClaims:
         return judge(message, policy.at_claim, self._clock.now())
 
     async def open(self, lane: Lane, queue: Queue) -> None:
-        """Lets new messages into the lane's memory from now on; but those of accounts that have rows in the queue go
-        behind these, and so does what is in memory. Raises Unavailable.
+        """Lets new messages into the lane's memory from now on. Raises Unavailable.
 
-        While the lane is being refilled it stays closed, and this is to be called again: rows are claimed that are
-        neither in the lane nor seen in the queue.
+        Messages of accounts with rows in the queue go behind these rows, messages in memory included. The lane stays
+        closed while it is being refilled, since claimed rows are neither in the lane nor visible in the queue; the
+        caller then tries again.
         """
         if lane.filling:
             return
@@ -136,22 +144,22 @@ class QueueClaims:
         self._gathering.wake()
 
     async def reclaim(self, lane: Lane, queue: Queue, node: int) -> None:
-        """Claims due messages of a connector that is no more, and routes them anew."""
+        """Claims due messages of a removed connector, and routes them anew."""
         claimed = await queue.claim(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
         await self._take_up(lane, claimed, partial(self.reroute, lane))
 
     def reroute(self, lane: Lane, item: LaneItem) -> None:
-        """Routes a message anew that has left its lane; without a route it ends."""
+        """Routes a message that has left its lane; ends it if there is no route."""
         connector = self._route(item.message)
         if connector is None:
             self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
             return
         self._outcomes.requeue(self._lane(connector), item)
         self._gathering.wake()
-        self._gathering.stir()
+        self._gathering.wake_feeder()
 
     async def drop_expired(self, queue: Queue, node: int, limit: int) -> int:
-        """Fails messages whose validity ended in the queue; returns how many were found."""
+        """Fails messages that expired in the queue; returns how many were found."""
         claimed = await queue.claim_expired(limit, self._clock.now(), node)
         for queued in claimed:
             lane = self._lane(queued.message.connector)
@@ -160,7 +168,7 @@ class QueueClaims:
         return len(claimed)
 
     async def _take_up(self, lane: Lane, claimed: Iterable[Queued], then: Callable[[LaneItem], None]) -> None:
-        """Hands on the items of claimed rows that have something to send; puts them back where the store is away."""
+        """Calls `then` with the items of claimed rows that have a part to send. Puts rows back if the store is away."""
         for row in claimed:
             queued = self._known_better(row, lane.connector)
             item = LaneItem.of_queue(queued)
@@ -180,8 +188,8 @@ class QueueClaims:
             self._gathering.wake()
 
     def _resume(self, lane: Lane, item: LaneItem) -> None:
-        """Hands an item to its lane, unless it may have been sent already and the lane first waits for a late answer or
-        a receipt."""
+        """Hands an item to its lane. An item that may have been sent already is first paused for a late answer or a
+        receipt, if the lane does so."""
         if not item.attempted:
             lane.resume(item)
             return
@@ -189,14 +197,14 @@ class QueueClaims:
         known = self._unknown.of(item.message.key, lane.connector)
         unknown = self._unknown.note(item, lane.connector, 0 if known else item.open)
         if lane.policy.unknown_wait_ms and (known is None or self._clock.now() < unknown.until):
-            item.withheld, item.to_send = set(item.waiting), []
+            item.paused, item.to_send = set(item.waiting), []
             self._outcomes.rest(lane, item)
             self._gathering.wake()
         else:
             lane.resume(item)
 
     async def _is_open(self, item: LaneItem, queued: Queued) -> bool:
-        """Says whether there is something to send; the matcher then knows what became of the parts that were sent."""
+        """Returns whether a part is left to send. The matcher then knows the state of the other parts."""
         message = queued.message
         if not item.to_send:
             return False

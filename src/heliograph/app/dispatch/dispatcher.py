@@ -16,12 +16,13 @@ from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 
 FAST_LANE_MS = 60_000
-"""Milliseconds that a message may wait in a lane's memory without a row of the queue."""
+"""Milliseconds for which a message may wait in a lane's memory without a row of the queue. The dispatch mark stays as
+far back, so that a restart reads at most a minute of messages."""
 
 
 @dataclass(slots=True)
 class LaneEvents:
-    """Takes what one connector's carrier tells, for its lane."""
+    """Receives the events of a connector's carrier for its lane."""
 
     dispatcher: "Dispatcher"
     lane: Lane
@@ -53,8 +54,8 @@ class LaneEvents:
 
 
 class Dispatcher:
-    """Brings accepted messages into their lanes, around each commit; its parts do the rest: `claims` what comes from
-    the queue, `outcomes` what operators answer, `late` what they answer late.
+    """Brings accepted messages into their lanes, around each commit. `claims` handles rows of the queue, `outcomes` the
+    operators' answers, and `late` their late answers.
 
     A message leaves the fast lane's memory in one of four ways: answered, failed, too old (it then gets a row of
     the queue but stays), or back to the queue because its connector is gone.
@@ -92,14 +93,14 @@ class Dispatcher:
         return lane
 
     def monotonic(self) -> float:
-        """Returns seconds of the clock that lanes go by."""
+        """Returns monotonic seconds, as lanes use them."""
         return self._clock.monotonic()
 
     # --- around a commit
 
     def prepare(self, facts: Facts, now: int) -> None:
-        """Puts accepted messages into their lanes, right before the commit that gives them their keys, and chooses the
-        parts that are sent after it."""
+        """Puts accepted messages into their lanes, and chooses the parts that are sent after the commit. Must be called
+        right before the commit, once messages have their keys."""
         for accept in facts.accepts:
             for message in accept.messages:
                 if accept.scheduled or message.queued:
@@ -112,17 +113,17 @@ class Dispatcher:
                 self.outcomes.end_waiting(lane, item, Delivery.EXPIRED)
 
     def committed(self) -> None:
-        """Frees places after a commit, and lets its accepted messages into their lanes."""
+        """Frees slots after a commit, and lets its accepted messages into their lanes."""
         for lane in self.lanes.values():
             lane.committed()
 
     def refused(self) -> None:
-        """Takes what a failed commit would have accepted out of the lanes; all the rest waits for the next one."""
+        """Removes messages that a failed commit would have accepted. All others wait for the next commit."""
         for lane in self.lanes.values():
             lane.refused()
 
     def pump(self) -> float | None:
-        """Submits the ready parts; returns the monotonic time at which a rate lets the next one go, or None."""
+        """Submits the ready parts. Returns the monotonic time at which a pace allows the next part, or None."""
         monotonic = self._clock.monotonic()
         again: float | None = None
         for lane in self.lanes.values():
@@ -134,15 +135,15 @@ class Dispatcher:
                 again = lane.paused_until
         return again
 
-    # --- what must not go
+    # --- suppressions and rules
 
     def withdraw(self, account: int, number: str, before: int) -> None:
-        """Cancels and refunds the account's messages to a number that have a key below `before` and wait here, nothing
-        of which has left; since the phone opted out."""
+        """Cancels and refunds waiting messages of the account to a number that opted out, with keys below `before`. A
+        message that a part has left of goes on."""
         self.withdraw_all({(account, number): before})
 
     def withdraw_all(self, suppressed: Mapping[tuple[int, str], int]) -> None:
-        """Does the same for many: `before` by account and number. Each lane is looked through once."""
+        """Does the same for several numbers: `before` by account and number. Each lane is searched once."""
 
         def opted_out(message: Message) -> bool:
             before = suppressed.get((message.account, message.destination))
@@ -153,25 +154,25 @@ class Dispatcher:
                 self.outcomes.withdraw(lane, item)
 
     def judge_anew(self) -> None:
-        """Asks the gate once more about what waits in memory, nothing of which has left, since accounts' rules have
-        changed: what it holds goes back to the queue, and what it refuses fails."""
+        """Has the gate judge waiting messages again, since accounts' rules have changed. Held messages go back to the
+        queue, and refused messages fail. A message that a part has left of goes on."""
         for lane in self.lanes.values():
             for item in lane.withdraw(self.claims.is_stopped):
                 self.claims.passes(lane, item)
 
-    # --- what waits for long
+    # --- long waits
 
     def sweep(self, now: int) -> None:
-        """Ends messages whose validity ended in the lanes' memory."""
+        """Ends messages that expired in the lanes' memory."""
         for lane in self.lanes.values():
             for item in lane.expire(now):
                 self.outcomes.end_waiting(lane, item, Delivery.EXPIRED)
 
     def spill(self, facts: Facts, now: int, last_key: int) -> None:
-        """Gives messages that have waited for long in memory their row of the queue, and moves the mark on; once a
-        second, right before a commit.
+        """Gives messages that have waited in memory for `FAST_LANE_MS` a row of the queue, and moves the mark on.
 
-        The mark never passes `last_key`, the highest key that was given: the clock may have been ahead of itself.
+        Must be called once a second, right before a commit. The mark never passes `last_key`, the highest key given:
+        the clock may have been set back.
         """
         mark = max(self.mark, min(first_key_at(now - FAST_LANE_MS), last_key))
         for lane in self.lanes.values():
@@ -185,8 +186,8 @@ class Dispatcher:
     # --- connectors that come and go
 
     def reroute(self, live: Collection[int]) -> None:
-        """Moves messages of removed connectors to the queue of another, or fails them for want of a route. A message
-        with a part under way stays until that is answered, so that no part is sent twice."""
+        """Moves messages of removed connectors to the queue of another, or fails them without a route. A message with a
+        part in flight stays until the answer, so that no part is sent twice."""
         for connector in [connector for connector in self.lanes if connector not in live]:
             lane = self.lanes[connector]
             for item in lane.vacate():
@@ -209,15 +210,15 @@ class Dispatcher:
             self.gathering.wake()
 
     @property
-    def hungry(self) -> bool:
+    def wants_rows(self) -> bool:
         """Whether a lane runs low while the queue may hold more for it."""
         return any(lane.more and lane.ahead <= SLOW_MESSAGES // 2 for lane in self.lanes.values())
 
     @property
-    def eager(self) -> bool:
-        """Whether the next commit could send more on its way, though nothing else calls for one."""
+    def can_send(self) -> bool:
+        """Whether a commit could make parts ready, even without facts."""
         monotonic = self._clock.monotonic()
-        return any(lane.eager(monotonic) for lane in self.lanes.values())
+        return any(lane.can_send(monotonic) for lane in self.lanes.values())
 
     @property
     def busy(self) -> bool:

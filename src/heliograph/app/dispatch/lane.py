@@ -1,4 +1,42 @@
-"""A lane: the messages of one connector on their way to the operator, and what limits their pace."""
+"""A lane: the messages of one connector on their way to the operator, their order, and the limits of their pace.
+
+         accepted by a commit                    rows of the queue
+              |                                        |
+              v                                        v claim
+        +------------+     +------+           +------------------+
+        |  incoming  |---->| fast |           |      queues      |   one queue an account, in turn
+        +------------+     +------+           +------------------+   (account_order)
+          commit is           | in memory              |             _behind: new messages in them
+          under way           |                        |
+                              |    +---------+         |
+   parts that must go again --|--->|  front  |         |             before all others
+                              |    +---------+         |
+                              v         v              v
+            which next:  front, then fast and queues in turn, then incoming          (_next)
+                                        |  prepare: cut into parts, at most PARTS_A_COMMIT
+                                        v
+                                  +----------+
+                                  |  marked  |      the commit under way writes the attempt mark
+                                  +----------+
+                                        |  committed
+                                        v
+                                  +----------+
+                                  |  ready   |      waits for window, pause and pace
+                                  +----------+
+                                        |  pump
+                                        v
+                                  +----------+
+                                  |  flying  |      written, without an outcome
+                                  +----------+
+                                        |  answered
+                                        v
+                            outcome among the facts (_gathered, then _committing): the slot of the
+                            window is free once these are committed
+
+What can go wrong: the commit fails (`refused`: its messages leave, marked parts stay marked). The last link goes
+(`unready`: ready parts go back to `front`). The connector moves to other nodes (`vacate`: messages without a part under
+way go back to the rows). A part may have reached the operator without an answer (`app.dispatch.unknown_outcomes`).
+"""
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -15,98 +53,117 @@ from heliograph.domain.pace.pace import Pace
 from heliograph.domain.text.segment import HEADER_OCTETS
 
 FAST_MESSAGES = 4_000
-"""New messages that a lane keeps in memory; further ones wait in the queue's rows."""
+"""New messages that a lane keeps in memory, about 4 MB. Further messages wait in the queue's rows."""
 
 FAST_MESSAGES_PER_ACCOUNT = 2_000
-"""New messages of one account that a lane keeps in memory, so that a campaign leaves room for others' one-time
-passwords."""
+"""New messages of one account that a lane keeps in memory: half of `FAST_MESSAGES`, so that a campaign leaves room for
+one-time passwords of other accounts."""
 
 TROUBLES = 3
-"""Parts deferred in a row after which the whole lane pauses."""
+"""Parts deferred in a row after which the whole lane pauses: the messages are then hardly the reason."""
 
 SLOW_MESSAGES = 1_000
-"""Messages that a lane claims from the queue ahead of their turn."""
+"""Messages that a lane claims from the queue ahead of their turn: some seconds of a fast operator."""
 
 PARTS_A_COMMIT = 100
-"""Parts that one commit makes ready. Receipts are acknowledged once a commit, in the next one or the one after that,
-and operators leave some two hundred of them unacknowledged: with a queue to send, larger commits would send faster
-than receipts can come back."""
+"""Parts that a commit makes ready, at most. A receipt is acknowledged within two commits, and operators leave some two
+hundred receipts unacknowledged. With a backlog, larger commits would send faster than receipts can come back."""
 
 ASIDE = 100
-"""Messages to one number that a lane passes over, looking for some to others."""
+"""Messages to one number that a lane passes over in a commit, looking for messages to other numbers."""
 
 
 class Lane:
-    """Decides which message goes next, and when: order, window, pause and rate. Times are monotonic seconds.
-
-    A part is `marked` by the commit under way, `ready` to be written when that is over, and then in flight; it keeps
-    its place in the window until its outcome is committed.
-    """
+    """Decides which message goes next, and when: order, window, pause and pace. Times are monotonic seconds."""
 
     __slots__ = (
-        "_begun", "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_returned",
+        "_begun", "_behind", "_committing", "_disordered", "_gathered", "_lacks_references", "_overtaking", "_returned",
         "_troubles", "_turn", "ahead", "carrier", "closed", "connector", "cutter", "fast", "filling",
         "flying", "front", "holders", "in_flight", "incoming", "mark", "marked", "more", "off", "overflowing",
         "pace", "paused_until", "per_account", "policy", "queues", "ready", "tlvs_of", "took",
     )  # fmt: skip
 
+    closed: bool
+    """Whether other nodes have the connector's binds, so that new messages go to the queue's rows."""
+    filling: bool
+    """Whether messages are being claimed from the queue for the lane."""
+    mark: int
+    """Highest key up to which a message may have been sent: the attempt mark."""
+    front: deque[LaneItem]
+    """Messages that are sent before all others, since they were marked or in flight before."""
+    fast: deque[LaneItem]
+    """New messages, in the order in which they were accepted."""
+    queues: AccountQueues[LaneItem]
+    """Messages that come back from the queue's rows, and newer messages behind them."""
+    ahead: int
+    """Messages in `queues` that were claimed ahead of their turn."""
+    holders: list[int]
+    """Accounts that had more rows in the queue at the last claim."""
+    incoming: deque[LaneItem]
+    """Messages that the commit under way accepts."""
+    marked: list[Part]
+    """Parts that are sent right after the commit under way."""
+    ready: deque[Part]
+    """Parts that may be written as window, pause and pace allow."""
+    flying: set[Part]
+    """Parts that were written and have no outcome yet."""
+    in_flight: int
+    """Slots of the window in use: by parts in flight, and by parts whose outcome is not committed yet."""
+    paused_until: float
+    """Time before which nothing is written."""
+    off: bool
+    """Whether nothing is to be sent at this time of day."""
+    per_account: dict[int, int]
+    """New messages in memory by account."""
+    overflowing: bool
+    """Whether the commit under way writes messages to the queue's rows, since memory is full."""
+    more: bool
+    """Whether the queue may hold more messages that are due."""
+    took: int
+    """Taken parts that are not counted in `pace` yet, since the pace is free."""
+    policy: LanePolicy
+    """The carrier's rules for messages, such as alphabets."""
+    tlvs_of: TlvsOf | None
+    """Returns the TLVs of a message over this connector; None if it has none."""
+    _behind: list[LaneItem]
+    """Messages that the commit under way accepts, and that wait behind others in `queues`."""
+    _begun: bool
+    """Whether a commit is under way, so that messages which it accepts must not change any more."""
+    _returned: list[LaneItem]
+    """Messages that were in memory, and that the next commit gives rows."""
+    _overtaking: bool
+    """True if a part of the commit under way was overtaken by a part that must be sent again."""
+    _gathered: int
+    """Outcomes among the facts being gathered."""
+    _committing: int
+    """Outcomes among the facts being committed."""
+    _disordered: bool
+    """Whether `front` must be sorted before its next use."""
+    _turn: bool
+    """Whether `queues` have their turn before `fast`."""
+    _troubles: int
+    """Parts deferred in a row."""
+    _lacks_references: bool
+    """Whether all waiting messages wait for a concatenation reference."""
+
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
-        self.connector = connector
+        self.connector, self.mark = connector, mark
         self.carrier: Carrier | None = None
-        self.closed = False
-        """Whether other nodes have the connector's binds, so that new messages go to the queue."""
-        self.filling = False
-        """Whether messages are being claimed from the queue for the lane."""
-        self.mark = mark
-        self.front: deque[LaneItem] = deque()
-        """Messages that are sent before all others, since they were in flight before."""
-        self.fast: deque[LaneItem] = deque()
-        self.queues: AccountQueues[LaneItem] = AccountQueues()
-        """Messages that come back from the queue, and what stands behind them."""
-        self.ahead = 0
-        """Messages in `queues` that were claimed ahead of their turn."""
-        self.holders: list[int] = []
-        """Accounts that had more rows in the queue at the last claim."""
-        self.incoming: deque[LaneItem] = deque()
-        """Messages that the commit under way accepts."""
-        self.marked: list[Part] = []
-        self.ready: deque[Part] = deque()
-        self.flying: set[Part] = set()
-        """Parts that were written and have no outcome yet."""
-        self.in_flight = 0
-        """Places of the window in use: by parts in flight, and by parts whose outcome is not committed yet."""
-        self.paused_until = 0.0
-        self.off = False
-        """Whether nothing is to be sent at this time of day."""
-        self.per_account: dict[int, int] = {}
-        self.overflowing = False
-        """Whether the commit under way writes messages to the queue, for want of room."""
-        self._behind: list[LaneItem] = []
-        """Messages that the commit under way accepts, and that stand behind others in `queues`."""
-        self._begun = False
-        """Whether a commit is under way, so that messages which it accepts must not change any more."""
-        self._returned: list[LaneItem] = []
-        """Messages that were in memory, and that the next commit gives rows."""
-        self.more = False
-        """Whether the queue may hold more messages that are due."""
-        self._overtaking = False
-        """Whether parts marked by the commit under way stood behind others that are to be marked again."""
-        self._gathered = self._committing = 0
-        self._disordered = self._turn = False
-        self.pace = Pace(rate)
-        self.took = 0
-        """Parts taken that `pace` has not been told of, since it is free."""
-        self.policy = LanePolicy()
-        self.tlvs_of: TlvsOf | None = None
-        """Tells the TLVs of messages over this connector, where it has any."""
-        self._troubles = 0
+        self.policy, self.tlvs_of = LanePolicy(), None
+        self.pace, self.took, self.paused_until = Pace(rate), 0, 0.0
+        self.closed = self.filling = self.off = self.overflowing = self.more = False
+        self.front, self.fast, self.incoming = deque(), deque(), deque()
+        self.queues = AccountQueues()
+        self.marked, self.ready, self.flying = [], deque(), set()
+        self.ahead = self.in_flight = self._gathered = self._committing = self._troubles = 0
+        self.holders, self.per_account = [], {}
         self.cutter = PartCutter()
-        self._crowded = False
-        """Whether all waiting messages wait for a concatenation reference."""
+        self._behind, self._returned = [], []
+        self._begun = self._overtaking = self._disordered = self._turn = self._lacks_references = False
 
     @property
     def capacity(self) -> int:
-        """Places in the window, over all binds that are up; none where nothing is to be sent."""
+        """Slots of the window, over all binds that are up; 0 if nothing is to be sent."""
         return 0 if self.carrier is None or self.off else self.carrier.capacity
 
     def __len__(self) -> int:
@@ -118,16 +175,17 @@ class Lane:
         """Whether the lane holds no message and no part."""
         return not (len(self) or self.incoming or self.marked or self.ready or self.in_flight)
 
-    def eager(self, now: float) -> bool:
-        """Says whether the next commit could send more on its way."""
-        if not self._sendable or now < self.paused_until or self._crowded:
+    def can_send(self, now: float) -> bool:
+        """Returns whether the next commit could make more parts ready."""
+        if not self._sendable or now < self.paused_until or self._lacks_references:
             return False
         return self.capacity - self.in_flight + self._gathered - len(self.ready) - len(self.marked) > 0
 
     # --- in
 
     def admit(self, accept: Accept, message: Message) -> None:
-        """Puts a new message into the fast lane or the queue's rows, right before the commit that accepts it."""
+        """Puts a new message into the fast lane, or has it written to the queue's rows. Must be called right before the
+        commit that accepts it."""
         account = message.account
         is_full = self.closed or self.per_account.get(account, 0) >= FAST_MESSAGES_PER_ACCOUNT
         in_memory = len(self.fast) + len(self.incoming)
@@ -154,8 +212,8 @@ class Lane:
         self.expect_row(account)
 
     def expect_row(self, account: int) -> None:
-        """Notes that the next commit gives a message of the account its row: newer messages go behind it, those in the
-        fast lane before it."""
+        """Notes that the next commit gives a message of the account its row. Newer messages go behind it, messages
+        in the fast lane before it."""
         newest = self.incoming or self.fast
         for item in self.queues.write(account, newest[-1].message.key if newest else 0):
             self.forget(item)
@@ -185,7 +243,7 @@ class Lane:
         self._disordered = True
 
     def unready(self, *, overtaken: bool = False) -> None:
-        """Puts the ready parts to the front again, in their order, since no bind is up or sending has stopped."""
+        """Puts the ready parts back to the front, in their order, since no bind is up or sending has stopped."""
         if self.marked and (self.ready or overtaken):
             self._overtaking = True
         while self.ready:
@@ -195,11 +253,11 @@ class Lane:
     # --- out
 
     def prepare(self, facts: Facts, now: float, now_ms: int) -> list[LaneItem]:
-        """Chooses, right before a commit, the parts that are sent right after it, and moves the mark past their
-        messages. Returns the expired messages that it came across; these have left the lane's queues."""
+        """Chooses the parts that are sent right after a commit, and moves the mark past their messages. Must be called
+        right before the commit. Returns expired messages, which have left the lane's queues."""
         late: list[LaneItem] = []
         aside: dict[str, list[LaneItem]] = {}
-        self._crowded = False
+        self._lacks_references = False
         self._begin(facts, now)
         free = self.capacity - self.in_flight + self._committing - len(self.ready) - len(self.marked)
         free = min(free, PARTS_A_COMMIT)
@@ -245,8 +303,8 @@ class Lane:
         return self.cutter.cut(item, header_octets, joins=policy.joins_parts, repertoire=repertoire, tlvs_of=tlvs_of)
 
     def pump(self, now: float) -> float | None:
-        """Submits the ready parts as window, pause and rate allow; right after a commit, or when the time that it
-        returned has come. Returns the monotonic time at which the rate lets the next one go, or None."""
+        """Submits the ready parts as window, pause and pace allow. Must be called right after a commit, and at the time
+        that it returns: when the pace allows the next part. Returns None without such a time."""
         ready, carrier = self.ready, self.carrier
         if not ready or carrier is None or now < self.paused_until:
             return None
@@ -266,8 +324,8 @@ class Lane:
         return None
 
     def committed(self) -> None:
-        """Applies a successful commit: answered parts leave the window, marked ones become ready; accepted messages
-        stay, refused ones leave."""
+        """Applies a successful commit: answered parts leave the window, and marked parts become ready. Accepted
+        messages stay, refused messages leave."""
         self.in_flight -= self._committing
         self._committing = 0
         marked, self.marked = self.marked, []
@@ -284,7 +342,7 @@ class Lane:
             self.more = True
 
     def refused(self) -> None:
-        """Applies a failed commit: messages that it would have accepted leave; all others wait for the next one."""
+        """Applies a failed commit: messages that it would have accepted leave, all others wait for the next commit."""
         self.marked = [part for part in self.marked if self._is_accepted(part.owner)]
         self._settle()
         self.queues.refused()
@@ -307,13 +365,13 @@ class Lane:
             self.pace.taken(part.written, now)
 
     def throttled(self, part: Part, now: float, pause: float) -> None:
-        """Notes that the operator throttled a part. `pause` is what is configured besides the pauses of the pace."""
+        """Notes that the operator throttled a part. `pause` is the configured pause, beside the pauses of the pace."""
         self.paused_until = max(self.paused_until, now + pause)
-        self._tell_pace(now)
+        self._count_taken(now)
         self.pace.throttled(part.written, now)
 
     def hold(self, now: float, pause: float) -> None:
-        """Notes a deferred part. Pauses the lane after `TROUBLES` in a row: then the messages are not the reason."""
+        """Notes a deferred part. Pauses the lane after `TROUBLES` deferred parts in a row."""
         self._troubles += 1
         if self._troubles >= TROUBLES:
             self.paused_until = max(self.paused_until, now + pause)
@@ -321,7 +379,7 @@ class Lane:
     # --- keeping order
 
     def is_sending_to(self, destination: str) -> bool:
-        """Says whether a part to this number is on its way."""
+        """Returns whether a part to this number is marked, ready or in flight."""
         return any(part.message.destination == destination for part in (*self.flying, *self.ready, *self.marked))
 
     def drop(self, item: LaneItem) -> None:
@@ -337,7 +395,7 @@ class Lane:
         return self._take_out(lambda item: item.message.expires <= now_ms)
 
     def withdraw(self, wanted: Callable[[Message], bool]) -> list[LaneItem]:
-        """Removes and returns the waiting messages that are `wanted`, nothing of which has left."""
+        """Removes and returns the `wanted` waiting messages that certainly no part of has left."""
 
         def is_wanted(item: LaneItem) -> bool:
             return item.accept is None and wanted(item.message)
@@ -349,7 +407,7 @@ class Lane:
         return self._take_out(lambda item: is_wanted(item) and item.unsent)
 
     def vacate(self, accounts: Collection[int] | None = None) -> list[LaneItem]:
-        """Removes and returns every message without a part under way, of these accounts or of all."""
+        """Removes and returns every message without a part in flight, of these accounts or of all."""
         self.unready()
         items = self._take_out(lambda item: item.away == 0 and (accounts is None or item.message.account in accounts))
         for item in items:
@@ -357,7 +415,7 @@ class Lane:
         return items
 
     def items(self) -> Iterator[LaneItem]:
-        """Yields all unfinished items, some maybe more than once."""
+        """Yields all unfinished items; an item with several parts under way may come more than once."""
         for part in (*self.marked, *self.ready, *self.flying):
             yield part.owner
         yield from self.front
@@ -366,14 +424,13 @@ class Lane:
 
     @property
     def oldest(self) -> int | None:
-        """Time at which the message that waits longest was due. Only the first of each queue is looked at; they are in
-        order but for those that came back."""
+        """Time (ms) at which the longest waiting message was due, about: only the first of each queue is compared."""
         queues = (self.front, self.fast, *self.queues.waiting())
         return min((waiting[0].message.time for waiting in queues if waiting), default=None)
 
     def forget(self, item: LaneItem) -> None:
-        """Frees the concatenation reference of an item that has ended or leaves the lane, and takes it off its
-        account's count. Idempotent."""
+        """Frees the concatenation reference of an item that ends or leaves the lane, and its share of the account's
+        messages in memory. Idempotent."""
         message = item.message
         self.cutter.release(item)
         if item.counted:
@@ -402,7 +459,7 @@ class Lane:
                     self.queues.remove(item.message.account, item)
 
     def _is_accepted(self, item: LaneItem) -> bool:
-        """Says after a commit whether the item's message is to be sent; forgets it if it is not."""
+        """Returns after a commit whether the item's message is to be sent; forgets the item if not."""
         if item.accept is None:
             return True
         if item.accept.verdict is Verdict.ACCEPTED and item.message.state != State.FAILED:
@@ -427,14 +484,14 @@ class Lane:
 
     @property
     def _sendable(self) -> int:
-        """Counts the messages that wait only for a place in the window."""
+        """Counts the messages that wait only for a slot of the window."""
         return len(self.front) + len(self.fast) + self.queues.count
 
     def _begin(self, facts: Facts, now: float) -> None:
-        """Begins a commit, which also writes the rows of messages that went from memory to the queue."""
+        """Begins a commit, which also writes the rows of messages that moved from memory to the queue."""
         self._committing += self._gathered
         self._gathered = 0
-        self._tell_pace(now)
+        self._count_taken(now)
         self.queues.begun += 1
         self._begun = True
         for message in (item.message for item in self._returned if item.accept is None):
@@ -451,7 +508,7 @@ class Lane:
             )
         self._returned.clear()
 
-    def _tell_pace(self, now: float) -> None:
+    def _count_taken(self, now: float) -> None:
         if self.took:
             self.pace.took_freely(now, self.took)
             self.took = 0
@@ -461,7 +518,7 @@ class Lane:
         self.ahead -= sum(not item.counted for item in items)
 
     def _order(self) -> None:
-        """Sorts the messages that came back by when they were accepted or due."""
+        """Sorts the messages at the front by the time when they were accepted or due."""
         if self._disordered:
             self._disordered = False
             self.front = deque(sorted(self.front, key=lambda item: (item.message.time, item.message.key)))
@@ -483,8 +540,8 @@ class Lane:
         return None
 
     def _goes_aside(self, item: LaneItem, aside: dict[str, list[LaneItem]]) -> bool:
-        """Returns whether the item must wait for a free concatenation reference to its number, or behind another that
-        does; if so, puts it aside."""
+        """Puts an item aside that must wait for a free concatenation reference to its number, or behind such an item.
+        Returns whether it did."""
         message = item.message
         destination = message.destination
         if destination not in aside and (message.segments == 1 or not self.cutter.is_full(destination)):
@@ -493,7 +550,7 @@ class Lane:
         return True
 
     def _put_aside(self, aside: dict[str, list[LaneItem]]) -> None:
-        """Puts the items set aside back in their order; they wait for an answer to others to the same number."""
+        """Puts the items set aside back in their order. They wait for an answer to a message to the same number."""
         items = [item for group in aside.values() for item in group]
         for item in reversed(items):
             if item.accept is None:
@@ -502,4 +559,4 @@ class Lane:
                 self.queues.put_back(item.message.account, item)
             else:
                 self.incoming.appendleft(item)
-        self._crowded = len(items) >= self._sendable + len(self.incoming)
+        self._lacks_references = len(items) >= self._sendable + len(self.incoming)

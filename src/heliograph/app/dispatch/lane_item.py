@@ -4,18 +4,22 @@ from heliograph.app.facts import Accept, Message, Queued
 
 
 class LaneItem:
-    """A message in a lane.
-
-    Each of its parts without an answer (`open` of them) either waits (`to_send`; None: all of them, none was ever sent)
-    or is under way: marked, ready or in flight. `taken` counts the parts that the operator has, or may have and that
-    are never sent again. `doubtful` are parts with an unknown outcome that are sent again; the `withheld` ones of these
-    first wait for a late answer or a receipt. `row` says that the queue has a row for the message. `tries` counts
-    answers that never came. `whole`: a long message is sent as one part, number 0, which stands for all.
-    """
+    """A message in a lane. Each part without an answer waits (`to_send`), is `paused`, or is marked, ready or in
+    flight."""
 
     __slots__ = (
-        "accept", "counted", "doubtful", "message", "open", "reference", "row", "taken", "to_send", "tries", "whole",
-        "withheld",
+        "accept",
+        "counted",
+        "doubtful",
+        "message",
+        "open",
+        "paused",
+        "reference",
+        "row",
+        "taken",
+        "to_send",
+        "tries",
+        "whole",
     )  # fmt: skip
 
     def __init__(self, message: Message, accept: Accept | None = None) -> None:
@@ -23,16 +27,25 @@ class LaneItem:
         self.accept = accept
         """Request that brought the message, until that is committed."""
         self.to_send: list[int] | None = None
+        """Numbers of the parts that wait to be sent; None: all of them, since no part was ever sent."""
         self.reference = 0
+        """Concatenation reference, 1 to 255; 0 until the message is cut, and for a short message."""
         self.open = message.segments
+        """Number of parts without an answer."""
         self.taken = 0
+        """Number of parts that the operator has, or may have and that are never sent again."""
         self.doubtful: set[int] = set()
-        self.withheld: set[int] = set()
+        """Parts with an unknown outcome that are sent again."""
+        self.paused: set[int] = set()
+        """Those of `doubtful` that first wait for a late answer or a receipt."""
         self.row = False
+        """Whether the queue has a row for the message."""
         self.counted = False
         """Whether the message counts among its account's in the fast lane."""
         self.tries = 0
+        """Answers that never came."""
         self.whole = False
+        """Whether a long message is sent as a single part, number 0."""
 
     @classmethod
     def of_queue(cls, queued: Queued, *, row: bool = True) -> "LaneItem":
@@ -72,7 +85,7 @@ class LaneItem:
     @property
     def away(self) -> int:
         """Counts the parts that are marked, ready or in flight."""
-        return 0 if self.to_send is None else self.open - len(self.to_send) - len(self.withheld)
+        return 0 if self.to_send is None else self.open - len(self.to_send) - len(self.paused)
 
     @property
     def attempted(self) -> bool:

@@ -1,4 +1,13 @@
-"""Late answers, and receipts of copies: how parts are settled whose outcome was unknown."""
+"""Late answers and receipts that settle parts with an unknown outcome.
+
+ 1. A part was written and not answered in time: its outcome is unknown (`app.dispatch.unknown_outcomes`). It is paused,
+    or sent again at once.
+ 2. The answer comes late (`on_late`), or a receipt comes that matches no message (`_guesses`).
+ 3. `settle` applies it to the part, which is then not sent again. If the part was already sent and answered again, the
+    late id becomes an alias of the second id.
+
+What can go wrong: two parts to the same number are unknown, so that a receipt may be either's. It is then left alone.
+"""
 
 from collections.abc import Iterable
 
@@ -11,32 +20,32 @@ from heliograph.app.receipts.early import report_of
 from heliograph.app.receipts.readings import is_for
 
 GUESS_MS = 1_000
-"""Milliseconds between two looks at receipts that match nothing."""
+"""Milliseconds between two looks at unmatched receipts: each walks through all of them."""
 
 
 class LateAnswers:
     """Settles parts whose outcome was unknown, by late answers and unmatched receipts."""
 
     def __init__(self, outcomes: PartOutcomes, lanes: dict[int, Lane], clock: Clock) -> None:
-        """`lanes` are those of all connectors, by id."""
+        """`lanes`: the lanes of all connectors, by id."""
         self._outcomes = outcomes
         self._unknown = outcomes.unknown
         self._gathering = outcomes.gathering
         self._matcher = outcomes.matcher
         self._lanes = lanes
         self._clock = clock
-        self._words: list[tuple[Lane, UnknownOutcome, int, Outcome]] = []
+        self._found: list[tuple[Lane, UnknownOutcome, int, Outcome]] = []
         self._guessed_at = 0
 
     def on_late(self, lane: Lane, part: Part, outcome: Outcome) -> None:
-        """Takes in the answer to a part whose outcome was Unknown by then."""
+        """Takes the answer to a part whose outcome was Unknown by then."""
         unknown = self._unknown.of(part.message.key, lane.connector)
         if unknown is None or not isinstance(outcome, Accepted | Refused):
             return
         segment = part.segment
         if segment in unknown.uncertain:
-            self._words.append((lane, unknown, segment, outcome))
-            self._gathering.stir()
+            self._found.append((lane, unknown, segment, outcome))
+            self._gathering.wake_feeder()
             return
         unknown.copies -= 1
         if isinstance(outcome, Accepted):
@@ -47,15 +56,15 @@ class LateAnswers:
                 unknown.late[segment] = outcome.operator_id
 
     async def settle(self) -> None:
-        """Applies late answers and unmatched receipts to parts whose outcome is unknown. Raises Unavailable; what is
-        left is applied by the next call."""
-        words, self._words = self._words, []
+        """Applies late answers and unmatched receipts to parts with an unknown outcome. Raises Unavailable; the next
+        call then applies the rest."""
+        found, self._found = self._found, []
         now = self._clock.now()
         if self._unknown and not 0 <= now - self._guessed_at < GUESS_MS:
             self._guessed_at = now
-            words += self._guesses(now)
-        while words:
-            lane, unknown, segment, outcome = words.pop(0)
+            found += self._guesses(now)
+        while found:
+            lane, unknown, segment, outcome = found.pop(0)
             item = unknown.item
             if item is None or segment not in unknown.uncertain:
                 continue
@@ -64,14 +73,14 @@ class LateAnswers:
                 try:
                     is_open = await self._matcher.load(message)
                 except Unavailable:
-                    self._words += [(lane, unknown, segment, outcome), *words]
+                    self._found += [(lane, unknown, segment, outcome), *found]
                     raise
                 if not is_open or unknown.item is not item or segment not in unknown.uncertain:
                     continue
-            self._take_word(lane, unknown, item, segment, outcome)
+            self._apply(lane, unknown, item, segment, outcome)
 
-    def _take_word(self, lane: Lane, unknown: UnknownOutcome, item: LaneItem, segment: int, outcome: Outcome) -> None:
-        """Settles a part whose outcome was unknown, by the outcome that was found."""
+    def _apply(self, lane: Lane, unknown: UnknownOutcome, item: LaneItem, segment: int, outcome: Outcome) -> None:
+        """Settles a part with an unknown outcome by the outcome that was found."""
         message = item.message
         unknown.copies -= 1
         if item.to_send and segment in item.to_send:
@@ -88,11 +97,11 @@ class LateAnswers:
         self._gathering.wake()
 
     def _guesses(self, now: int) -> Iterable[tuple[Lane, UnknownOutcome, int, Outcome]]:
-        """Yields the outcomes that unmatched receipts suggest for parts whose outcome is unknown.
+        """Yields the outcomes that unmatched receipts suggest for parts with an unknown outcome.
 
-        If nothing is under way to the receipt's number, and exactly one part to it has an unknown outcome, in a lane
-        that waits for receipts, the receipt is taken for that part's. If no outcome to the number is unknown any more,
-        the receipt belongs to a first copy whose message the second copy settled; it is dropped.
+        A receipt is taken for a part if it is the only part to the number with an unknown outcome, nothing to the
+        number is in flight, and the lane pauses such parts. If no outcome to the number is unknown any more, the
+        receipt belongs to a first copy whose message the second copy settled; it is dropped.
         """
         for early in self._matcher.early.all():
             there = self._unknown.at(early.connector, early.destination)

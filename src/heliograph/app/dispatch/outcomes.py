@@ -67,7 +67,7 @@ class PartOutcomes:
                 else:
                     facts.attempts.append(attempt)
                     lane.hold(self._clock.monotonic(), pause)
-                if throttled or item.away > 1 or item.to_send or item.withheld:
+                if throttled or item.away > 1 or item.to_send or item.paused:
                     lane.take_back(item, part.segment)
                 else:
                     self._put_off(lane, item, part.segment, pause)
@@ -85,7 +85,7 @@ class PartOutcomes:
         receipt, up to UNANSWERED_TRIES times."""
         if lane.policy.unknown_wait_ms and segment not in item.doubtful:
             item.doubtful.add(segment)
-            item.withheld.add(segment)
+            item.paused.add(segment)
             self.rest(lane, item)
         elif not lane.policy.unknown_wait_ms and item.tries < UNANSWERED_TRIES * (
             1 if item.whole else item.message.segments
@@ -97,10 +97,10 @@ class PartOutcomes:
             self._end_part(lane, item, segment, Delivery.UNKNOWN)
 
     def rest(self, lane: Lane, item: LaneItem) -> None:
-        """Moves a message to the queue if only withheld parts are left of it."""
+        """Moves a message to the queue if only paused parts are left of it."""
         message = item.message
         unknown = self.unknown.of(message.key, lane.connector)
-        if unknown is None or unknown.queued or item.open > len(item.withheld):
+        if unknown is None or unknown.queued or item.open > len(item.paused):
             return
         unknown.until = self._clock.now() + lane.policy.unknown_wait_ms
         self.hold(lane, item, unknown.until)
@@ -184,7 +184,7 @@ class PartOutcomes:
     def close_part(self, lane: Lane, item: LaneItem, segment: int) -> None:
         """Closes a part whose end is among the facts."""
         item.doubtful.discard(segment)
-        item.withheld.discard(segment)
+        item.paused.discard(segment)
         item.open -= 1
         unknown = self.unknown.of(item.message.key, lane.connector) if self.unknown else None
         if unknown is not None:
@@ -196,7 +196,7 @@ class PartOutcomes:
             if item.row:
                 self.gathering.facts.dequeued.append((item.message.account, item.message.key))
             lane.forget(item)
-        elif item.withheld:
+        elif item.paused:
             self.rest(lane, item)
 
     def end_waiting(self, lane: Lane, item: LaneItem, state: Delivery) -> None:

@@ -1,4 +1,8 @@
-"""Parts: how a message is cut for its operator, and the concatenation references that its parts share."""
+"""Parts: the cutting of a message for its operator, and the concatenation references that its parts share.
+
+For example, a text of 200 GSM characters becomes parts of 153 and 47 characters with a header of 6 octets: reference,
+number of parts, number of this part. The phone joins parts with the same sender and reference.
+"""
 
 from collections.abc import Callable
 
@@ -11,7 +15,7 @@ from heliograph.domain.text.repertoire import PLAIN, Repertoire
 from heliograph.domain.text.segment import HEADER_OCTETS, split, split_into
 
 REFERENCES = 255
-"""Concatenation references of 8 bits, 0 left out: so many long messages to one number are under way at most."""
+"""Concatenation references of 8 bits without 0. At most this many long messages to a number are in flight."""
 
 
 TlvsOf = Callable[[Message], tuple[Tlv, ...]]
@@ -27,7 +31,7 @@ class PartCutter:
         self._used: dict[str, set[int]] = {}
 
     def __len__(self) -> int:
-        """Counts the numbers to which long messages are under way."""
+        """Counts the numbers with long messages in flight."""
         return len(self._used)
 
     def cut(
@@ -107,7 +111,7 @@ class PartCutter:
     def _reference(self, message: Message) -> int:
         """Returns a reference, 1 to 255, that no other long message to this number has at the moment.
 
-        It follows from the key, so that parts sent again after a restart most likely join those sent before.
+        It is derived from the key, so that parts sent again after a restart most likely join the parts sent before.
         """
         used = self._used.setdefault(message.destination, set())
         reference = (message.key * 0x9E3779B97F4A7C15 >> 40) % REFERENCES + 1

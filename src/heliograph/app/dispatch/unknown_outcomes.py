@@ -1,33 +1,31 @@
-"""Unknown outcomes: parts that an operator may have without having said so."""
+"""Unknown outcomes: parts that were written and not answered, so that the operator may have them or not."""
 
 from dataclasses import dataclass, field
 
 from heliograph.app.dispatch.lane_item import LaneItem
 
 MOST_UNKNOWN = 5_000
-"""Messages that are remembered, the latest; receipts of the copies of older ones match nothing."""
+"""Messages that are remembered, the latest. Receipts for copies of older messages match nothing."""
 
 REPEAT_AFTER_MS = 60_000
-"""Milliseconds that a receipt that matches nothing is taken for an early one before it may count as that of a first
-copy; longer than an answer is waited for."""
+"""Milliseconds for which an unmatched receipt counts as early. Later it may count as the receipt of a first copy. Must
+exceed the time for which an answer is awaited."""
 
 
 @dataclass(slots=True, eq=False)
 class UnknownOutcome:
-    """A message with parts that were written recently and have no answer.
-
-    `item` is there until all its parts have an answer; `queued` says that it waits in the queue, and in no lane.
-    `copies` counts the copies that the operator may have beyond those it answered for: as many receipts may match
-    nothing.
-    """
+    """A message with parts that were written recently and have no answer."""
 
     connector: int
     destination: str
     item: LaneItem | None = None
+    """The message in its lane, until all its parts have an answer."""
     queued: bool = False
+    """Whether the message waits in the queue's rows, and in no lane."""
     until: int = 0
-    """Time in ms from which the message may be sent again; 0 if it is not held for a late answer or a receipt."""
+    """Time (ms) from which the message may be sent again; 0 if it is not paused for a late answer or a receipt."""
     copies: int = 0
+    """Copies that the operator may have beyond the answered ones. As many receipts may match nothing."""
     answered: dict[int, str | None] = field(default_factory=dict)
     """Parts with an answer: the operator's id, or None for a part that it does not have."""
     late: dict[int, str] = field(default_factory=dict)
@@ -35,15 +33,15 @@ class UnknownOutcome:
 
     @property
     def uncertain(self) -> list[int]:
-        """Numbers of the parts whose outcome is unknown and that are not under way again."""
+        """Numbers of the parts with an unknown outcome that are not in flight again."""
         item = self.item
         if item is None or item.to_send is None:
             return []
-        return sorted(item.withheld.union(item.doubtful.intersection(item.to_send)))
+        return sorted(item.paused.union(item.doubtful.intersection(item.to_send)))
 
 
 class UnknownOutcomes:
-    """Messages of all lanes with parts of unknown outcome, found by key and by number."""
+    """Finds messages with parts of unknown outcome, of all lanes, by key and by number."""
 
     __slots__ = ("_by_key", "_by_number")
 

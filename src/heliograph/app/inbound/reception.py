@@ -158,7 +158,7 @@ class Reception:
         if self._committing:
             self._answer_all()
         if self._sets:
-            self._gathering.seek()
+            self._gathering.wake_lookups()
 
     def _answer_all(self) -> None:
         committed, self._committing = self._committing, []

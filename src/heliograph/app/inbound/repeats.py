@@ -139,7 +139,7 @@ class Repeats:
             return False
         self.waiting[digest] = arrival
         self._unsure.append(arrival)
-        self._gathering.seek()
+        self._gathering.wake_lookups()
         return True
 
     def _lost_key(self, digest: Digest) -> int:
@@ -199,7 +199,7 @@ class Repeats:
             self._gathering.wake()
         if self._held:
             self._unsure, self._held = [*self._held, *self._unsure], []
-            self._gathering.seek()
+            self._gathering.wake_lookups()
 
     def finish(self) -> None:
         """Settles all answers. Must be called when all links have ended."""

@@ -30,10 +30,10 @@ class Gathering(Protocol):
     def wake_later(self) -> None:
         """Starts a commit within an interval, for facts that no caller waits for."""
 
-    def stir(self) -> None:
+    def wake_feeder(self) -> None:
         """Starts the queue's feeder, since rows may be claimed."""
 
-    def seek(self) -> None:
+    def wake_lookups(self) -> None:
         """Starts the lookups in the store that a receipt or an inbound message waits for."""
 
 

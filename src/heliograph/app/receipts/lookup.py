@@ -151,7 +151,7 @@ class ReceiptLookup:
         matcher, awaited = self._matcher, self._awaited
         now = self._clock.now()
         if matcher.unmarked:
-            self._gathering.seek()
+            self._gathering.wake_lookups()
         ripe = (
             key
             for key, (generation, at) in matcher.partial.items()

@@ -192,7 +192,7 @@ class ReceiptMatcher:
             acknowledge(False)
         else:
             self.put_back(MissedReceipt(connector, report, acknowledge, otherwise, self._clock.now()))
-            self._gathering.seek()
+            self._gathering.wake_lookups()
 
     def put_back(self, receipt: MissedReceipt) -> None:
         """Has a receipt wait for the next look-up."""
