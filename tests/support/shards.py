@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from heliograph.app.commit.isolate import Bisection, RejectedPiece
-from heliograph.app.commit.pieces import NAMED, NOBODYS, OWNED
+from heliograph.app.commit.pieces import NAMED, OWNED, WITHOUT_ACCOUNT
 from heliograph.app.configuration import Account, ApiKey, Price, Tables
 from heliograph.app.facts import Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
@@ -61,7 +61,7 @@ def divide(facts: Facts, firsts: Sequence[int]) -> tuple[list[Facts], Facts]:
         for name in getattr(facts, kind):
             getattr(shards[shard_of(name[0], firsts)], kind).append(name)
     nobodys = Facts()
-    for kind in NOBODYS:
+    for kind in WITHOUT_ACCOUNT:
         getattr(nobodys, kind).extend(getattr(facts, kind))
     return shards, nobodys
 

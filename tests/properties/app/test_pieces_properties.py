@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.commit.pieces import NAMED, NOBODYS, OWNED, joined, pieces
+from heliograph.app.commit.pieces import NAMED, OWNED, WITHOUT_ACCOUNT, joined, pieces
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -72,7 +72,7 @@ def ranges(firsts: Sequence[int]) -> Iterator[range]:
 
 
 def test_every_kind_of_facts_is_somebodys_or_known_to_be_nobodys() -> None:
-    assert sorted([*OWNED, *NAMED, *NOBODYS, "trail", "marks"]) == sorted(each.name for each in fields(Facts))
+    assert sorted([*OWNED, *NAMED, *WITHOUT_ACCOUNT, "trail", "marks"]) == sorted(each.name for each in fields(Facts))
 
 
 @given(FACTS, FIRSTS)
@@ -83,7 +83,7 @@ def test_each_fact_is_with_the_shard_of_its_account(facts: Facts, firsts: list[i
         for kind in (*OWNED, *NAMED):
             assert all(slot_of(account) in slots for account in owners(kind, getattr(shard, kind)))
             assert not getattr(nobodys, kind)
-        assert not any(getattr(shard, kind) for kind in NOBODYS)
+        assert not any(getattr(shard, kind) for kind in WITHOUT_ACCOUNT)
 
 
 @given(FACTS, FIRSTS)
@@ -95,7 +95,7 @@ def test_nothing_is_lost_or_doubled_and_all_keeps_its_order(facts: Facts, firsts
         found = [[places[id(fact)] for fact in getattr(shard, kind)] for shard in shards]
         assert all(part == sorted(part) for part in found)
         assert sorted(place for part in found for place in part) == list(range(len(whole)))
-    assert all(getattr(nobodys, kind) == getattr(facts, kind) for kind in NOBODYS)
+    assert all(getattr(nobodys, kind) == getattr(facts, kind) for kind in WITHOUT_ACCOUNT)
 
 
 @given(FACTS, FIRSTS)
@@ -113,7 +113,7 @@ def test_the_marks_are_every_shards_and_each_has_its_own_copy(facts: Facts, firs
 def test_one_shard_has_everything_that_has_an_owner(facts: Facts) -> None:
     (shard,), nobodys = divide(facts, [0])
     for each in fields(Facts):
-        assert getattr(shard if each.name not in NOBODYS else nobodys, each.name) == getattr(facts, each.name)
+        assert getattr(shard if each.name not in WITHOUT_ACCOUNT else nobodys, each.name) == getattr(facts, each.name)
 
 
 def names(facts: Facts) -> set[Hashable]:
@@ -145,7 +145,7 @@ def test_the_pieces_are_the_facts_but_for_the_marks(facts: Facts) -> None:
             found, given_ = getattr(whole, each.name), getattr(facts, each.name)
             assert sorted(map(id, found)) == sorted(map(id, given_))
     for piece in pieces(facts):
-        for kind in (*OWNED, *NAMED, *NOBODYS):
+        for kind in (*OWNED, *NAMED, *WITHOUT_ACCOUNT):
             places = {id(fact): place for place, fact in enumerate(getattr(facts, kind))}
             order = [places[id(fact)] for fact in getattr(piece, kind)]
             assert order == sorted(order)

@@ -1,1 +1,1 @@
-"""Commits of which the store refuses a part: bisects them, records the rest."""
+"""Bisection of a commit with a fact that the store rejects: all other facts are recorded."""

@@ -1,4 +1,17 @@
-"""Bisects a commit that the store refuses: records all facts but the unfit ones, and of these what the store takes."""
+"""Bisection of a commit that the store rejected, so that a single bad fact does not cost all others.
+
+    facts of the commit, in pieces: each message, each receipt without a message, each request  (`commit.pieces`)
+                    |
+                    v  _write: one half, then the other, down to a single piece
+    accepted: recorded          rejected, several pieces: both halves again
+                                rejected, a single piece (`_settle`):
+                                    recorded without values from outside, fewest first  -> REDUCED
+                                    a request                                           -> REFUSED, answered 503
+                                    else                                                -> DROPPED, and logged
+
+What can go wrong: the store goes away in between. Pieces recorded so far stay recorded; the others are tried again.
+For example, an operator's id of 300 invalid octets costs that id, and not the 79 other parts of the commit.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,16 +31,16 @@ _STAND_INS: dict[str, Any] = {
     "operator_id": "", "destination": "", "err": NO_CODE, "code": 0, "problem": "", "body": b"",
     "sender": "", "recipient": "", "content": "", "octets": b"", "keyword": "",
 }  # fmt: skip
-"""Fields with values from operators and receivers, and the values that stand in for those that cannot be written."""
+"""Fields with values from operators and receivers, and the values that replace unwritable values."""
 
 TRIES = 64
-"""The most combinations of outside values that are left out of a piece before all of them are."""
+"""Combinations of outside values that are left out of a piece before all of them are: each costs a commit."""
 
 HALF_AN_ID = 16
-"""The hexadecimal digits of a message's id that follow from its key."""
+"""Hexadecimal digits of a message's id that are derived from its key."""
 
-Said = tuple[str, Any]
-"""A field with a value from outside, and that value."""
+OutsideValue = tuple[str, Any]
+"""A field with a value from outside, and the value. For example `("err", "0x8F")`."""
 
 
 class PieceFate(StrEnum):
@@ -42,14 +55,14 @@ class PieceFate(StrEnum):
 
 @dataclass(slots=True)
 class RejectedPiece:
-    """A piece that the store refused, and why."""
+    """A piece that the store rejected, and the reason."""
 
     facts: Facts
     problem: str
     fate: PieceFate
 
     def shown(self) -> dict[str, Any]:
-        """Returns fields for the log: what the piece is about, none of its values. `message` is half an id."""
+        """Returns fields for the log: the subject of the piece, without its values. `message` is half an id."""
         held = dict(_kinds(self.facts))
         shown = {"facts": " ".join(held), "fate": str(self.fate), "problem": self.problem}
         first = next(iter(held.values()))[0]
@@ -66,7 +79,7 @@ class RejectedPiece:
 
 
 class Bisection:
-    """Records the facts of one commit by halves, down to the pieces that the store refuses."""
+    """Records the facts of a commit by halves, down to the pieces that the store rejects."""
 
     def __init__(
         self,
@@ -75,7 +88,7 @@ class Bisection:
         noted: Callable[[RejectedPiece], None],
         next_seq: Callable[[], int] | None = None,
     ) -> None:
-        """`noted` is told of each unfit piece. `next_seq` numbers trails; None where nobody counts series."""
+        """`noted` is called with each rejected piece. `next_seq` numbers trails; None if no series are counted."""
         self._commits = commits
         self._facts = facts
         self._noted = noted
@@ -83,14 +96,13 @@ class Bisection:
         self._written: list[Facts] = []
         self._next_seq = next_seq
         self.trails: list[int] = []
-        """Numbers of the trails of what is certainly written: each piece has its own, whatever becomes of the others.
-        Series count these from the rows."""
+        """Numbers of the trails of recorded pieces: each piece has its own. Series count these from the rows."""
 
     async def record(self) -> None:
-        """Records the facts, and reduces `facts` to those recorded and all requests, with their verdicts.
+        """Records the facts, and reduces `facts` to the recorded facts and all requests, with their verdicts.
 
-        Raises Unavailable; then `facts` are those still to be recorded, and no request was. If the store goes away
-        when only requests are left, these stay UNAVAILABLE.
+        Raises Unavailable; `facts` then are the facts still to be recorded, and no request was recorded. If the store
+        goes away when only requests are left, these stay UNAVAILABLE.
         """
         facts = self._facts
         facts.trail = []
@@ -100,7 +112,7 @@ class Bisection:
         try:
             await self._write(self._left)
             if facts.marks:
-                # Marks say what is true of the rows, hence they come after these.
+                # Marks describe the rows, so they are written after them.
                 await self._commits.record(Facts(marks=facts.marks))
         except Unavailable:
             self._become(self._left)
@@ -131,7 +143,7 @@ class Bisection:
         self.trails += [trail.seq for trail in some.trail]
 
     async def _settle(self, piece: Facts, problem: StoreRejected) -> None:
-        """Records what the store takes of the piece at fault."""
+        """Records as much of a rejected piece as the store takes."""
         for reduced in _reduced(piece):
             with suppress(StoreRejected):
                 await self._record(reduced)
@@ -142,12 +154,12 @@ class Bisection:
         self._noted(RejectedPiece(piece, str(problem), PieceFate.REFUSED if piece.accepts else PieceFate.DROPPED))
 
     def _done(self, some: list[Facts], as_written: list[Facts]) -> None:
-        """Moves the first pieces from those left to those written."""
+        """Moves the first pieces from `_left` to `_written`."""
         self._left = self._left[len(some) :]
         self._written += as_written
 
     def _become(self, some: list[Facts]) -> None:
-        """Replaces all facts but requests and marks by those of the pieces."""
+        """Replaces all facts but requests and marks by the facts of the pieces."""
         whole = joined(some)
         for each in fields(Facts):
             if each.name not in ("accepts", "trail", "marks"):
@@ -155,7 +167,7 @@ class Bisection:
 
 
 def _reduced(piece: Facts) -> Iterator[Facts]:
-    """Yields the piece without one of its values from outside, then without two, and so on; last without any."""
+    """Yields the piece without a single value from outside, then without two, and so on; last without all."""
     values = list(dict.fromkeys(_from_outside(piece)))
     fewer = chain.from_iterable(combinations(values, size) for size in range(1, len(values)))
     for some in (*islice(fewer, TRIES), tuple(values)) if values else ():
@@ -165,7 +177,7 @@ def _reduced(piece: Facts) -> Iterator[Facts]:
         yield reduced
 
 
-def _from_outside(piece: Facts) -> Iterator[Said]:
+def _from_outside(piece: Facts) -> Iterator[OutsideValue]:
     for _, facts in _kinds(piece):
         for fact in facts:
             for name, stand_in in _STAND_INS.items():
@@ -174,13 +186,13 @@ def _from_outside(piece: Facts) -> Iterator[Said]:
                     yield name, value
 
 
-def _without(fact: Any, values: tuple[Said, ...]) -> Any:
+def _without(fact: Any, values: tuple[OutsideValue, ...]) -> Any:
     changes = {name: _STAND_INS[name] for name, value in values if getattr(fact, name, None) == value}
     return replace(fact, **changes) if changes else fact
 
 
 def _kinds(piece: Facts) -> Iterator[tuple[str, list[Any]]]:
-    """Yields the kinds of which the piece has facts, with these facts."""
+    """Yields the kinds of facts in the piece, each with its facts."""
     for each in fields(Facts):
         if each.name not in ("trail", "marks") and (facts := getattr(piece, each.name)):
             yield each.name, facts

@@ -1,4 +1,4 @@
-"""Splits the facts of one commit into the smallest pieces that can be written alone, so that one can be left out.
+"""Splits the facts of a commit into the smallest pieces that can be written alone.
 
 See docs/decisions/0016-what-the-store-refuses.md.
 """
@@ -19,17 +19,16 @@ OWNED = (
 NAMED = ("sending", "asking", "dequeued")
 """Kinds of facts that are only an account and a key."""
 
-NOBODYS = ("early", "early_matched", "inbound_lost", "inbound_answered", "inbound_parts")
-"""Kinds of facts that name no account: receipts whose message is not known, or was not until now, and what has no owner
-yet."""
+WITHOUT_ACCOUNT = ("early", "early_matched", "inbound_lost", "inbound_answered", "inbound_parts")
+"""Kinds of facts without an account: receipts without a known message, and messages from phones without an owner."""
 
 
 def pieces(facts: Facts) -> list[Facts]:
     """Splits the facts into pieces that can be written one after the other, in this order: the facts of each message;
-    the facts of each receipt without a message; each request. Marks are in none of them.
+    the facts of each receipt without a message; each request. Marks are left out.
 
-    No commit holds a fact about a message that it accepts itself. Requests are last, since they alone can still
-    be refused when the store goes away in between.
+    No commit holds a fact about a message that it accepts itself. Requests are last, since only they can still
+    be refused if the store goes away in between.
     """
     found: dict[Hashable, Facts] = {}
     for kind in (*OWNED, *NAMED):
@@ -37,14 +36,14 @@ def pieces(facts: Facts) -> list[Facts]:
             for fact in getattr(facts, kind):
                 name = fact if kind in NAMED else (fact.account, fact.key)
                 getattr(found.setdefault(name, Facts()), kind).append(fact)
-    for kind in NOBODYS:
+    for kind in WITHOUT_ACCOUNT:
         for fact in getattr(facts, kind):
             getattr(found.setdefault(_name(kind, fact), Facts()), kind).append(fact)
     return [*found.values(), *(Facts(accepts=[accept]) for accept in facts.accepts)]
 
 
 def _name(kind: str, fact: Any) -> Hashable:
-    """Returns what a fact that names no account is about."""
+    """Returns the subject of a fact without an account."""
     if kind in ("inbound_lost", "inbound_answered"):
         return kind, fact
     if kind == "inbound_parts":

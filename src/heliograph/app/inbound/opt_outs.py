@@ -1,8 +1,8 @@
-"""Judges what phones ask for (STOP, START, HELP), and composes the gateway's replies.
+"""Judges STOP, START and HELP of phones, and composes the gateway's replies.
 
-Only the texts of accounts whose `opt_out` is on are judged, and only those of senders that are phones. A reply is a
-message of the account, from the number that was written to, over the connector that the text came over. It waits in the
-queue like any other, and suppressions do not hold for it.
+Only accounts with `opt_out` have their texts judged, and only texts from phones. For example, `Stop!` to 3388
+suppresses the phone, and `stop_text` goes back to it from 3388. A reply is a message of the account, over the connector
+that the text came over. It waits in the queue like any other message, and suppressions do not apply to it.
 """
 
 from collections import OrderedDict
@@ -18,18 +18,18 @@ from heliograph.domain.numbers import phone
 from heliograph.domain.text import segment
 
 HELP_PAUSE_MS: Final = 600_000
-"""Time (ms) within which a phone's further HELP is not answered again: what answers by itself on the other side would
-go on for ever, at the account's cost."""
+"""Milliseconds within which a phone's further HELP gets no answer. An automatic responder on the other side would go
+on for ever, at the account's cost."""
 
 HELPED_MOST: Final = 10_000
-"""Phones whose last answered HELP is remembered."""
+"""Phones with a remembered answer to HELP, the latest: about 1 MB."""
 
 
 class OptOuts:
     """Judges texts by the words of all languages, and composes replies."""
 
     def __init__(self, words: OptOutWords, directory: Directory, journal: Journal, validity_ms: int) -> None:
-        """`validity_ms`: for how long a reply may wait to be sent."""
+        """`validity_ms`: milliseconds for which a reply may wait to be sent."""
         self._words = words
         self._directory = directory
         self._journal = journal
@@ -46,7 +46,7 @@ class OptOuts:
             message.reply = self._reply(message, owner, text)
 
     def _may_help(self, message: InboundMessage, owner: NumberOwner) -> bool:
-        """Notes an answer to HELP, unless the phone had one of late from this process."""
+        """Returns whether HELP gets an answer, and remembers it: at most one in `HELP_PAUSE_MS`."""
         phone_of = (owner.account, message.sender)
         last = self._helped.get(phone_of)
         if last is not None and 0 <= message.at - last < HELP_PAUSE_MS:

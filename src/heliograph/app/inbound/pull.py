@@ -1,4 +1,4 @@
-"""What customers pull of their inbound messages."""
+"""The customers' pull interface to their inbound messages: pages behind a cursor, and long polls."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,18 @@ PARAMETERS = ("after", "limit", "wait")
 
 @dataclass(slots=True)
 class PullQuery:
-    """A page of inbound messages: up to `limit` behind the one with the key `after`. `wait` is for how many seconds the
-    answer may wait for the first of them."""
+    """A page of inbound messages."""
 
     after: int = 0
+    """Cursor: the key of the last message before the page; 0 for the first page."""
     limit: int = defaults.PULL_DEFAULT
+    """Messages of the page, at most."""
     wait: int = 0
+    """Seconds for which the answer may wait for the first message (long poll)."""
 
 
 def pull_query(query: Mapping[str, str]) -> PullQuery:
-    """Reads the parameters. An empty one counts as absent. Raises Fault (400)."""
+    """Reads the parameters. An empty parameter counts as absent. Raises Fault (400)."""
     check_names(query, PARAMETERS)
     wanted = PullQuery(limit=page_limit(query))
     if after := query.get("after"):
@@ -43,7 +45,7 @@ def pull_query(query: Mapping[str, str]) -> PullQuery:
 
 
 def wait_seconds(query: Mapping[str, str]) -> int:
-    """Returns for how many seconds an answer may wait. Raises Fault (400)."""
+    """Returns the seconds for which an answer may wait. Raises Fault (400)."""
     wait = query.get("wait")
     if not wait:
         return 0
@@ -54,7 +56,7 @@ def wait_seconds(query: Mapping[str, str]) -> int:
 
 
 def check_names(query: Mapping[str, str], names: Sequence[str]) -> None:
-    """Raises Fault (400) for a parameter that is none of these."""
+    """Raises Fault (400) for a parameter with another name."""
     for name in query:
         if name not in names:
             problem = f"There is no parameter {shown(name)}; there are {', '.join(names)}."
@@ -62,7 +64,7 @@ def check_names(query: Mapping[str, str], names: Sequence[str]) -> None:
 
 
 def page_limit(query: Mapping[str, str]) -> int:
-    """Returns how many rows a page may have. Raises Fault (400)."""
+    """Returns the number of rows of a page. Raises Fault (400)."""
     limit = query.get("limit")
     if not limit:
         return defaults.PULL_DEFAULT
@@ -72,7 +74,7 @@ def page_limit(query: Mapping[str, str]) -> int:
 
 
 class Pulling:
-    """Answers what customers ask about their inbound messages."""
+    """Answers queries of customers for their inbound messages."""
 
     def __init__(self, pulls: Pulls) -> None:
         self._pulls = pulls

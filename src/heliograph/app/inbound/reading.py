@@ -1,4 +1,4 @@
-"""Reads what phones send: which part of which message it is, its text, and whose it is."""
+"""Reads messages from phones: part and message, text, and owner."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,25 +12,25 @@ from heliograph.domain.text.inbound import JoinedText, UserData
 
 
 class Reader:
-    """Reads by the rules of the directory, as they are at the moment."""
+    """Reads by the current rules of the directory."""
 
     def __init__(self, directory: Directory, policy: Callable[[Connector], LanePolicy]) -> None:
-        """`policy` tells the alphabet of data coding 0 of a connector."""
+        """`policy` returns the lane policy of a connector, such as the alphabet of data coding 0."""
         self._directory = directory
         self._policy = policy
         self._alphabets: dict[int, str] = {}
         self._generation = -1
 
     def read(self, incoming: Incoming) -> UserData:
-        """Takes what came apart."""
+        """Splits a short message into header and content."""
         return inbound.read(incoming.octets, incoming.coding, has_header=incoming.has_header, sar=incoming.part)
 
     def text_of(self, connector: int, data: UserData) -> str:
-        """Returns the text of a message that came whole; empty where it is binary."""
+        """Returns the text of a whole message; empty for a binary message."""
         return inbound.text_of(data, self._alphabet(connector))
 
     def joined(self, parts: Sequence[InboundPart]) -> JoinedText:
-        """Returns the message that the parts of one set make."""
+        """Joins the parts of a set."""
         read = []
         for part in parts:
             of = part.parts_of
@@ -40,11 +40,11 @@ class Reader:
         return inbound.join(read, self._alphabet(parts[0].parts_of.connector))
 
     def owner(self, connector: int, recipient: str, text: str) -> tuple[NumberOwner | None, str]:
-        """Returns the account, None where there is none, and the keyword that led to it."""
+        """Returns the owner, or None, and the keyword that led to it, for example `PIZZA`."""
         return self._directory.owner(connector, recipient, text)
 
     def price(self, account: int, sender: str) -> int:
-        """Returns what an account pays for a message from a phone, in micro-credits."""
+        """Returns the price of a message from a phone, in micro-credits."""
         return self._directory.inbound_price(account, sender)
 
     def _alphabet(self, connector: int) -> str:

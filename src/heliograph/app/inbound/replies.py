@@ -1,9 +1,8 @@
 """Replies in the answers of webhooks: sent to the phone from the number that it wrote to, once for each message.
 
 A reply is a request to send like any other, under the reference `reply:<id>` of the message. The webhook counts as
-delivered when the reply is durable or refused: if the gateway dies in between, the webhook is called again, and
-whatever it answers then has the same reference. What only has to wait (the store is away, the account is over its rate)
-has the webhook called again, too.
+delivered when the reply is durable or refused. If the gateway dies in between, the webhook is called again, and its
+answer has the same reference. A temporary problem, such as an account over its rate, has the webhook called again, too.
 """
 
 from collections.abc import Callable
@@ -25,11 +24,11 @@ from heliograph.domain.text.inbound import reply_reference
 
 REPLY: Final = Door("reply", schedules=False, needs_templates=False)
 
-SAID_AGAIN_MS: Final = 60_000
-"""The time (ms) after which the log says again that replies of an account are refused for the same reason."""
+LOG_AGAIN_MS: Final = 60_000
+"""Milliseconds until the log repeats that replies of an account are refused for the same reason."""
 
-MOST_SAID: Final = 1_000
-"""The most accounts and reasons that this is remembered of."""
+MOST_LOGGED: Final = 1_000
+"""Pairs of account and reason that are remembered for this, at most."""
 
 _REFUSALS: Final = {
     Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title,
@@ -50,8 +49,8 @@ class PhoneReplies:
         self._directory = directory
         self._journal = journal
         self._clock = clock
-        self._said: dict[tuple[int, str], int] = {}
-        """Times from which the same is said again of an account, in ms."""
+        self._logged: dict[tuple[int, str], int] = {}
+        """Times (ms) from which the log repeats a reason, by account and reason."""
         self.sending: Sending | None = None
 
     def take(self, notice: Notice, account: Account, result: TryResult, then: Callable[[TryResult], None]) -> None:
@@ -91,19 +90,19 @@ class PhoneReplies:
         if verdict is Verdict.UNAVAILABLE:
             then(_put_off(result, "the store is away"))
             return
-        # a conflict is with what was replied before
+        # A conflict is with an earlier reply to the same message.
         if verdict not in (Verdict.ACCEPTED, Verdict.REPLAYED, Verdict.REFERENCE_CONFLICT):
             self._refuse(message, _REFUSALS.get(verdict) or verdict.name.lower().replace("_", " "))
         then(result)
 
     def _refuse(self, message: InboundMessage, problem: str, sentence: str = "") -> None:
-        """Tells people why there is no reply: the log by a `problem` without texts and numbers, whoever looks at the
-        message by the `sentence`, if there is one."""
-        now, said = self._clock.now(), (message.account, problem)
-        if self._said.get(said, 0) <= now:
-            if len(self._said) >= MOST_SAID:
-                self._said.clear()
-            self._said[said] = now + SAID_AGAIN_MS
+        """Records why there is no reply: in the log by a `problem` without texts and numbers, and with the message by
+        the `sentence`, if given."""
+        now, logged = self._clock.now(), (message.account, problem)
+        if self._logged.get(logged, 0) <= now:
+            if len(self._logged) >= MOST_LOGGED:
+                self._logged.clear()
+            self._logged[logged] = now + LOG_AGAIN_MS
             name = to_uuid(message.key, message.tail)
             self._journal.say("warning", "reply.refused", inbound=name, account=message.account, problem=problem)
         self._gathering.facts.inbound_replies.append(InboundReply(message.account, message.key, sentence or problem))

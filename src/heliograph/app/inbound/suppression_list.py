@@ -24,13 +24,13 @@ class SuppressionList:
     """Reads and changes the suppressions of the account that asks."""
 
     def __init__(self, suppressions: Suppressions, clock: Clock, withdraw: Callable[[int, str, int], None]) -> None:
-        """`withdraw` cancels what waits in this process for a number of an account, with a key below the third one."""
+        """`withdraw` cancels an account's messages to a number in this process, with keys below the third argument."""
         self._suppressions = suppressions
         self._clock = clock
         self._withdraw = withdraw
 
     async def page(self, view: AccountView, query: Mapping[str, str]) -> list[Suppression]:
-        """Returns the page that a query asks for. An empty parameter counts as absent. Raises Fault (400)."""
+        """Returns the page of a query. An empty parameter counts as absent. Raises Fault (400)."""
         check_names(query, PARAMETERS)
         after = query.get("after", "")
         if after and _DIGITS(after) is None:
@@ -38,19 +38,19 @@ class SuppressionList:
         return await self._suppressions.page(view.account.id, after, page_limit(query))
 
     async def get(self, view: AccountView, text: str) -> Suppression:
-        """Returns the suppression of the number that `text` is. Raises Fault (400, 404)."""
+        """Returns the suppression of a number, for example `491701234567`. Raises Fault (400, 404)."""
         found = await self._suppressions.find(view.account.id, _number(text))
         if found is None:
             raise _not_suppressed()
         return found
 
     async def add(self, view: AccountView, text: str) -> Suppression:
-        """Suppresses a number, unless it is; what waits for it is cancelled and refunded. Raises Fault (400)."""
+        """Suppresses a number. Waiting messages to it are cancelled and refunded. Idempotent. Raises Fault (400)."""
         account, number = view.account.id, _number(text)
         while True:
             now = self._clock.now()
             if await self._suppressions.suppress(account, [number], SOURCE, now):
-                # whatever has a lower key by now was accepted before
+                # Messages with a lower key were accepted before.
                 self._withdraw(account, number, first_key_at(self._clock.now() + 1))
                 return Suppression(number, now, SOURCE)
             found = await self._suppressions.find(account, number)

@@ -14,7 +14,7 @@ REDACTED_CODING: Final = -1
 
 
 class Stage(IntEnum):
-    """Stages of what is taken from old messages. The numbers are stored."""
+    """Stages of redaction of old messages. The numbers are stored."""
 
     TEXT = 0
     """Texts of messages, and the bodies of callbacks that quoted them."""
@@ -44,7 +44,7 @@ class RetentionDays:
     days: float = 0
 
     def override(self, text_days: float | None, number_days: float | None, days: float | None) -> "RetentionDays":
-        """Returns this with what an account has of its own; None takes what is here."""
+        """Returns this with an account's own values; None keeps the value here."""
         return RetentionDays(
             self.text_days if text_days is None else text_days,
             self.number_days if number_days is None else number_days,
