@@ -1,4 +1,23 @@
-"""The engine: the parts of the gateway in a process, from recovery to drain."""
+"""The engine: the parts of the gateway in a process, from recovery to drain.
+
+    start:  lease (several nodes) -> recover from the store -> _make: matcher, dispatcher, reception, notifier
+            -> _take_up: work of the last run goes back to memory -> tasks
+
+    tasks   commit        group commit, with the four hooks below
+            feed          claims due rows of the queue for lanes that want rows
+            lookup        searches the rows for receipts and repeated messages from phones
+            housekeeping  expiry, marks, links of carriers, once a second
+            retention     redacts and deletes old rows, on one node
+            lease         keeps this node's lease; a lost lease stops all carriers
+
+    commit  _prepare -> written -> requests are answered -> _committed: receipts are acknowledged, callbacks posted,
+            _pump submits parts. Or _refused: the store was away.
+
+    stop:   no new requests -> lanes park -> carriers drain -> commit -> callbacks in flight -> rows are released
+
+What can go wrong: a task dies (`failed` is set, and the process ends), the store is away at the start (Unavailable),
+the lease is lost (`Fenced` ends the commits), or the stop takes longer than its seconds (the rest waits in the store).
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
