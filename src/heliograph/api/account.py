@@ -6,7 +6,7 @@ from functools import partial
 from heliograph.api import answer, decode, fields, operations
 from heliograph.api.call import Call
 from heliograph.api.checks import RequestChecks
-from heliograph.api.door import JsonDoor
+from heliograph.api.door import json_handlers
 from heliograph.api.messages import V1
 from heliograph.api.services import Services
 from heliograph.api.shapes import Done
@@ -20,7 +20,7 @@ from heliograph.runtime.long_polls import TooManyWait
 _CURSOR = re.compile(fields.CURSOR).fullmatch
 
 
-class AccountDoor(JsonDoor):
+class AccountDoor:
     """Serves these operations."""
 
     def __init__(self, services: Services, checks: RequestChecks) -> None:
@@ -29,7 +29,8 @@ class AccountDoor(JsonDoor):
         self._suppressions = services.suppression_list
         self._listening = services.listening
         self._checks = checks
-        super().__init__(
+        self.handlers = json_handlers(
+            self,
             checks,
             V1,
             operations.ACCOUNT,
@@ -43,6 +44,9 @@ class AccountDoor(JsonDoor):
                 "remove_suppression": self._remove_suppression,
             },
         )
+
+    def refuse(self, fault: Fault) -> Reply:
+        return answer.of_fault(fault)
 
     async def _pull(self, call: Call, _: bytes) -> Reply:
         query, view = pull_query(decode.query(call.scope["query_string"])), call.who.view

@@ -7,7 +7,6 @@ clients' words what became of them. `app.Api` finds the door of a request, names
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from heliograph.api import answer
 from heliograph.api.call import Call
 from heliograph.api.checks import RequestChecks
 from heliograph.api.operations import CustomerOperation
@@ -41,24 +40,21 @@ class HttpDoor(Protocol):
         """Returns the answer to a request that ended in the Fault."""
 
 
-class JsonDoor:
-    """A door for JSON or forms in, JSON out, with Basic credentials."""
+def json_handlers(
+    door: HttpDoor,
+    checks: RequestChecks,
+    rules: Door | None,
+    operations: Iterable[CustomerOperation],
+    run: Mapping[str, Operation],
+) -> dict[tuple[str, str], Handler]:
+    """Returns the handlers of a door for JSON or forms in, JSON out, with Basic credentials.
 
-    def __init__(
-        self,
-        checks: RequestChecks,
-        rules: Door | None,
-        operations: Iterable[CustomerOperation],
-        run: Mapping[str, Operation],
-    ) -> None:
-        """`rules` are None for a door without credentials. `run` serves the operations, by their names."""
-        self.handlers = {
-            (each.method, each.path): Handler(JsonOperation(checks, rules, each, run[each.name]).serve, self)
-            for each in operations
-        }
-
-    def refuse(self, fault: Fault) -> Reply:
-        return answer.of_fault(fault)
+    `rules` are None for a door without credentials. `run` serves the operations, by their names."""
+    # No base class: an interpreted door could not derive from a compiled one.
+    return {
+        (each.method, each.path): Handler(JsonOperation(checks, rules, each, run[each.name]).serve, door)
+        for each in operations
+    }
 
 
 class JsonOperation:

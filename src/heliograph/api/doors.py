@@ -4,10 +4,11 @@ from heliograph.api import answer, operations
 from heliograph.api.account import AccountDoor
 from heliograph.api.call import Call
 from heliograph.api.checks import RequestChecks
-from heliograph.api.door import HttpDoor, JsonDoor
+from heliograph.api.door import HttpDoor, json_handlers
 from heliograph.api.messages import MessagesDoor
 from heliograph.api.services import Services
 from heliograph.api.shapes import Health
+from heliograph.domain.error import Fault
 from heliograph.http.reply import Reply
 
 READY_KEPT_S = 1.0
@@ -26,7 +27,7 @@ def open_doors(services: Services, checks: RequestChecks) -> list[HttpDoor]:
     return doors
 
 
-class HealthDoor(JsonDoor):
+class HealthDoor:
     """`/health`, for load balancers and monitors; without credentials."""
 
     def __init__(self, services: Services, checks: RequestChecks) -> None:
@@ -34,7 +35,10 @@ class HealthDoor(JsonDoor):
         self._probe = services.probe
         self._ready_until = 0.0
         run = {"get_liveness": self._live, "get_readiness": self._ready}
-        super().__init__(checks, None, operations.HEALTH, run)
+        self.handlers = json_handlers(self, checks, None, operations.HEALTH, run)
+
+    def refuse(self, fault: Fault) -> Reply:
+        return answer.of_fault(fault)
 
     async def _live(self, _: Call, __: bytes) -> Reply:
         return answer.of(Health("00", "live"))

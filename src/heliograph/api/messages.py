@@ -7,7 +7,7 @@ from typing import Final
 from heliograph.api import answer, decode, operations
 from heliograph.api.call import Call
 from heliograph.api.checks import RequestChecks
-from heliograph.api.door import JsonDoor
+from heliograph.api.door import json_handlers
 from heliograph.api.send_fields import send_fields, time_text
 from heliograph.api.services import Services
 from heliograph.api.shapes import Done
@@ -27,14 +27,15 @@ V2: Final = Door("v2", Secret.PASSWORD, schedules=False, numeric_senders=False, 
 BY_VERSION: Final[dict[int, Door]] = {1: V1, 2: V2}
 
 
-class MessagesDoor(JsonDoor):
+class MessagesDoor:
     """The door of an API version."""
 
     def __init__(self, services: Services, checks: RequestChecks, version: int) -> None:
         self._services = services
         self._sending = services.sending
         self._clock = services.clock
-        super().__init__(
+        self.handlers = json_handlers(
+            self,
             checks,
             BY_VERSION[version],
             operations.MESSAGES_V1 if version == 1 else operations.MESSAGES_V2,
@@ -51,6 +52,9 @@ class MessagesDoor(JsonDoor):
                 "get_balance_v2": self._balance,
             },
         )
+
+    def refuse(self, fault: Fault) -> Reply:
+        return answer.of_fault(fault)
 
     async def _send(self, call: Call, body: bytes) -> Reply:
         fields = self._fields(call, body)
