@@ -242,7 +242,7 @@ def _refusal(accept: Accept) -> Fault:
 
 
 def no_such_path() -> Fault:
-    return Fault(NOT_FOUND, "There is no such path; see the API guide for those there are.")
+    return Fault(NOT_FOUND, "There is no such path; see the API guide for the paths.")
 
 
 def not_allowed(methods: Iterable[str]) -> Fault:

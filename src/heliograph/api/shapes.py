@@ -214,7 +214,7 @@ class SuppressionItem(Struct, rename="pascal"):
     source: Annotated[
         str,
         _text(
-            "What suppressed it: a `message` from the phone, this `api`, or whoever runs the gateway, by `command`, "
+            "The source: a `message` from the phone, this `api`, or an administrator by `command`, "
             "`console` or `import`.",
             "message",
             enum=list(SOURCES),

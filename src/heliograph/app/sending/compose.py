@@ -239,7 +239,7 @@ class Composer:
         ends = at + int(float(text) * 1000) if SECONDS(text) else self._moment(who.view, VALIDITY, text)
         if not at + LEAST_VALIDITY_S * 1000 <= ends <= at + longest:
             bounds = f"from {LEAST_VALIDITY_S} seconds to {longest // 1000} seconds after it is due"
-            raise invalid(VALIDITY, f"The validity {shown(text)} ends outside of what may be: {bounds}.")
+            raise invalid(VALIDITY, f"The validity {shown(text)} is out of range: {bounds}.")
         return ends
 
     def _due(self, who: Principal, time: str | None, now: int) -> int:

@@ -79,7 +79,7 @@ def read_optional_fields(given: dict[str, Any], kind: Kind, *, wants_receipt: bo
     if (value := given.get(PROGRESS)) is not None:
         progress = _flag(value)
         if progress and not wants_receipt:
-            raise invalid(PROGRESS, "The progress goes with dlr and a URL; nobody would be told.")
+            raise invalid(PROGRESS, "The progress needs dlr and a URL; give them too, or leave it out.")
     optional.extras = Extras(priority, coding, elements, tlvs or {}, progress)
     return optional
 

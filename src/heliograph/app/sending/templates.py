@@ -45,7 +45,7 @@ class TemplateBook:
             return False
         if not self.of(account, sender):
             problem = f"The sender {shown(sender)} has no registered template, and the operator takes no other texts"
-            raise invalid("from", f"{problem}; use another, or ask whoever runs the gateway to add its templates.")
+            raise invalid("from", f"{problem}; use another, or ask the gateway's administrator to add its templates.")
         return True
 
     def of(self, account: int, sender: str) -> list[RegisteredText]:
@@ -129,8 +129,8 @@ def _passing(template: MessageTemplate, requiring: RequiringConnector) -> tuple[
     except ValueError as problem:
         raise invalid(
             "content",
-            f"The content fits the template {template.name}, which cannot be sent. {problem} Whoever runs the gateway "
-            f"must set the option tlvs of the connector {requiring.name}, or mend the template.",
+            f"The content fits the template {template.name}, which cannot be sent. {problem} The gateway's "
+            f"administrator must set the option tlvs of the connector {requiring.name}, or correct the template.",
         ) from None
 
 
