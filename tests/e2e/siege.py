@@ -152,12 +152,12 @@ def _together(attack: Callable[[int, str, Event], None], count: int) -> Callable
 
 
 ATTACKS = [
-    Attack("none", lambda port, authorization, over: None),
+    Attack("no attack", lambda port, authorization, over: None),
     Attack("4,200 connections with half a request each", half_requests),
     Attack("8 connections that post 1 MiB of `%25`", _together(escapes, 8)),
     Attack("8 connections that post 1 MiB of JSON numbers", _together(numbers, 8)),
     Attack("64 addresses that sign in with wrong passwords, without a pause", wrong_logins),
-    Attack("none, by TLS", lambda port, authorization, over: None, by_tls=True),
+    Attack("no attack, TLS", lambda port, authorization, over: None, by_tls=True),
     Attack("4,200 TLS handshakes that never end", partial(half_requests, half=HALF_HELLO), by_tls=True),
 ]
 
