@@ -35,8 +35,8 @@ def test_any_octets_are_read(
     data = read(octets, coding, has_header=has_header, sar=sar)
     assert octets.endswith(data.octets)
     text_of(data, default).encode()  # whatever it is, it can be written
-    if data.place is not None:
-        _, total, number = data.place
+    if data.position is not None:
+        _, total, number = data.position
         assert 1 <= number <= total > 1
         joined = inbound.join([data], default)
         assert (joined.text, joined.octets, joined.complete) == (text_of(data, default), data.octets, False)
@@ -56,10 +56,10 @@ def test_what_we_encode_is_joined_in_any_order_with_any_repeats(
 def test_some_parts_give_what_they_hold_in_any_order(text: str, data: st.DataObject) -> None:
     parts = parts_of(text, Kind.UNICODE, 7, wide=False)
     some = data.draw(
-        st.lists(st.sampled_from(parts), min_size=1, unique_by=lambda part: part.octets + bytes(part.place or ()))
+        st.lists(st.sampled_from(parts), min_size=1, unique_by=lambda part: part.octets + bytes(part.position or ()))
     )
     joined = inbound.join(some, "gsm")
-    kept = sorted(some, key=lambda part: part.place or (0, 0, 0))
+    kept = sorted(some, key=lambda part: part.position or (0, 0, 0))
     assert joined.octets == b"".join(part.octets for part in kept)
     assert joined.text == "".join(text_of(part, "gsm") for part in kept)
     assert joined.complete is (len(some) == len(parts))

@@ -28,32 +28,32 @@ def text(octets: bytes, coding: int = 0, default: str = "gsm") -> str:
 )
 def test_places_of_headers(header: str, place: tuple[int, int, int] | None) -> None:
     data = read(bytes.fromhex(header) + b"text", 0, has_header=True)
-    assert (data.place, data.octets) == (place, b"text")
+    assert (data.position, data.octets) == (place, b"text")
 
 
 def test_a_header_longer_than_the_message_is_none() -> None:
     data = read(b"\x50hello", 0, has_header=True)
-    assert (data.place, data.octets) == (None, b"\x50hello")
+    assert (data.position, data.octets) == (None, b"\x50hello")
     assert read(b"", 0, has_header=True).octets == b""
 
 
 def test_without_the_indicator_there_is_no_header() -> None:
-    assert read(b"\x05\x00\x03\x4d\x02\x01", 0, has_header=False).place is None
+    assert read(b"\x05\x00\x03\x4d\x02\x01", 0, has_header=False).position is None
 
 
 def test_other_elements_are_kept_aside() -> None:
     data = read(bytes.fromhex("0b05040b8423f000034d0201") + b"x", 4, has_header=True)
-    assert (data.elements, data.place, data.octets) == (((5, bytes.fromhex("0b8423f0")),), (0x4D, 2, 1), b"x")
+    assert (data.elements, data.position, data.octets) == (((5, bytes.fromhex("0b8423f0")),), (0x4D, 2, 1), b"x")
 
 
 @pytest.mark.parametrize("sar", [(7, 2, 0), (7, 2, 3), (7, 1, 1), (7, 0, 0)])
 def test_numbers_beside_the_octets_that_cannot_be(sar: tuple[int, int, int]) -> None:
-    assert read(b"x", 0, has_header=False, sar=sar).place is None
+    assert read(b"x", 0, has_header=False, sar=sar).position is None
 
 
 def test_a_header_counts_for_more_than_the_numbers_beside_it() -> None:
-    assert read(b"\x05\x00\x03\x4d\x02\x01x", 0, has_header=True, sar=(9, 3, 3)).place == (0x4D, 2, 1)
-    assert read(b"\x03\x24\x01\x01x", 0, has_header=True, sar=(9, 3, 3)).place == (9, 3, 3)
+    assert read(b"\x05\x00\x03\x4d\x02\x01x", 0, has_header=True, sar=(9, 3, 3)).position == (0x4D, 2, 1)
+    assert read(b"\x03\x24\x01\x01x", 0, has_header=True, sar=(9, 3, 3)).position == (9, 3, 3)
 
 
 @pytest.mark.parametrize(

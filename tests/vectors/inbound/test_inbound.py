@@ -34,7 +34,7 @@ def user_data(frame: str) -> UserData:
 def test_a_text_is_read_in_any_order_of_its_parts(row: dict[str, Any]) -> None:
     parts = [user_data(frame) for frame in row["pdus"]]
     if len(parts) == 1:
-        assert parts[0].place is None
+        assert parts[0].position is None
         assert inbound.text_of(parts[0], "gsm") == row["text"]
         return
     for order in permutations(parts):

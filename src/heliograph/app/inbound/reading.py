@@ -35,7 +35,7 @@ class Reader:
         for part in parts:
             of = part.parts_of
             data = inbound.read(part.octets, part.coding, has_header=part.has_header)
-            data.place = of.reference, of.total, part.number
+            data.position = of.reference, of.total, part.number
             read.append(data)
         return inbound.join(read, self._alphabet(parts[0].parts_of.connector))
 

@@ -90,8 +90,8 @@ class Reception:
             incoming.answer(False)
             return
         data = self._reader.read(incoming)
-        if data.place is not None:
-            reference, total, number = data.place
+        if data.position is not None:
+            reference, total, number = data.position
             self._keep_part(PartSet(connector, incoming.sender, incoming.recipient, reference, total), number, incoming)
             return
         digest = connector, incoming.digest

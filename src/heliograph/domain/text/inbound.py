@@ -29,7 +29,7 @@ _BINARY: Final = "binary"
 _UCS2: Final = "ucs2"
 _DEFAULT: Final = "default"
 
-Place = tuple[int, int, int]
+PartPosition = tuple[int, int, int]
 """Reference, total, and number from 1 of a part of a long message."""
 
 
@@ -41,7 +41,7 @@ class UserData:
     """SMPP data_coding."""
     octets: bytes
     """Text or data, without the header."""
-    place: Place | None = None
+    position: PartPosition | None = None
     """Index among the parts of a long message; None for a whole message."""
     locking: int = 0
     """Language of the national locking shift table; 0: the default alphabet."""
@@ -66,7 +66,7 @@ class JoinedText:
     complete: bool
 
 
-def read(octets: bytes, coding: int, *, has_header: bool, sar: Place | None = None) -> UserData:
+def read(octets: bytes, coding: int, *, has_header: bool, sar: PartPosition | None = None) -> UserData:
     """Parses a short message.
 
     `has_header`: the header indicator of esm_class.
@@ -81,8 +81,8 @@ def read(octets: bytes, coding: int, *, has_header: bool, sar: Place | None = No
         elements = elements_of(octets[1:end])
         if elements is not None:
             _read_elements(data, elements)
-    if data.place is None and sar is not None:
-        data.place = _sound(sar)
+    if data.position is None and sar is not None:
+        data.position = _sound(sar)
     return data
 
 
@@ -92,9 +92,9 @@ def _read_elements(data: UserData, elements: list[Element]) -> None:
     for kind, value in elements:
         size = len(value)
         if kind == CONCATENATION_8 and size == 3:
-            data.place = _sound((value[0], value[1], value[2])) or data.place
+            data.position = _sound((value[0], value[1], value[2])) or data.position
         elif kind == CONCATENATION_16 and size == 4:
-            data.place = _sound((value[0] << 8 | value[1], value[2], value[3])) or data.place
+            data.position = _sound((value[0] << 8 | value[1], value[2], value[3])) or data.position
         elif kind == NATIONAL_SINGLE and size == 1:
             data.single = value[0]
         elif kind == NATIONAL_LOCKING and size == 1:
@@ -104,9 +104,9 @@ def _read_elements(data: UserData, elements: list[Element]) -> None:
     data.elements = tuple(others)
 
 
-def _sound(place: Place) -> Place | None:
+def _sound(position: PartPosition) -> PartPosition | None:
     """Returns a valid index; None for a message of a single part, or for contradictory numbers."""
-    return place if 1 <= place[2] <= place[1] and place[1] > 1 else None
+    return position if 1 <= position[2] <= position[1] and position[1] > 1 else None
 
 
 def join(parts: Iterable[UserData], default_alphabet: str) -> JoinedText:
@@ -117,15 +117,15 @@ def join(parts: Iterable[UserData], default_alphabet: str) -> JoinedText:
     """
     by_number: dict[int, UserData] = {}
     first: UserData | None = None
-    of: Place | None = None
+    of: PartPosition | None = None
     for part in parts:
-        place = part.place
-        if place is None:
+        position = part.position
+        if position is None:
             continue
         if first is None or of is None:
-            first, of = part, place
-        if place[:2] == of[:2]:
-            by_number.setdefault(place[2], part)
+            first, of = part, position
+        if position[:2] == of[:2]:
+            by_number.setdefault(position[2], part)
     if first is None or of is None:
         raise ValueError("there is no part")
     return JoinedText(
