@@ -108,10 +108,10 @@ async def test_a_page_finds_and_erases(house: AdminHouse, ada: Browser) -> None:
     assert "One phone" in (await ada.get("/recipients")).text
     form = {"number": "+49 170 1234567", "account": ""}
     page = await ada.post("/recipients/find", form)
-    assert "What is kept of 491*******67" in text_of(page)
+    assert "Data of 491*******67" in text_of(page)
     assert "Would be erased" in text_of(page)
     exported = await ada.post("/recipients/export", form)
     assert TEXT in exported.text
     page = await ada.post("/recipients/erase", form)
-    assert "What was erased of 491*******67" in text_of(page)
+    assert "Erased data of 491*******67" in text_of(page)
     assert (await ada.post("/recipients/find", {"number": "12"})).status == 400
