@@ -172,7 +172,7 @@ async def test_an_answer_that_cannot_be_read_is_told(desk: Desk) -> None:
 
 
 async def test_the_log_says_the_same_once_a_minute(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "MOST_SAID", 2)
+    monkeypatch.setattr(replies, "MOST_LOGGED", 2)
     for problem, lines in (("a", 1), ("a", 1), ("b", 2), ("a", 2), ("c", 3), ("a", 4)):
         assert (await desk.answered(problem=problem)).inbound_replies[0].problem == problem
         assert len(desk.lines) == lines
