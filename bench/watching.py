@@ -19,14 +19,12 @@ from heliograph.app.facts import (
     Message,
     MessageEnd,
     Submission,
-    Trail,
     Verdict,
 )
 from heliograph.app.observing.catalogue import METRICS, MetricKind
 from heliograph.app.observing.counters import Histogram, MessageCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.app.observing.series_counter import SeriesCounter
-from heliograph.app.observing.trail import trail_of
 from heliograph.domain.message.ids import IdSequence
 from heliograph.domain.message.receipt import Delivery
 
@@ -72,9 +70,7 @@ def main() -> None:
     given, counters, feed = facts(), MessageCounters(), EventFeed()
     counted = best(lambda: counters.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
     told = best(lambda: feed.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
-    given.trail = [Trail(1, trail_of(given))]
     series = SeriesCounter()
-    trailed = best(lambda: trail_of(given), ROUNDS) / MESSAGES
     kept = best(lambda: series.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
     samples = [
         Sample(
@@ -87,7 +83,6 @@ def main() -> None:
     scrape = best(lambda: render(samples), 20)
     print(f"tally         {counted * 1e6:6.2f} us a message")
     print(f"narrator      {told * 1e6:6.2f} us a message, while nobody listens")
-    print(f"trail         {trailed * 1e6:6.2f} us a message")
     print(f"series        {kept * 1e6:6.2f} us a message")
     print(f"text          {scrape * 1e3:6.2f} ms a scrape of {len(samples)} samples")
 

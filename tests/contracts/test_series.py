@@ -1,7 +1,4 @@
-"""Series: counts by minute, hour and day, exact whenever a node ends."""
-
-from collections.abc import Callable
-from itertools import count
+"""Series: counts by minute, hour and day."""
 
 import pytest
 
@@ -13,16 +10,13 @@ from heliograph.app.facts import (
     MessageEnd,
     Queueing,
     Submission,
-    Trail,
     Withdrawal,
 )
 from heliograph.app.observing.series_counter import SeriesCounter
-from heliograph.app.observing.trail import trail_of
 from heliograph.app.ports import Store
-from heliograph.app.ports.series import CountedCommits, SeriesCell, SeriesQuery
+from heliograph.app.ports.series import SeriesCell, SeriesQuery
 from heliograph.domain.limits.gate import HELD_UNTIL
 from heliograph.domain.limits.pumping import range_of
-from heliograph.domain.message.ids import IdSequence, time_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
@@ -45,13 +39,10 @@ def at(start: int, made: Cell, account: int = 1, connector: int = 1, country: st
     return SeriesCell(Grain.MINUTE, start, CellKey(account, connector, country), made)
 
 
-ONLY_COUNTS = CountedCommits(0, 0)
-
-
 async def test_details_may_be_of_some_hours_of_each_day(store: Store) -> None:
     day = Grain.DAY.start(BEGUN)
     hours = [day + hour * HOUR for hour in (0, 5, 23, 24, 29, 47)]
-    await store.series.add([at(each, cell(to_operator={5: 1})) for each in hours], ONLY_COUNTS)
+    await store.series.add([at(each, cell(to_operator={5: 1})) for each in hours])
     query = SeriesQuery(Grain.MINUTE, *EVER)
 
     async def found(since: int, until: int) -> list[int]:
@@ -70,10 +61,9 @@ async def test_counts_add_up_and_are_found_by_what_they_are_of(store: Store) -> 
             at(BEGUN, cell(accepted=1, spend=1), connector=2),
             at(BEGUN + MINUTE, cell(delivered=1), country="FR"),
             at(BEGUN + MINUTE, cell(refused=4), account=2, connector=0, country=""),
-        ],
-        ONLY_COUNTS,
+        ]
     )
-    await store.series.add([at(BEGUN, cell(accepted=1, inbound=7, spend=-2))], ONLY_COUNTS)
+    await store.series.add([at(BEGUN, cell(accepted=1, inbound=7, spend=-2))])
     query = SeriesQuery(Grain.MINUTE, *EVER)
     first, second = await store.series.points(query)
     assert (first[0], first[1].counts) == (BEGUN, (4, 3, 0, 0, 0, 0, 7, 0, 4))
@@ -103,8 +93,8 @@ async def test_codes_reasons_and_delays_are_merged(store: Store) -> None:
         failed=2, failures={"UNDELIV 001": 1, "EXPIRED": 1}, refusals={"credit": 4}, to_operator={3: 1},
         to_receipt={0: 300},
     )  # fmt: skip
-    await store.series.add([at(BEGUN, one), at(BEGUN, cell(accepted=1), connector=2)], ONLY_COUNTS)
-    await store.series.add([at(BEGUN, two)], ONLY_COUNTS)
+    await store.series.add([at(BEGUN, one), at(BEGUN, cell(accepted=1), connector=2)])
+    await store.series.add([at(BEGUN, two)])
     (found,) = await store.series.details(SeriesQuery(Grain.MINUTE, *EVER))
     assert (found.start, found.key) == (BEGUN, CellKey(1, 1, "DE"))
     assert found.cell.failures == {"UNDELIV 001": 2, "EXPIRED": 1}
@@ -114,10 +104,8 @@ async def test_codes_reasons_and_delays_are_merged(store: Store) -> None:
 
 
 async def test_what_is_old_is_forgotten_some_at_a_time(store: Store) -> None:
-    await store.series.add([at(BEGUN + n * MINUTE, cell(accepted=1)) for n in range(5)], ONLY_COUNTS)
-    await store.series.add(
-        [SeriesCell(Grain.HOUR, BEGUN // HOUR * HOUR, CellKey(1, 1, "DE"), cell(accepted=5))], ONLY_COUNTS
-    )
+    await store.series.add([at(BEGUN + n * MINUTE, cell(accepted=1)) for n in range(5)])
+    await store.series.add([SeriesCell(Grain.HOUR, BEGUN // HOUR * HOUR, CellKey(1, 1, "DE"), cell(accepted=5))])
     forget = store.series.forget
     assert [await forget(Grain.MINUTE, BEGUN + 3 * MINUTE, 2) for _ in range(3)] == [2, 1, 0]
     left = await store.series.points(SeriesQuery(Grain.MINUTE, *EVER))
@@ -126,53 +114,23 @@ async def test_what_is_old_is_forgotten_some_at_a_time(store: Store) -> None:
 
 
 class Life:
-    """A gateway's commits, of which one node after the other counts series. It ends without a word at some point."""
+    """Commits of a gateway, and its series."""
 
     def __init__(self, store: Store, given: Given) -> None:
         self.store = store
         self.given = given
-        self.nodes = count(11)
-        self.node = 0
-        self.seq = 0
         self.counter = SeriesCounter()
-        self.last_key = 0
-        """Keys that this life gives are above it."""
-
-    async def begin(self) -> None:
-        store, before = self.store, self.node
-        self.node, self.seq, self.counter = next(self.nodes), 0, SeriesCounter()
-        worker = 0
-        if store.leases is not None:
-            if before:
-                await store.leases.heartbeat(before, -HOUR)
-                assert await store.leases.release_dead() == [before]
-            assert await store.leases.heartbeat(self.node, HOUR)
-            worker = await store.leases.lease_worker(self.node) or 0
-        self.last_key = (await store.commits.recover(worker, self.node)).last_key
 
     async def commit(self, facts: Facts) -> None:
-        keys = trail_of(facts)
-        if keys:
-            self.seq += 1
-            facts.trail = [Trail(self.seq, keys)]
         await self.store.commits.record(facts)
         self.counter.committed(facts, self.given.now, 0.0)
 
-    async def write(self, *, twice: bool = False) -> None:
-        """Adds what was counted; `twice`, as after an answer that was lost."""
-        batch = self.counter.take()
-        if not batch:
-            return
-        cells = [
-            SeriesCell(grain, *place, made) for grain in Grain for place, made in batch.tally.widened(grain).items()
-        ]
-        commits = CountedCommits(self.node, batch.upto, tuple(batch.odd), batch.counted)
-        added = await self.store.series.add(cells, commits)
-        assert added
-        if twice and batch.counted:
-            assert not await self.store.series.add(cells, commits)
-
-    async def settle(self) -> None:
+    async def write(self) -> None:
+        """Adds the counts, and those of the rows."""
+        tally = self.counter.take()
+        await self.store.series.add(
+            [SeriesCell(grain, *slot, made) for grain in Grain for slot, made in tally.widened(grain).items()]
+        )
         while await self.store.series.settle(2):
             pass
 
@@ -185,23 +143,15 @@ def final(message: Message, state: Delivery, err: str, at: int, **fields: object
     return MessageEnd(message.account, message.key, state, err, at, False, message=message, connector=2, **fields)  # type: ignore[arg-type]
 
 
-Step = Callable[[Life], object]
-
-
-async def play(life: Life, account: Account, write: Callable[[int], bool], crash: Callable[[int], bool]) -> None:
-    """Lets happen what a gateway sees; after each step perhaps counts are added, or the node ends and another
-    begins."""
+async def play(life: Life, account: Account, *, write: bool) -> None:
+    """Lets happen what a gateway sees; with `write` counts are added after each step."""
     given, store = life.given, life.store
-    steps = count()
 
     async def then(facts: Facts | None = None) -> None:
         if facts is not None:
             await life.commit(facts)
-        number = next(steps)
-        if write(number):
-            await life.write(twice=number % 2 == 0)
-        if crash(number):
-            await life.begin()
+        if write:
+            await life.write()
 
     def made(number: str, **fields: object) -> Message:
         return given.message(account.id, destination=number, **fields)
@@ -215,13 +165,7 @@ async def play(life: Life, account: Account, write: Callable[[int], bool], crash
     later = given.now
     await then(Facts(accepts=[given.accept(refused)], submissions=[submission(one, later), submission(two, later)]))
     await then(Facts(finals=[final(one, Delivery.DELIVRD, "000", later + 7, waited=7)]))
-    # the same again, as another node would tell it, and another end
-    await then(
-        Facts(
-            submissions=[submission(one, later + 9), submission(three, later + 9)],
-            finals=[final(one, Delivery.UNDELIV, "003", later + 9, waited=9)],
-        )
-    )
+    await then(Facts(submissions=[submission(three, later + 9)]))
     await then(Facts(finals=[final(two, Delivery.UNDELIV, "003", later + 11, waited=11)]))
     await then(
         Facts(
@@ -231,8 +175,6 @@ async def play(life: Life, account: Account, write: Callable[[int], bool], crash
             ]
         )
     )
-    # it failed already
-    await then(Facts(finals=[final(four, Delivery.REJECTD, "", later + 13, failed=True, refund=four.price)]))
     scheduled = made(FRANCE, time=given.now + HOUR, expires=given.now + 2 * HOUR, state=State.SCHEDULED)
     await then(Facts(accepts=[given.accept(scheduled)]))
     given.now += SECOND
@@ -255,14 +197,10 @@ async def play(life: Life, account: Account, write: Callable[[int], bool], crash
     await then(Facts(accepts=[mixed]))
 
 
-STEPS = 15
-
-
 async def check(life: Life, account: Account) -> None:
     """The series count what the steps made true, each once."""
     store = life.store
     await life.write()
-    await life.settle()
     for grain in Grain:
         total = Cell()
         query = SeriesQuery(grain, *EVER)
@@ -288,64 +226,15 @@ async def check(life: Life, account: Account) -> None:
     assert (german.delivered, french.delivered, french.submitted, german.inbound) == (2, 0, 1, 1)
 
 
-def never(_: int) -> bool:
-    return False
-
-
-def always(_: int) -> bool:
-    return True
-
-
 @pytest.fixture
 async def life(store: Store, given: Given) -> Life:
-    life = Life(store, given)
-    await life.begin()
-    return life
+    return Life(store, given)
 
 
-async def test_what_happens_is_counted_once(life: Life, account: Account) -> None:
-    await play(life, account, never, never)
+@pytest.mark.parametrize("write", [False, True])
+async def test_each_thing_is_counted_once(life: Life, account: Account, *, write: bool) -> None:
+    await play(life, account, write=write)
     await check(life, account)
-
-
-async def test_what_is_added_after_each_commit_is_counted_once(life: Life, account: Account) -> None:
-    await play(life, account, always, never)
-    await check(life, account)
-
-
-async def test_what_no_node_counts_is_counted_from_the_rows(life: Life, account: Account) -> None:
-    await play(life, account, never, always)
-    await check(life, account)
-
-
-@pytest.mark.parametrize("ends", range(STEPS + 1))
-async def test_wherever_a_node_ends_nothing_is_lost_or_counted_twice(life: Life, account: Account, ends: int) -> None:
-    await play(life, account, lambda number: number % 3 == 1, lambda number: number == ends)
-    await check(life, account)
-
-
-async def test_commits_without_trails_and_of_other_nodes_are_left_alone(life: Life, account: Account) -> None:
-    message = life.given.message(account.id)
-    await life.commit(Facts(accepts=[life.given.accept(message)]))
-    assert await life.store.series.settle(10) == 0
-    other = CountedCommits(life.node + 1, 100)
-    assert not await life.store.series.add([at(BEGUN, cell(accepted=1))], other)
-    assert await life.store.series.points(SeriesQuery(Grain.MINUTE, *EVER)) == []
-    await life.begin()
-    assert await life.store.series.settle(10) == 1
-    ((start, point),) = await life.store.series.points(SeriesQuery(Grain.MINUTE, *EVER))
-    assert (start, point.accepted) == (time_of(message.key) // MINUTE * MINUTE, 1)
-
-
-async def test_the_key_of_a_refused_request_is_not_given_again_while_a_trail_names_it(
-    life: Life, account: Account
-) -> None:
-    """The clock may be set back before the next start, and a message of that key would be counted from both trails."""
-    message = life.given.message(account.id, price=100_000 * CREDIT)
-    await life.commit(Facts(accepts=[life.given.accept(message)]))
-    await life.begin()
-    assert life.last_key == message.key
-    assert IdSequence(0, life.last_key).next(life.given.now - HOUR) > message.key
 
 
 async def test_what_the_guard_refunds_and_what_is_erased_counts_as_cancelled(life: Life, account: Account) -> None:
@@ -358,7 +247,6 @@ async def test_what_the_guard_refunds_and_what_is_erased_counts_as_cancelled(lif
     assert await store.guard.refund(account.id, range_of(GERMANY), given.now, 10) == 1
     assert (await store.recipients.erase(account.id, [forgotten.key], given.now)).cancelled == 1
     await life.write()
-    await life.settle()
     total = Cell()
     for _, point in await store.series.points(SeriesQuery(Grain.DAY, *EVER)):
         total.add(point)

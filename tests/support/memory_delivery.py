@@ -26,7 +26,6 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.notice import Notice
-from heliograph.app.observing.trail import highest_named
 from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, StoreRejected, Unreported
 from heliograph.app.records import (
     CallbackView,
@@ -42,8 +41,8 @@ from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_inbound import keep_inbound
 from tests.support.memory_reading import MemoryReading
 from tests.support.memory_retention import redacted
-from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows, TrailRow
-from tests.support.memory_series import keep_ended
+from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows
+from tests.support.memory_series import owe_series
 from tests.support.memory_suppressions import is_whole, obey, withdraw
 
 
@@ -116,16 +115,17 @@ class MemoryCommits(MemoryReading):
             for message in facts.inbound
             if message.key not in rows.inbound and obey(self._place, message) and message.reply is not None
         ]
+        for reply in replies:
+            owe_series(self._place, reply.key)
         for accept in (*replies, *facts.accepts):
             self._accept(rows, accept)
-        all_new = not any((each.key, each.segment) in rows.sent for each in facts.submissions)
         self._dispatch_facts(rows, facts)
         for part in facts.parts:
             rows.parts.setdefault((part.key, part.segment), part)
         for part in facts.progress:
             self._progress(rows, part)
         for final in facts.finals:
-            all_new = self._end(rows, final) and all_new
+            self._end(rows, final)
         for withdrawal in facts.withdrawals:
             withdraw(self._place, withdrawal.key, withdrawal.at)
         rows.early += facts.early
@@ -142,10 +142,6 @@ class MemoryCommits(MemoryReading):
         for retry in facts.callback_retries:
             self._retry(rows, retry)
         rows.marks.update(facts.marks)
-        for trail in facts.trail:
-            trail.plain = all_new
-            node = self._place.node if trail.seq else 0
-            rows.trails.append(TrailRow(self._place.next("trail"), node, trail.seq, trail.keys))
 
     def _progress(self, rows: Rows, part: PartReceipt) -> None:
         known = [
@@ -234,19 +230,17 @@ class MemoryCommits(MemoryReading):
         for _, key in facts.dequeued:
             rows.queue.pop(key, None)
 
-    def _end(self, rows: Rows, final: MessageEnd) -> bool:
-        """Returns whether the message ended now."""
+    def _end(self, rows: Rows, final: MessageEnd) -> None:
         if final.key in rows.finals:
-            return False
+            return
         if final.failed:
             message = rows.messages.get(final.key)
             if message is None or (message.state, Trigger.FAIL) not in TABLE:
-                return False
+                return
             message.state = TABLE[State(message.state), Trigger.FAIL]
             rows.queue.pop(final.key, None)
             self._place.enter(final.account, EntryKind.REFUND, final.refund, final.key, final.at, "failed")
         rows.finals[final.key] = End(final.state, final.err, final.at, final.owed)
-        return True
 
     def _called_back(self, rows: Rows, done: CallbackDone) -> None:
         done = rows.callbacks.setdefault(done.key, done)
@@ -269,14 +263,11 @@ class MemoryCommits(MemoryReading):
             row.node = row.node if row.node == node else None
         for unanswered in rows.unanswered.values():
             unanswered.lost = unanswered.lost or unanswered.node != node
-        for trail in rows.trails:
-            trail.node = trail.node if trail.node == node else 0
         rows.link_states = {key: state for key, state in rows.link_states.items() if state.node == node}
         above = {name: rows.marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)}
         open_keys = sorted(rows.messages.keys() - rows.finals.keys())
-        named = highest_named(each.keys for each in rows.trails)
         return Recovery(
-            last_key=max((*rows.messages, *rows.batches, *rows.inbound, named)),
+            last_key=max((0, *rows.messages, *rows.batches, *rows.inbound)),
             marks=dict(rows.marks),
             unsent=[
                 self._queued(rows, key, key <= rows.marks.get(attempted(rows.messages[key].connector), 0), queued=False)
@@ -599,7 +590,8 @@ class MemoryCustomers(MemoryReading):
             rows.queue.pop(message.key, None)
             rows.finals[message.key] = End(None, "", now, owed=False)
             self._place.enter(account, EntryKind.REFUND, message.price, message.key, now, "cancelled")
-        keep_ended(self._place, [message.key for message in messages], now)
+        for message in messages:
+            owe_series(self._place, message.key, now)
         return [replace(message) for message in messages]
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:

@@ -126,11 +126,12 @@ class UnansweredRow:
 
 
 @dataclass(slots=True)
-class TrailRow:
+class OwedRow:
+    """A message that series count from its row; `at` is when it ended, 0 if it was accepted."""
+
     id: int
-    node: int
-    seq: int
-    keys: bytes
+    key: int
+    at: int
 
 
 @dataclass(slots=True)
@@ -187,7 +188,7 @@ class Rows:
     sign_in_places: dict[tuple[str, bytes], SignInPlace] = field(default_factory=dict)
     sign_in_key: bytes = b""
     series: dict[tuple[Grain, int, CellKey], Cell] = field(default_factory=dict)
-    trails: list[TrailRow] = field(default_factory=list)
+    series_owed: list[OwedRow] = field(default_factory=list)
     places: dict[tuple[int, Stage, bool], tuple[int, int]] = field(default_factory=dict)
     """How far retention has come, by account, stage and whether inbound."""
     forgotten: set[tuple[int, str]] = field(default_factory=set)

@@ -3,42 +3,30 @@
 from collections.abc import Sequence
 
 from heliograph.app.observing.tally import Tally
-from heliograph.app.observing.trail import ended_trail, read_trail
-from heliograph.app.ports.series import DAY_MS, CountedCommits, SeriesCell, SeriesQuery
+from heliograph.app.ports.series import DAY_MS, SeriesCell, SeriesQuery
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.series import Cell, CellKey, Grain
-from tests.support.memory_rows import MemoryPart, MemoryState, Rows, TrailRow
+from tests.support.memory_rows import MemoryPart, MemoryState, OwedRow, Rows
 
 
-def keep_ended(place: MemoryState, keys: list[int], at: int) -> None:
-    """Keeps the trail of messages that were cancelled."""
-    if keys:
-        place.rows.trails.append(TrailRow(place.next("trail"), 0, 0, ended_trail(keys, at)))
+def owe_series(place: MemoryState, key: int, at: int = 0) -> None:
+    """Leaves a message to be counted from its row."""
+    place.rows.series_owed.append(OwedRow(place.next("series_owed"), key, at))
 
 
 class MemorySeries(MemoryPart):
     """`app.ports.Series`."""
 
-    async def add(self, cells: Sequence[SeriesCell], commits: CountedCommits) -> bool:
-        rows = self._open()
-        for trail in rows.trails:
-            if trail.node == commits.node and trail.seq in commits.odd:
-                trail.node = 0
-        counted = [each for each in rows.trails if each.node == commits.node and each.seq <= commits.upto]
-        if commits.upto and commits.any_facts and not counted:
-            return False
-        rows.trails = [each for each in rows.trails if each not in counted]
-        _add(rows, cells)
-        return True
+    async def add(self, cells: Sequence[SeriesCell]) -> None:
+        _add(self._open(), cells)
 
     async def settle(self, limit: int) -> int:
         rows = self._open()
-        trails = sorted((each for each in rows.trails if each.node == 0), key=lambda each: each.id)[:limit]
-        tally = _count(rows, trails)
+        owed, rows.series_owed = rows.series_owed[:limit], rows.series_owed[limit:]
+        tally = _count(rows, owed)
         for grain in Grain:
             _add(rows, [SeriesCell(grain, *place, cell) for place, cell in tally.widened(grain).items()])
-        rows.trails = [each for each in rows.trails if each not in trails]
-        return len(trails)
+        return len(owed)
 
     async def points(self, query: SeriesQuery) -> list[tuple[int, Cell]]:
         points: dict[int, Cell] = {}
@@ -88,31 +76,16 @@ def _add(rows: Rows, cells: Sequence[SeriesCell]) -> None:
         rows.series.setdefault((each.grain, each.start, each.key), Cell()).add(each.cell)
 
 
-def _count(rows: Rows, trails: Sequence[TrailRow]) -> Tally:
+def _count(rows: Rows, owed: Sequence[OwedRow]) -> Tally:
     tally = Tally()
-    all_entries = [read_trail(each.keys) for each in trails]
-    for key in {key for entries in all_entries for key in entries.accepted} & rows.messages.keys():
-        message = rows.messages[key]
-        tally.accepted(key, message.account, message.connector, message.destination, message.segments, message.price)
-    for key, at in {each for entries in all_entries for each in entries.sent}:
-        answer = rows.sent.get((key, 0))
-        if answer is not None and answer.status == 0 and answer.at == at:
-            message = rows.messages[key]
-            tally.sent(at, message.account, answer.connector, message.destination, message.time)
-    for key, at in {each for entries in all_entries for each in entries.ended}:
-        end = rows.finals.get(key)
-        if end is not None and end.at == at:
-            message = rows.messages[key]
-            answers = [answer for (of, _), answer in rows.sent.items() if of == key]
-            connector = max((answer.connector for answer in answers), default=message.connector)
-            taken = max((answer.at for answer in answers if answer.status == 0), default=None)
-            refund = sum(e.amount for e in rows.ledger if e.message == key and e.kind is EntryKind.REFUND)
-            if end.state is None:
-                tally.cancelled(at, message.account, connector, message.destination, refund)
-            else:
-                waited = -1 if taken is None else at - taken
-                tally.ended(at, message.account, connector, message.destination, end.state, end.err, refund, waited)
-    for key in {key for entries in all_entries for key in entries.inbound} & rows.inbound.keys():
-        each = rows.inbound[key]
-        tally.inbound(each.at, each.account, each.connector, each.sender, each.price)
+    for each in owed:
+        message, end = rows.messages.get(each.key), rows.finals.get(each.key)
+        if message is None:
+            continue
+        of = message.account, message.connector, message.destination
+        if not each.at:
+            tally.accepted(each.key, *of, message.segments, message.price)
+        elif end is not None:
+            refund = sum(e.amount for e in rows.ledger if e.message == each.key and e.kind is EntryKind.REFUND)
+            tally.cancelled(end.at, *of, refund)
     return tally

@@ -9,7 +9,7 @@ from heliograph.domain.message.state import TABLE, State, Trigger
 from heliograph.domain.message.suppression import Suppression
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_rows import End, MemoryPart, MemoryState
-from tests.support.memory_series import keep_ended
+from tests.support.memory_series import owe_series
 
 
 def withdraw(place: MemoryState, key: int, at: int) -> None:
@@ -21,13 +21,13 @@ def withdraw(place: MemoryState, key: int, at: int) -> None:
     rows.queue.pop(key, None)
     rows.finals[key] = End(None, "", at, owed=False)
     place.enter(message.account, EntryKind.REFUND, message.price, key, at, "opted out")
+    owe_series(place, key, at)
 
 
 def withdraw_waiting(place: MemoryState, keys: Sequence[int], at: int) -> None:
-    """Withdraws messages, and leaves their trail to the series."""
+    """Withdraws messages."""
     for key in keys:
         withdraw(place, key, at)
-    keep_ended(place, list(keys), at)
 
 
 def suppress(place: MemoryState, account: int, number: str, at: int, source: str) -> bool:

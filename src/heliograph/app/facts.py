@@ -421,20 +421,6 @@ class InboundReply:
     problem: str
 
 
-@dataclass(slots=True)
-class Trail:
-    """The keys of what one commit made true, for the series (`app.observing.trail`), kept until they have counted it.
-
-    `seq` numbers the commits of one node, from 1. 0 is for what is to be counted from the rows, by whichever node comes
-    first. The store clears `plain` where some of it was true already, or it cannot tell: then the rows say what to
-    count, and not the facts.
-    """
-
-    seq: int
-    keys: bytes
-    plain: bool = field(default=True, compare=False)
-
-
 MessageName = tuple[int, int]
 """A message by its account and its key, for facts without other values."""
 
@@ -478,8 +464,6 @@ class Facts:
     inbound_replies: list[InboundReply] = field(default_factory=list)
     callbacks: list[CallbackDone] = field(default_factory=list)
     callback_retries: list[CallbackRetry] = field(default_factory=list)
-    trail: list[Trail] = field(default_factory=list)
-    """One trail, or none where series count nothing; those of its pieces where a commit was written in pieces."""
     marks: dict[str, int] = field(default_factory=dict)
     """Durable high- and low-water marks by name; see `app.marks`."""
 

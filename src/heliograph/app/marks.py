@@ -35,7 +35,7 @@ class Recovery:
     """The work that a process of this node left behind, according to the rows."""
 
     last_key: int
-    """The highest key in a row or a trail, of any worker: keys given later must be above it."""
+    """The highest key in a row, of any worker: keys given later must be above it."""
     marks: dict[str, int]
     unsent: list[Queued]
     """The fast lane's messages without a full answer, oldest first; `attempted` is worked out from the marks."""

@@ -300,7 +300,6 @@ class Gateway:
                 encode_json=msgspec.json.encode,
                 opt_out_words=load_opt_out_words(),
                 watchers=(*self._watching.watchers, self._long_polls, self._listeners),
-                trails=settings.reports.enabled,
                 retention=retention(settings),
                 retained=self._watching.retained,
                 leases=self._store.leases,

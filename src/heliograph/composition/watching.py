@@ -107,7 +107,7 @@ class Watching:
             self.retained,
             sign_ins,
         )
-        self._series_writer = SeriesWriter(self.series, self.refusals, store.series, engine.node)
+        self._series_writer = SeriesWriter(self.series, self.refusals, store.series)
         self._series_writer.start()
         collector.start()
         self._stop_collector = collector.stop

@@ -200,7 +200,6 @@ class Engine:
             environment.journal,
             self._outage,
             environment.watchers,
-            trails=environment.trails,
         )
 
     def _make_reception(self, recovery: Recovery, *, shared: bool) -> Reception:

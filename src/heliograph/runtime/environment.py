@@ -60,8 +60,6 @@ class Environment:
     """Ways of notices in addition to webhooks, each with the factory of its deliverer."""
     policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy()
     """Returns the policy of a connector's lane."""
-    trails: bool = False
-    """Whether commits have trails, since one of the watchers counts series."""
     retention: RetentionDays = KEPT_FOR_EVER
     """Retention of accounts without their own."""
     retained: RetentionCounters = field(default_factory=RetentionCounters)

@@ -17,8 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 from heliograph.app.commit.isolate import Bisection
-from heliograph.app.facts import Accept, Facts, InboundMessage, Trail, Verdict
-from heliograph.app.observing.trail import trail_of
+from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
 from heliograph.app.ports import Clock, Commits, Fenced, Ids, Journal, StoreRejected, Unavailable, Watcher
 from heliograph.domain.message.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
@@ -76,11 +75,8 @@ class GroupCommit:
         journal: Journal,
         outage: Outage,
         watchers: Sequence[Watcher] = (),
-        *,
-        trails: bool = False,
     ) -> None:
-        """`last_key` is the highest key in the store; those given here are above it. `trails`: commits have trails, for
-        series."""
+        """`last_key` is the highest key in the store; those given here are above it."""
         self._commits = commits
         self._sequence = IdSequence(worker, last_key)
         self._last_key = last_key
@@ -90,10 +86,6 @@ class GroupCommit:
         self._outage = outage
         self._watchers = watchers
         self._stumbled: list[Watcher] = []
-        self._trails = trails
-        self._seq = 0
-        self._odd_trails: list[int] = []
-        """Trails of pieces of commits, for series to leave to the rows."""
         self._facts = Facts()
         self._thens: list[tuple[Accept, Then]] = []
         self._waiting = 0
@@ -231,10 +223,7 @@ class GroupCommit:
             self._answer(thens)
             hooks.committed()
             self._interval.tally(self._clock.monotonic(), _events(facts))
-            if self._odd_trails:
-                facts.trail += [Trail(seq, b"", plain=False) for seq in self._odd_trails]
-                self._odd_trails = []
-            if facts or facts.trail:
+            if facts:
                 self._show(facts, seconds)
 
     # --- a commit
@@ -243,13 +232,7 @@ class GroupCommit:
         try:
             await self._commits.record(facts)
         except StoreRejected:
-            bisection = Bisection(
-                self._commits, facts, self.refused_facts.note, self._next_seq if self._trails else None
-            )
-            try:
-                await bisection.record()
-            finally:
-                self._odd_trails += bisection.trails
+            await Bisection(self._commits, facts, self.refused_facts.note).record()
 
     async def _wait_for_more(self) -> float:
         """Waits for more facts; ends early when no more requests can come. Returns the time of its end."""
@@ -290,18 +273,10 @@ class GroupCommit:
         if began - self._last_spill >= SPILL_S:
             self._last_spill = began
             hooks.spill(facts, now, self._last_key)
-        if self._trails:
-            keys = trail_of(facts)
-            if keys:
-                facts.trail = [Trail(self._next_seq(), keys)]
         self._facts, self._thens = later, thens[taken:]
         if later.accepts:
             self.wake()
         return facts, thens[:taken]
-
-    def _next_seq(self) -> int:
-        self._seq += 1
-        return self._seq
 
     @staticmethod
     def _within_limit(accepts: list[Accept]) -> int:
@@ -352,7 +327,6 @@ class GroupCommit:
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
         facts.accepts = []
-        facts.trail = []
         hooks.refused()
         # Facts gathered meanwhile come after the facts that failed.
         newer = self._facts

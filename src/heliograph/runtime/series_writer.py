@@ -3,26 +3,26 @@
 from typing import Final
 
 from heliograph.app.observing.refusals import Refusals
-from heliograph.app.observing.series_counter import SeriesBatch, SeriesCounter
+from heliograph.app.observing.series_counter import SeriesCounter
+from heliograph.app.observing.tally import Tally
 from heliograph.app.ports import Series, Unavailable
-from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.app.ports.series import SeriesCell
 from heliograph.domain.series import Grain
 from heliograph.runtime.background import Background, every
 
 WRITE_S: Final = 5.0
-"""Seconds between two writes, by which charts lag behind. A crash loses nothing of it but refused requests."""
+"""Seconds between two writes: charts lag behind by as much, and a crash loses as much of them."""
 
 
 class SeriesWriter:
     """Writes what `counter` and `refusals` have counted."""
 
-    def __init__(self, counter: SeriesCounter, refusals: Refusals, store: Series, node: int) -> None:
-        """Does nothing yet; `start` begins. `node` is who records the commits that `counter` watches."""
+    def __init__(self, counter: SeriesCounter, refusals: Refusals, store: Series) -> None:
+        """Does nothing yet; `start` begins."""
         self._counter = counter
         self._refusals = refusals
         self._store = store
-        self._node = node
-        self._batch: SeriesBatch | None = None
+        self._unwritten: Tally | None = None
         self._task = Background("series", every(WRITE_S, self.write))
 
     def start(self) -> None:
@@ -35,26 +35,26 @@ class SeriesWriter:
         await self.write()
 
     async def write(self) -> None:
-        """Writes what was counted since the last time. What the store did not take is written again as it was, and what
-        was counted since then after it: so the store can tell what it has."""
+        """Writes the counts since the last time; first those that the store did not take then."""
         while True:
-            if self._batch is None:
-                batch = self._counter.take()
+            if self._unwritten is None:
+                tally = self._counter.take()
                 for (minute, account, reason), requests in self._refusals.take_minutes().items():
-                    batch.tally.refused(minute, account, reason.value, requests)
-                if not batch:
+                    tally.refused(minute, account, reason.value, requests)
+                if not tally:
                     return
-                self._batch = batch
+                self._unwritten = tally
             try:
-                await self._add(self._batch)
+                await self._add(self._unwritten)
             except Unavailable:
                 return
-            self._batch = None
+            self._unwritten = None
 
-    async def _add(self, batch: SeriesBatch) -> None:
-        cells = [
-            SeriesCell(grain, start, key, cell)
-            for grain in Grain
-            for (start, key), cell in batch.tally.widened(grain).items()
-        ]
-        await self._store.add(cells, CountedCommits(self._node, batch.upto, tuple(batch.odd), batch.counted))
+    async def _add(self, tally: Tally) -> None:
+        await self._store.add(
+            [
+                SeriesCell(grain, start, key, cell)
+                for grain in Grain
+                for (start, key), cell in tally.widened(grain).items()
+            ]
+        )

@@ -39,8 +39,8 @@ SERIES_ROUNDS = 10
 """Rounds between two looks for what series are to count from the rows: messages that were cancelled, and what nodes
 that ended had not counted."""
 
-TRAILS = 100
-"""Trails that are counted from the rows in one transaction: some thousands of messages at most."""
+OWED_SERIES = 500
+"""Messages that series count from their rows in one transaction."""
 
 SERIES_KEPT_ROUNDS = 600
 """Rounds between two looks for series that are older than they are kept."""
@@ -201,7 +201,7 @@ class Housekeeping:
 
     async def _keep_series(self, now: int) -> None:
         series = self._environment.store.series
-        if self._due("series", SERIES_ROUNDS) and await series.settle(TRAILS) < TRAILS:
+        if self._due("series", SERIES_ROUNDS) and await series.settle(OWED_SERIES) < OWED_SERIES:
             self._unfinished.discard("series")
         if self._due("old series", SERIES_KEPT_ROUNDS):
             kept = zip(Grain, self._limits.series_days, strict=True)

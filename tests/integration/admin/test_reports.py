@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.app.ports.series import SeriesCell
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.integration.admin.test_admin_api import fault
 from tests.support.admin import AdminHouse, open_house
@@ -16,7 +16,7 @@ async def count(house: AdminHouse) -> None:
     cell.failures, cell.refusals = {"UNDELIV <1>": 2}, {"credit": 4}
     cell.to_operator, cell.to_receipt = {7: 8}, {40: 6}
     cells = [SeriesCell(grain, grain.start(now), CellKey(1, 77, "DE"), cell) for grain in Grain]
-    await house.gateway.store.series.add(cells, CountedCommits(0, 0))
+    await house.gateway.store.series.add(cells)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.app.ports.series import SeriesCell
 from heliograph.domain.series import Cell, CellKey, Grain
 
 
@@ -19,7 +19,7 @@ async def count(data: Path) -> None:
     cell.failures, cell.to_receipt = {"UNDELIV 027": 500}, {40: 1_500}
     store = await SqliteStore.open(data / "heliograph.db")
     key = CellKey(1, 7, "DE")
-    await store.series.add([SeriesCell(grain, grain.start(now), key, cell) for grain in Grain], CountedCommits(0, 0))
+    await store.series.add([SeriesCell(grain, grain.start(now), key, cell) for grain in Grain])
     await store.close()
 
 

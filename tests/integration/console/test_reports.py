@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.app.ports.series import SeriesCell
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.integration.admin.test_refusals import GOOD, write_refusals
 from tests.integration.admin.test_reports import count
@@ -44,7 +44,6 @@ async def test_figures_are_told_as_a_glance_takes_them(house: AdminHouse, ada: B
             for grain in Grain
             for key, each in ((CellKey(1, 0, "DE"), cell), (CellKey(1, 0, ""), refused))
         ],
-        CountedCommits(0, 0),
     )
     page = (await ada.get("/reports")).text
     assert "248,951.97" in page
@@ -65,7 +64,7 @@ async def test_what_is_counted_while_a_report_is_read_breaks_no_page(house: Admi
     cell.fail("UNDELIV 1")
     cell.refuse("credit", 2)
     cells = [SeriesCell(Grain.HOUR, Grain.HOUR.start(now), CellKey(1, 7, "DE"), cell)]  # and not yet in minutes
-    await house.gateway.store.series.add(cells, CountedCommits(0, 0))
+    await house.gateway.store.series.add(cells)
     page = await ada.get("/reports")
     assert page.status == 200
     assert "UNDELIV 1" in page.text

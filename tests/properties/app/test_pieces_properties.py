@@ -72,7 +72,7 @@ def ranges(firsts: Sequence[int]) -> Iterator[range]:
 
 
 def test_every_kind_of_facts_is_somebodys_or_known_to_be_nobodys() -> None:
-    assert sorted([*OWNED, *NAMED, *WITHOUT_ACCOUNT, "trail", "marks"]) == sorted(each.name for each in fields(Facts))
+    assert sorted([*OWNED, *NAMED, *WITHOUT_ACCOUNT, "marks"]) == sorted(each.name for each in fields(Facts))
 
 
 @given(FACTS, FIRSTS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heliograph.app.admin.report_steps import RANGES
 from heliograph.app.admin.reports import ReportQuery, SeriesReport, ViewReports
-from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.app.ports.series import SeriesCell
 from heliograph.domain.calendar import zone
 from heliograph.domain.series import Cell, CellKey, Grain
 from heliograph.domain.sketch import bucket_of
@@ -56,7 +56,7 @@ def report_of(events: list[tuple[int, int]], query: ReportQuery, now: int) -> Se
             cell.accepted, cell.delivered, cell.spend, cell.to_receipt = 1, 1, 3, {bucket_of(delay): 1}
             key = CellKey(0, 0, "DE")
             cells = [SeriesCell(grain, grain.start(at), key, cell) for grain in Grain]
-            await store.series.add(cells, CountedCommits(0, 0))
+            await store.series.add(cells)
         return await ViewReports(store, FixedClock(now)).report(query)
 
     return asyncio.run(made())

@@ -23,7 +23,9 @@ def test_things_are_counted_where_they_belong(things: list[tuple[int, int, int, 
     counts: Counter[tuple[int, CellKey]] = Counter()
     delays: Counter[tuple[int, CellKey, int]] = Counter()
     for at, account, connector, number, delay in things:
-        tally.sent(at, account, connector, number, at - delay)
+        cell = tally.cell(at, account, connector, number)
+        cell.submitted += 1
+        cell.operator_delays.add(delay)
         place = at - at % MINUTE, CellKey(account, connector, country_of(number))
         counts[place] += 1
         delays[(*place, bucket_of(delay))] += 1

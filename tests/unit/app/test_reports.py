@@ -9,7 +9,7 @@ from heliograph.admin_api.reports import report as answer_of
 from heliograph.app.admin.report_figures import BY
 from heliograph.app.admin.report_steps import RANGES
 from heliograph.app.admin.reports import ReportQuery, ViewReports
-from heliograph.app.ports.series import CountedCommits, SeriesCell
+from heliograph.app.ports.series import SeriesCell
 from heliograph.app.resources.desk import Invalid, NoSuch
 from heliograph.domain.calendar import format_offset
 from heliograph.domain.series import Cell, CellKey, Grain
@@ -33,7 +33,7 @@ class Rig:
     async def happen(self, at: int, cell: Cell, connector: int | None = None, country: str = "DE") -> None:
         key = CellKey(self.acme, self.berlin if connector is None else connector, country)
         cells = [SeriesCell(grain, grain.start(at), key, cell) for grain in Grain]
-        await self.store.series.add(cells, CountedCommits(0, 0))
+        await self.store.series.add(cells)
 
 
 def cell(**counts: object) -> Cell:

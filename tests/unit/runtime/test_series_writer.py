@@ -1,10 +1,9 @@
 """What is counted comes into the store once, also where the store fails."""
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Facts, Submission, Trail
+from heliograph.app.facts import Facts
 from heliograph.app.observing.refusals import Asked, Refusals
 from heliograph.app.observing.series_counter import SeriesCounter
-from heliograph.app.observing.trail import trail_of
 from heliograph.app.ports.series import SeriesQuery
 from heliograph.domain import error
 from heliograph.domain.error import Fault
@@ -20,8 +19,8 @@ class Rig:
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.given = Given(self.store)
-        self.counter, self.refusals, self.seq = SeriesCounter(), Refusals(), 0
-        self.writer = SeriesWriter(self.counter, self.refusals, self.store.series, NODE)
+        self.counter, self.refusals = SeriesCounter(), Refusals()
+        self.writer = SeriesWriter(self.counter, self.refusals, self.store.series)
 
     async def begin(self) -> Account:
         await self.store.commits.recover(0, NODE)
@@ -30,8 +29,6 @@ class Rig:
     async def accept(self, account: Account) -> None:
         message = self.given.message(account.id)
         facts = Facts(accepts=[self.given.accept(message)])
-        self.seq += 1
-        facts.trail = [Trail(self.seq, trail_of(facts))]
         await self.store.commits.record(facts)
         self.counter.committed(facts, self.given.now, 0.0)
 
@@ -53,7 +50,6 @@ async def test_what_the_store_did_not_take_is_written_later() -> None:
     await rig.writer.write()
     await rig.writer.write()
     assert (await rig.total()).accepted == 2
-    assert await rig.store.series.settle(10) == 0
 
 
 async def test_refused_requests_are_counted_by_reason() -> None:
@@ -67,21 +63,3 @@ async def test_refused_requests_are_counted_by_reason() -> None:
     assert (await rig.total()).refused == 3
     (detail,) = await rig.store.series.details(SeriesQuery(Grain.DAY, 0, 1 << 50))
     assert detail.cell.refusals == {error.NO_CREDIT.reason.value: 3}
-
-
-async def test_a_commit_of_which_the_facts_do_not_tell_is_left_to_the_rows() -> None:
-    rig = Rig()
-    account = await rig.begin()
-    await rig.accept(account)
-    (message,) = rig.store._place.rows.messages.values()
-    for later in range(2):
-        answer = Submission(account.id, message.key, 0, 1, "a", 0, START + later, message=message)
-        facts = Facts(submissions=[answer])
-        rig.seq += 1
-        facts.trail = [Trail(rig.seq, trail_of(facts))]
-        await rig.store.commits.record(facts)
-        rig.counter.committed(facts, START, 0.0)
-    await rig.writer.write()
-    assert (await rig.total()).submitted == 1
-    assert await rig.store.series.settle(10) == 1  # of the second commit
-    assert (await rig.total()).submitted == 1

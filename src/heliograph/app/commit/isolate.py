@@ -21,8 +21,7 @@ from itertools import chain, combinations, islice
 from typing import Any
 
 from heliograph.app.commit.pieces import joined, pieces
-from heliograph.app.facts import Facts, Trail
-from heliograph.app.observing.trail import trail_of
+from heliograph.app.facts import Facts
 from heliograph.app.ports import Commits, StoreRejected, Unavailable
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import NO_CODE
@@ -81,22 +80,13 @@ class RejectedPiece:
 class Bisection:
     """Records the facts of a commit by halves, down to the pieces that the store rejects."""
 
-    def __init__(
-        self,
-        commits: Commits,
-        facts: Facts,
-        noted: Callable[[RejectedPiece], None],
-        next_seq: Callable[[], int] | None = None,
-    ) -> None:
-        """`noted` is called with each rejected piece. `next_seq` numbers trails; None if no series are counted."""
+    def __init__(self, commits: Commits, facts: Facts, noted: Callable[[RejectedPiece], None]) -> None:
+        """`noted` is called with each rejected piece."""
         self._commits = commits
         self._facts = facts
         self._noted = noted
         self._left: list[Facts] = []
         self._written: list[Facts] = []
-        self._next_seq = next_seq
-        self.trails: list[int] = []
-        """Numbers of the trails of recorded pieces: each piece has its own. Series count these from the rows."""
 
     async def record(self) -> None:
         """Records the facts, and reduces `facts` to the recorded facts and all requests, with their verdicts.
@@ -105,7 +95,6 @@ class Bisection:
         goes away when only requests are left, these stay UNAVAILABLE.
         """
         facts = self._facts
-        facts.trail = []
         everything = pieces(facts)
         first = len(everything) - len(facts.accepts)
         self._left, requests = everything[:first], everything[first:]
@@ -125,7 +114,7 @@ class Bisection:
         if not some:
             return
         try:
-            await self._record(joined(some))
+            await self._commits.record(joined(some))
         except StoreRejected as problem:
             if len(some) == 1:
                 await self._settle(some[0], problem)
@@ -136,17 +125,11 @@ class Bisection:
         else:
             self._done(some, some)
 
-    async def _record(self, some: Facts) -> None:
-        if self._next_seq is not None and (keys := trail_of(some)):
-            some.trail = [Trail(self._next_seq(), keys)]
-        await self._commits.record(some)
-        self.trails += [trail.seq for trail in some.trail]
-
     async def _settle(self, piece: Facts, problem: StoreRejected) -> None:
         """Records as much of a rejected piece as the store takes."""
         for reduced in _reduced(piece):
             with suppress(StoreRejected):
-                await self._record(reduced)
+                await self._commits.record(reduced)
                 self._done([piece], [reduced])
                 self._noted(RejectedPiece(piece, str(problem), PieceFate.REDUCED))
                 return
@@ -162,7 +145,7 @@ class Bisection:
         """Replaces all facts but requests and marks by the facts of the pieces."""
         whole = joined(some)
         for each in fields(Facts):
-            if each.name not in ("accepts", "trail", "marks"):
+            if each.name not in ("accepts", "marks"):
                 setattr(self._facts, each.name, getattr(whole, each.name))
 
 
@@ -194,5 +177,5 @@ def _without(fact: Any, values: tuple[OutsideValue, ...]) -> Any:
 def _kinds(piece: Facts) -> Iterator[tuple[str, list[Any]]]:
     """Yields the kinds of facts in the piece, each with its facts."""
     for each in fields(Facts):
-        if each.name not in ("trail", "marks") and (facts := getattr(piece, each.name)):
+        if each.name != "marks" and (facts := getattr(piece, each.name)):
             yield each.name, facts

@@ -56,6 +56,6 @@ def joined(pieces: Iterable[Facts]) -> Facts:
     whole = Facts()
     for piece in pieces:
         for each in fields(Facts):
-            if each.name not in ("trail", "marks"):
+            if each.name != "marks":
                 getattr(whole, each.name).extend(getattr(piece, each.name))
     return whole

@@ -1,7 +1,5 @@
 """Counts series from the facts of each commit, in memory, until they are added to the stored ones."""
 
-from dataclasses import dataclass, field
-
 from heliograph.app.facts import Accept, Facts, MessageEnd, Submission, Verdict
 from heliograph.app.observing.tally import Tally, failure_of
 from heliograph.domain.message.ids import time_of
@@ -11,50 +9,21 @@ from heliograph.domain.message.state import State
 _REJECTED = failure_of(Delivery.REJECTD, NO_CODE)
 
 
-@dataclass(slots=True)
-class SeriesBatch:
-    """Counts of a node's commits up to number `upto`, 0 for none; `odd` are the numbers of those whose rows are
-    to be counted instead. A batch is added as it is, or not at all: then it is added again, unchanged."""
-
-    tally: Tally = field(default_factory=Tally)
-    upto: int = 0
-    odd: list[int] = field(default_factory=list)
-    counted: bool = False
-    """Whether facts of a commit are in the tally."""
-
-    def __bool__(self) -> bool:
-        return bool(self.tally) or self.upto > 0
-
-
 class SeriesCounter:
-    """Implements `Watcher`."""
+    """Implements `Watcher`. Does not count cancelled messages or replies to phones: the store counts these from their
+    rows (`app.ports.Series.settle`)."""
 
     def __init__(self) -> None:
-        self._batch = SeriesBatch()
+        self._tally = Tally()
 
-    def take(self) -> SeriesBatch:
-        """Returns what was counted since the last call."""
-        batch, self._batch = self._batch, SeriesBatch()
-        return batch
+    def take(self) -> Tally:
+        """Returns the counts since the last call."""
+        tally, self._tally = self._tally, Tally()
+        return tally
 
     def committed(self, facts: Facts, now: int, seconds: float) -> None:  # noqa: ARG002 - the protocol's signature
         """See `app.ports.Watcher`."""
-        if not facts.trail:
-            return
-        batch = self._batch
-        # a reply to a phone that opts out again does not go out, which only its row tells
-        odd = bool(facts.withdrawals) or any(each.reply is not None for each in facts.inbound)
-        counts = False
-        for trail in facts.trail:
-            batch.upto = max(batch.upto, trail.seq)
-            if odd or not trail.plain:
-                batch.odd.append(trail.seq)
-            else:
-                counts = True
-        if not counts:
-            return
-        batch.counted = True
-        tally = batch.tally
+        tally = self._tally
         if facts.accepts:
             _count_accepted(tally, facts.accepts)
         if facts.submissions:

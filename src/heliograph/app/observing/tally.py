@@ -111,26 +111,6 @@ class Tally:
         cell.segments += segments
         cell.spend += price
 
-    def sent(self, at: int, account: int, connector: int, number: str, due: int) -> None:
-        """Counts a message when an operator accepts its first part. `due` is the time at which it was to be sent."""
-        cell = self.cell(at, account, connector, number)
-        cell.submitted += 1
-        cell.operator_delays.add(at - due)
-
-    def ended(
-        self, at: int, account: int, connector: int, number: str, state: Delivery, code: str, refund: int, waited: int
-    ) -> None:
-        """Counts a message that ended. `waited` is since the operator took it, below 0 where that is not known."""
-        cell = self.cell(at, account, connector, number)
-        if refund:
-            cell.spend -= refund
-        if state is not Delivery.DELIVRD:
-            cell.fail(failure_of(state, code))
-            return
-        cell.delivered += 1
-        if waited >= 0:
-            cell.receipt_delays.add(waited)
-
     def cancelled(self, at: int, account: int, connector: int, number: str, refund: int) -> None:
         """Counts a message that was cancelled."""
         cell = self.cell(at, account, connector, number)

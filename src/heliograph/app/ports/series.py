@@ -31,28 +31,15 @@ class SeriesCell:
     cell: Cell
 
 
-@dataclass(frozen=True, slots=True)
-class CountedCommits:
-    """A node's commits that were counted, up to number `upto`, but for the `odd` ones. `any_facts`: facts of one of
-    them are among the counts."""
-
-    node: int
-    upto: int
-    odd: tuple[int, ...] = ()
-    any_facts: bool = True
-
-
 class Series(Protocol):
     """Keeps counts by account, connector and country, for each minute, hour and day in which something happened."""
 
-    async def add(self, cells: Sequence[SeriesCell], commits: CountedCommits) -> bool:
-        """Adds the cells, deletes the trails of the commits that they count, and leaves those of the odd ones to
-        `settle`, in one transaction. Returns False, and adds nothing, where the trails are gone: all was counted
-        before."""
+    async def add(self, cells: Sequence[SeriesCell]) -> None:
+        """Adds the cells, in one transaction."""
 
     async def settle(self, limit: int) -> int:
-        """Counts from the rows what up to `limit` trails name that no node counts any more, and deletes these trails;
-        returns how many there were."""
+        """Counts up to `limit` messages of which no fact tells, from their rows: cancelled ones, and replies to phones.
+        Returns their number."""
 
     async def points(self, query: SeriesQuery) -> list[tuple[int, Cell]]:
         """Returns plain counts of all cells of the query together, by the time at which each bucket begins."""

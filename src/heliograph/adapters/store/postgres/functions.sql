@@ -81,16 +81,6 @@ CREATE OR REPLACE FUNCTION suppression_digest(p_account bigint, p_number text) R
     SELECT keyed_digest(k, p_account, p_number) FROM suppression_key AS k
 $$;
 
--- Keeps the trail of messages that ended at one time, for series to count from the rows: as app.observing.trail writes it.
-CREATE OR REPLACE FUNCTION keep_ended_trail(p_key bigint[], p_at bigint) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO series_trail (node, seq, keys)
-    SELECT 0, 0,
-        int4send(0) || int4send(0) || int4send(cardinality(p_key)) || int4send(0)
-            || string_agg(int8send(key) || int8send(1) || int8send(p_at), ''::bytea)
-    FROM unnest(p_key) AS key;
-END $$;
-
 -- Suppresses a number for an account, which must be locked, and cancels and refunds what waits for it. Returns whether
 -- it was not suppressed.
 CREATE OR REPLACE FUNCTION suppress_number(p_account bigint, p_number text, p_now bigint, p_source text)
@@ -117,7 +107,7 @@ BEGIN
         DELETE FROM queue WHERE key = ANY (keys);
         UPDATE message SET state = {after(Trigger.OPT_OUT)} WHERE key = ANY (keys);
         INSERT INTO final (key, state, err, at, owed) SELECT key, NULL, '', p_now, false FROM unnest(keys) AS key;
-        PERFORM keep_ended_trail(keys, p_now);
+        INSERT INTO series_owed (key, at) SELECT key, p_now FROM unnest(keys) AS key;
         SELECT array_agg(m.price ORDER BY k.n) INTO refunds
         FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN message AS m ON m.key = k.key;
         PERFORM enter_ledger(p_account, {EntryKind.REFUND}::smallint, refunds, keys, p_now, 'opted out');
@@ -455,10 +445,7 @@ END $$;
 CREATE OR REPLACE FUNCTION record_failures(
     p_key bigint[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[], p_failed boolean[],
     p_account bigint[], p_refund bigint[]
-) RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-    ended integer := 0;
-    added integer;
+) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR i IN 1 .. cardinality(p_key) LOOP
         IF p_failed[i] THEN
@@ -474,10 +461,7 @@ BEGIN
         END IF;
         INSERT INTO final (key, state, err, at, owed) VALUES (p_key[i], p_state[i], p_err[i], p_at[i], p_owed[i])
         ON CONFLICT DO NOTHING;
-        GET DIAGNOSTICS added = ROW_COUNT;
-        ended := ended + added;
     END LOOP;
-    RETURN ended;
 END $$;
 
 -- Cancels and refunds messages nothing of which left, since their recipients opted out. One that has ended stays.
@@ -492,6 +476,7 @@ BEGIN
         CONTINUE WHEN NOT FOUND;
         DELETE FROM queue WHERE key = p_key[i];
         INSERT INTO final (key, state, err, at, owed) VALUES (p_key[i], NULL, '', p_at[i], false);
+        INSERT INTO series_owed (key, at) VALUES (p_key[i], p_at[i]);
         PERFORM enter_ledger(
             p_account[i], {EntryKind.REFUND}::smallint, ARRAY[p_refund[i]], ARRAY[p_key[i]], p_at[i], 'opted out'
         );
@@ -516,6 +501,7 @@ BEGIN
             PERFORM lift_suppression(p_account[i], p_sender[i]);
         END IF;
         IF fresh AND r_key[i] <> 0 THEN
+            INSERT INTO series_owed (key, at) VALUES (r_key[i], 0);
             PERFORM record_accepts(
                 p_account[i : i], ARRAY[1], r_key[i : i], r_tail[i : i], r_price[i : i], r_at[i : i],
                 ARRAY[0::bigint], ARRAY[false], ARRAY[NULL::text], ARRAY[NULL::bytea], ARRAY[0::bigint],
@@ -705,12 +691,6 @@ BEGIN
     ON CONFLICT (key) DO UPDATE SET
         due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
         "first" = excluded."first", parked = excluded.parked, node = excluded.node;
-END $$;
-
--- Keeps the trail of a commit; `p_seq` is 0 where it is to be counted from the rows.
-CREATE OR REPLACE FUNCTION record_trail(p_node bigint, p_seq bigint, p_keys bytea) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO series_trail (node, seq, keys) VALUES (CASE WHEN p_seq = 0 THEN 0 ELSE p_node END, p_seq, p_keys);
 END $$;
 
 CREATE OR REPLACE FUNCTION record_marks(p_worker smallint, p_name text[], p_value bigint[])
@@ -1093,7 +1073,7 @@ BEGIN
         DELETE FROM queue WHERE key = ANY (keys);
         UPDATE message SET state = {after(Trigger.CANCEL)} WHERE key = ANY (keys);
         INSERT INTO final (key, state, err, at, owed) SELECT key, NULL, '', p_now, false FROM unnest(keys) AS key;
-        PERFORM keep_ended_trail(keys, p_now);
+        INSERT INTO series_owed (key, at) SELECT key, p_now FROM unnest(keys) AS key;
         SELECT array_agg(m.price ORDER BY k.n) INTO refunds
         FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN message AS m ON m.key = k.key;
         PERFORM enter_ledger(p_account, {EntryKind.REFUND}::smallint, refunds, keys, p_now, 'cancelled');
@@ -1170,7 +1150,6 @@ BEGIN
     DELETE FROM writer WHERE node = p_node;
     PERFORM release_claims(p_node);
     UPDATE inbound_unanswered SET lost = true WHERE node = p_node;
-    UPDATE series_trail SET node = 0 WHERE node = p_node;
     DELETE FROM bind_slot WHERE node = p_node;
     DELETE FROM link_state WHERE node = p_node;
 END $$;

@@ -17,7 +17,6 @@ from heliograph.adapters.store.postgres.faults import (
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import set_encoders
 from heliograph.adapters.store.postgres.statement import (
-    ENDED,
     VERDICTS,
     FunctionCalls,
     accounts_of,
@@ -178,9 +177,6 @@ class Recorder:
                 self._keep(Unresolved(writer.id, writer.seq), facts)
             raise
         assert row is not None
-        if facts.trail:
-            failures = any(final.failed for final in facts.finals)
-            facts.trail[0].plain = not again and (not failures or row[ENDED] == len(facts.finals))
         return row[VERDICTS] if accepts else None
 
     async def _open(self) -> Writer:
@@ -213,8 +209,6 @@ class Recorder:
         The others were refused, for reasons that got lost too.
         """
         accepts = facts.accepts
-        for trail in facts.trail:
-            trail.plain = False
         writer = await self._open()
         present = {row[0] for row in await writer.db.fetch(_PRESENT, [accept.key for accept in accepts])}
         for accept in accepts:

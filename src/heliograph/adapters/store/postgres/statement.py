@@ -12,9 +12,6 @@ Columns = list[list[Any]]
 VERDICTS: Final = "verdicts"
 """The column of the verdicts on requests."""
 
-ENDED: Final = "ended"
-"""The column of how many messages ended, where some of them failed."""
-
 
 class FunctionCalls:
     """Gathers calls of functions into one statement, which evaluates them from left to right."""
@@ -193,7 +190,7 @@ def add_others(
     _add_columns(calls, facts, "parts", "progress")
     if any(final.failed for final in facts.finals):
         columns = _columns(facts.finals, *_NAMES["finals"], "failed", "account", "refund")
-        calls.add("record_failures", *columns, name=ENDED)
+        calls.add("record_failures", *columns)
     else:
         _add_new(calls, facts, "finals", again=again)
     _add_columns(calls, facts, "withdrawals")
@@ -207,8 +204,6 @@ def add_others(
     _add_new(calls, facts, "callbacks", again=again)
     if facts.callback_retries:
         _add_retries(calls, facts.callback_retries, node)
-    for trail in facts.trail:
-        calls.add("record_trail", node, trail.seq, trail.keys)
     if facts.marks:
         calls.add("record_marks", worker, list(facts.marks), list(facts.marks.values()))
 

@@ -6,15 +6,14 @@ from heliograph.adapters.store.shared.queue import queued_of
 from heliograph.adapters.store.shared.receipts import orphans, outstanding_of
 from heliograph.adapters.store.shared.steps import Q, Steps
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
-from heliograph.app.observing.trail import highest_named
 
 EARLY_LIMIT = 20_000
 """Early receipts that a recovery returns at most, the newest ones."""
 
 
 def recovery(worker: int) -> Steps[Recovery]:
-    """Returns the work that the worker's fast lane owes. `last_key` is the highest key of any worker, in a row or a
-    trail: keys given later must be above it."""
+    """Returns the work that the worker's fast lane owes. `last_key` is the highest key of any worker:
+    keys given later must be above it."""
     rows = yield Q.marks(worker=worker)
     marks: dict[str, int] = {name: value for name, value in rows}  # noqa: C416 - rows are tuples of anything
     unsent = yield Q.unsent(mark=marks.get(DISPATCH, 0), worker=worker)
@@ -23,11 +22,10 @@ def recovery(worker: int) -> Steps[Recovery]:
     owed_inbound = yield Q.untold_inbound(mark=marks.get(CALLBACK, 0), worker=worker)
     ((unanswered,),) = yield Q.unanswered_inbound()
     ((last_key,),) = yield Q.last_key()
-    trails = yield Q.trails()
     early = yield from orphans(EARLY_LIMIT)
     queued = {key: key <= marks.get(attempted(connector), 0) for key, connector in unsent}
     return Recovery(
-        last_key=max(last_key, highest_named(bytes(keys) for (keys,) in trails)),
+        last_key=last_key,
         marks=marks,
         unsent=(yield from queued_of(queued, queued=False)),
         outstanding=(yield from outstanding_of([key for (key,) in outstanding])),

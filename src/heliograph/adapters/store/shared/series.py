@@ -1,19 +1,14 @@
 """`app.ports.Series`: counts by minute, hour and day."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Rows, Steps, browse, first, listing, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, listing, write
 from heliograph.app.observing.tally import Tally
-from heliograph.app.observing.trail import read_trail
-from heliograph.app.ports.series import DAY_MS, CountedCommits, SeriesCell, SeriesQuery
-from heliograph.domain.message.receipt import Delivery
+from heliograph.app.ports.series import DAY_MS, SeriesCell, SeriesQuery
 from heliograph.domain.series import COUNTS, Cell, CellKey, Grain
 from heliograph.domain.sketch import decode_sketch, encode_sketch
-
-KEYS: Final = 500
-"""Keys that one statement is given."""
 
 ANY: Final = -1
 ANYWHERE: Final = "*"
@@ -21,40 +16,33 @@ ANYWHERE: Final = "*"
 
 class StoredSeries(Operations):
     @write
-    def add(self, cells: Sequence[SeriesCell], commits: CountedCommits) -> Steps[bool]:
+    def add(self, cells: Sequence[SeriesCell]) -> Steps[None]:
         yield Q.lock_series()
-        if commits.odd:
-            yield Q.leave_trails(node=commits.node, odd=list(commits.odd))
-        if commits.upto:
-            trails = yield Q.trails_counted(node=commits.node, upto=commits.upto)
-            if commits.any_facts and not trails:
-                return False
         yield from _add(cells)
-        return True
 
     async def settle(self, limit: int) -> int:
-        if not await self._any_left():
-            return 0  # and nobody waited
+        if not await self._any_owed():
+            return 0  # without waiting for the writer
         return await self._settle(limit)
 
     @browse
-    def _any_left(self) -> Steps[bool]:
-        return bool((yield Q.any_trail_left()))
+    def _any_owed(self) -> Steps[bool]:
+        return bool((yield Q.any_series_owed()))
 
     @write
     def _settle(self, limit: int) -> Steps[int]:
         yield Q.lock_series()
-        trails = yield Q.trails_left(limit=limit)
-        if not trails:
+        owed = yield Q.series_owed(limit=limit)
+        if not owed:
             return 0
-        tally = yield from _count_rows([bytes(keys) for _, keys in trails])
+        tally = yield from _count_rows({key for _, key, at in owed if not at}, {key for _, key, at in owed if at})
         yield from _add(
             SeriesCell(grain, start, key, cell)
             for grain in Grain
             for (start, key), cell in tally.widened(grain).items()
         )
-        yield Q.delete_trails(ids=[number for number, _ in trails])
-        return len(trails)
+        yield Q.delete_series_owed(ids=[number for number, _, _ in owed])
+        return len(owed)
 
     @listing
     def points(self, query: SeriesQuery) -> Steps[list[tuple[int, Cell]]]:
@@ -136,50 +124,13 @@ def _detailed(cell: Cell, details: Sequence[Any]) -> Cell:
     return cell
 
 
-def _count_rows(trails: Iterable[bytes]) -> Steps[Tally]:
-    """Counts what trails name, as far as there are rows: each once, and an end only at the time that the trail says."""
-    accepted: dict[int, None] = {}
-    sent: dict[tuple[int, int], None] = {}
-    ended: dict[tuple[int, int], None] = {}
-    inbound: dict[int, None] = {}
-    for trail in trails:
-        entries = read_trail(trail)
-        accepted |= dict.fromkeys(entries.accepted)
-        sent |= dict.fromkeys(entries.sent)
-        ended |= dict.fromkeys(entries.ended)
-        inbound |= dict.fromkeys(entries.inbound)
+def _count_rows(accepted: Collection[int], ended: Collection[int]) -> Steps[Tally]:
+    """Counts messages from their rows; a reply to a phone may have been refused, and has none."""
     tally = Tally()
-    for key, account, connector, number, segments, price in (yield from _in_pieces(Q.trail_accepted, accepted)):
-        tally.accepted(key, account, connector, number, segments, price)
-    for key, at, account, connector, number, due in (
-        yield from _in_pieces(Q.trail_sent, dict.fromkeys(key for key, _ in sent))
-    ):
-        if (key, at) in sent:
-            tally.sent(at, account, connector, number, due)
-    for key, at, *rest in (yield from _in_pieces(Q.trail_ended, dict.fromkeys(key for key, _ in ended))):
-        if (key, at) in ended:
-            _end(tally, at, *rest)
-    for _, at, account, connector, sender, price in (yield from _in_pieces(Q.trail_inbound, inbound)):
-        tally.inbound(at, account, connector, sender, price)
+    if accepted:
+        for key, account, connector, number, segments, price in (yield Q.owed_accepted(keys=sorted(accepted))):
+            tally.accepted(key, account, connector, number, segments, price)
+    if ended:
+        for _, at, account, connector, number, refund in (yield Q.owed_ended(keys=sorted(ended))):
+            tally.cancelled(at, account, connector, number, refund)
     return tally
-
-
-def _end(
-    tally: Tally, at: int, account: int, connector: int, number: str, state: int | None, err: str, refund: int,
-    taken: int | None,
-) -> None:  # fmt: skip
-    if state is None:
-        tally.cancelled(at, account, connector, number, refund)
-    else:
-        waited = -1 if taken is None else at - taken
-        tally.ended(at, account, connector, number, Delivery(state), err, refund, waited)
-
-
-def _in_pieces(query: Callable[..., Query], keys: Iterable[int]) -> Steps[list[Row]]:
-    """Returns the rows of a statement over any number of keys."""
-    found: list[Row] = []
-    wanted = list(keys)
-    for start in range(0, len(wanted), KEYS):
-        rows: Rows = yield query(keys=wanted[start : start + KEYS])
-        found += rows
-    return found

@@ -79,7 +79,6 @@ AND NOT EXISTS (SELECT 1 FROM callback WHERE key = ?1) AND NOT EXISTS (SELECT 1 
 ON CONFLICT DO NOTHING
 """
 _INSERT_FINAL = Insert("INSERT INTO final (key, state, err, at, owed)", 5, _ONCE)
-_INSERT_TRAIL = "INSERT INTO series_trail (node, seq, keys) VALUES (?, ?, ?)"
 _INSERT_EARLY = Insert("INSERT INTO early (connector, operator_id, destination, state, err, at)", 6)
 _INSERT_AWAITING = Insert("INSERT INTO awaiting (connector, operator_id, key, segment)", 4, _ONCE)
 _INSERT_CALLBACK = Insert('INSERT INTO callback (key, "end", code, attempts, at)', 5, _ONCE)
@@ -218,9 +217,9 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     replies = record_consents(db, facts.inbound) if facts.inbound else []
     accepts = [*replies, *facts.accepts]
     rulings = _write_accepts(db, accepts, ledger) if accepts else []
-    fresh = _write_dispatch(db, facts, node)
+    _write_dispatch(db, facts, node)
     if facts.finals:
-        fresh = _write_finals(db, facts.finals, ledger) and fresh
+        _write_finals(db, facts.finals, ledger)
     if facts.withdrawals:
         withdraw(db, facts.withdrawals, ledger)
     _write_receipts(db, facts)
@@ -229,9 +228,6 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     _write_callbacks(db, facts, node)
     if facts.marks:
         _SET_MARK(db, list(facts.marks.items()))
-    for trail in facts.trail:
-        trail.plain = fresh
-        db.execute(_INSERT_TRAIL, (node if trail.seq else 0, trail.seq, trail.keys))
     ledger.close()
     return rulings
 
@@ -350,15 +346,14 @@ def _withheld(db: sqlite3.Connection, accept: Accept) -> list[int]:
 # --- everything else
 
 
-def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> bool:
-    """Returns whether no part had an answer already."""
+def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
     _MOVE_QUEUE(db, [_queue_row(each, node) for each in facts.queueings])
     if facts.sending:
         db.execute(_ATTEMPTED, (many(key for _, key in facts.sending),))
     if facts.asking:
         db.execute(_ASK, (many(key for _, key in facts.asking),))
     _INSERT_ATTEMPT(db, list(map(_attempt_row, facts.attempts)))
-    fresh = _INSERT_SENT(db, list(map(_sent_row, facts.submissions))) == len(facts.submissions)
+    _INSERT_SENT(db, list(map(_sent_row, facts.submissions)))
     if facts.dequeued:
         db.execute(_DEQUEUE, (many(key for _, key in facts.dequeued),))
     _INSERT_PART(db, list(map(_part_row, facts.parts)))
@@ -370,26 +365,22 @@ def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> bool:
             if each.owed
         ]
         db.executemany(_OWE_PROGRESS, owed)
-    return fresh
 
 
-def _write_finals(db: sqlite3.Connection, finals: list[MessageEnd], ledger: LedgerWriter) -> bool:
-    """Ends messages, in order, since the first final of a message stays. A cancelled message has one already. Returns
-    whether all ended now."""
+def _write_finals(db: sqlite3.Connection, finals: list[MessageEnd], ledger: LedgerWriter) -> None:
+    """Ends messages, in order, since the first final of a message stays. A cancelled message has one already."""
     rows: list[Row] = []
-    ended = 0
     for final in finals:
         if not final.failed:
             rows.append(_final_row(final))
             continue
-        ended += _INSERT_FINAL(db, rows)
+        _INSERT_FINAL(db, rows)
         rows = []
         if db.execute(_FAIL, (final.key,)).rowcount == 1:
-            ended += _INSERT_FINAL(db, [_final_row(final)])
+            _INSERT_FINAL(db, [_final_row(final)])
             db.execute(_DEQUEUE, (many([final.key]),))
             ledger.refund(final.account, [(final.key, final.refund)], final.at, "failed")
-    ended += _INSERT_FINAL(db, rows)
-    return ended == len(finals)
+    _INSERT_FINAL(db, rows)
 
 
 def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:

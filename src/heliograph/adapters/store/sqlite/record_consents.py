@@ -18,6 +18,7 @@ WHERE key = ? AND state IN {before(Trigger.OPT_OUT)}
 """)
 _END = "INSERT INTO final (key, state, err, at, owed) VALUES (?, NULL, '', ?, 0)"
 _DEQUEUE = "DELETE FROM queue WHERE key = ?"
+_OWE_SERIES = "INSERT INTO series_owed (key, at) VALUES (?, ?)"
 
 
 def record_consents(db: sqlite3.Connection, messages: Sequence[InboundMessage]) -> list[Accept]:
@@ -32,6 +33,7 @@ def record_consents(db: sqlite3.Connection, messages: Sequence[InboundMessage]) 
                 drive(db, partial(lift, account, message.sender))
         if reply is not None and fresh:
             replies.append(reply)
+            db.execute(_OWE_SERIES, (reply.key, 0))
     return replies
 
 
@@ -41,4 +43,5 @@ def withdraw(db: sqlite3.Connection, withdrawals: Iterable[Withdrawal], ledger: 
         if db.execute(_WITHDRAW, (each.key,)).rowcount == 1:
             db.execute(_END, (each.key, each.at))
             db.execute(_DEQUEUE, (each.key,))
+            db.execute(_OWE_SERIES, (each.key, each.at))
             ledger.refund(each.account, [(each.key, each.refund)], each.at, "opted out")

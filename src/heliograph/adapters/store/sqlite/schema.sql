@@ -234,12 +234,11 @@ CREATE TABLE series (
     PRIMARY KEY (grain, start, account, connector, country)
 ) STRICT, WITHOUT ROWID;
 
--- Keys of what commits made true and series have not counted yet: app.observing.trail.
-CREATE TABLE series_trail (
-    id   INTEGER PRIMARY KEY,
-    node INTEGER NOT NULL,                     -- who counts it; 0: whoever comes first, from the rows
-    seq  INTEGER NOT NULL,
-    keys BLOB NOT NULL
+-- Messages for series to count from their rows: cancelled ones, and the replies to phones.
+CREATE TABLE series_owed (
+    id  INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,
+    at  INTEGER NOT NULL                        -- when it ended; 0: it was accepted
 ) STRICT;
 
 -- Each change of the tables above that a running gateway has to hear of counts one up.

@@ -26,17 +26,15 @@ class Insert:
         row = f"({', '.join([*'?' * (columns - 1), last])})"
         self._texts = {1 << n: f"{head} VALUES {', '.join([row] * (1 << n))} {tail}" for n in range(_MOST.bit_length())}
 
-    def __call__(self, db: sqlite3.Connection, rows: Sequence[Row]) -> int:
-        """Inserts the rows; returns how many were not there already."""
+    def __call__(self, db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        """Inserts the rows."""
         start, left = 0, len(rows)
-        inserted = 0
         while left:
             size = _MOST if left >= _MOST else 1 << (left.bit_length() - 1)
             piece = rows if size == left and not start else rows[start : start + size]
-            inserted += db.execute(self._texts[size], tuple(chain.from_iterable(piece))).rowcount
+            db.execute(self._texts[size], tuple(chain.from_iterable(piece)))
             start += size
             left -= size
-        return inserted
 
 
 def many(values: Iterable[int | str]) -> str:

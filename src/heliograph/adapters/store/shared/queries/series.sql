@@ -1,25 +1,16 @@
 -- lock_series: Needs no statement: SQLite has one writer.
 
--- trails_counted: Deletes a node's trails up to a commit.
-DELETE FROM series_trail WHERE node = :node AND seq <= :upto RETURNING seq;
+-- owe_series: Messages that ended at one time, to be counted from their rows.
+INSERT INTO series_owed (key, at) SELECT key, :now FROM message WHERE key {among(keys)};
 
--- leave_trails: Leaves trails of a node's commits to whoever counts from the rows.
-UPDATE series_trail SET node = 0 WHERE node = :node AND seq {among(odd)};
+-- any_series_owed: Whether there is a message to be counted from its row.
+SELECT 1 FROM series_owed LIMIT 1;
 
--- keep_trail: A trail to be counted from the rows.
-INSERT INTO series_trail (node, seq, keys) VALUES (0, 0, :keys);
+-- series_owed: Messages to be counted from their rows, oldest first.
+SELECT id, key, at FROM series_owed ORDER BY id LIMIT :limit;
 
--- trails: What all trails name.
-SELECT keys FROM series_trail;
-
--- any_trail_left: Whether there is a trail that no node counts.
-SELECT 1 FROM series_trail WHERE node = 0 LIMIT 1;
-
--- trails_left: Trails that no node counts, oldest first.
-SELECT id, keys FROM series_trail WHERE node = 0 ORDER BY id LIMIT :limit;
-
--- delete_trails: Deletes trails.
-DELETE FROM series_trail WHERE id {among(ids)};
+-- delete_series_owed: Deletes entries that were counted.
+DELETE FROM series_owed WHERE id {among(ids)};
 
 -- series_cell: One cell as it is kept.
 SELECT accepted, segments, submitted, delivered, failed, cancelled, inbound, refused, spend,
@@ -70,23 +61,11 @@ DELETE FROM series WHERE (grain, start, account, connector, country) IN (
     ORDER BY start LIMIT :limit
 ) RETURNING 1;
 
--- trail_accepted: Messages by their keys, as they were accepted.
+-- owed_accepted: Messages by their keys, as they were accepted.
 SELECT key, account, connector, destination, segments, price FROM message WHERE key {among(keys)};
 
--- trail_sent: When operators took the first parts of messages, and when these were due.
-SELECT s.key, s.at, m.account, s.connector, m.destination, m.time
-FROM sent AS s JOIN message AS m ON m.key = s.key
-WHERE s.key {among(keys)} AND s.segment = 0 AND s.status = 0;
-
--- trail_ended: The ends of messages: which connector had them last, what was given back, and when operators had taken
--- them.
-SELECT f.key, f.at, m.account,
-    coalesce((SELECT max(s.connector) FROM sent AS s WHERE s.key = f.key), m.connector),
-    m.destination, f.state, f.err,
-    coalesce((SELECT l.amount FROM ledger AS l WHERE l.message = f.key AND l.kind = {EntryKind.REFUND}), 0),
-    (SELECT max(s.at) FROM sent AS s WHERE s.key = f.key AND s.status = 0)
+-- owed_ended: Cancelled messages: when, by which connector they would have gone, and the credits given back.
+SELECT f.key, f.at, m.account, m.connector, m.destination,
+    coalesce((SELECT l.amount FROM ledger AS l WHERE l.message = f.key AND l.kind = {EntryKind.REFUND}), 0)
 FROM final AS f JOIN message AS m ON m.key = f.key
 WHERE f.key {among(keys)};
-
--- trail_inbound: Messages from phones, by their keys.
-SELECT key, at, account, connector, sender, price FROM inbound WHERE key {among(keys)};
