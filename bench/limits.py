@@ -33,7 +33,7 @@ from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.send import Sending
-from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.message.ids import IdSequence
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind

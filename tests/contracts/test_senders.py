@@ -4,7 +4,7 @@ import pytest
 
 from heliograph.app.configuration import Account, Missing, RegisteredSender
 from heliograph.app.ports import Store
-from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.limits.gate import SenderState
 from tests.support.store import START, Given
 
 

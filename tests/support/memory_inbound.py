@@ -9,8 +9,7 @@ from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.amounts import EntryKind
-from heliograph.domain.money.price_dates import in_force
-from heliograph.domain.money.pricing import PriceTable
+from heliograph.domain.money.pricing import PriceTable, in_force
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.text.inbound import reply_reference
 from tests.support.memory_reading import MemoryReading

@@ -1,7 +1,7 @@
 """Secrets for tests."""
 
 from heliograph.app.ports import Secrets, Store
-from heliograph.app.sending.rehash import Rehash
+from heliograph.app.sending.authenticate import Rehash
 
 
 def rehash(secrets: Secrets, store: Store) -> Rehash:

@@ -17,7 +17,7 @@ from heliograph.app.resources.desk import Invalid
 from heliograph.composition.commands import audit_secret
 from heliograph.composition.encryption import vault_of_file
 from heliograph.config import Settings, SettingsError, load
-from heliograph.config.data_settings import AuditSettings
+from heliograph.config.settings import AuditSettings
 from heliograph.files import MOST_OCTETS, UnusableFile, read, usable
 from heliograph.net.tls import CertificateFiles, CertificateProblem
 from tests.support.certificates import CertificateAuthority

@@ -16,7 +16,7 @@ from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault, invalid
 from heliograph.domain.message.state import KIND_WORDS, Kind, parse_kind
-from heliograph.domain.text.content import Rule, decode_content
+from heliograph.domain.text.preparation import Rule, decode_content
 
 Value = TypeVar("Value")
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.numbers.number_rules import InboundNumber

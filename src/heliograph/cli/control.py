@@ -1,4 +1,4 @@
-"""Asks the gateway that runs on the data directory; see `heliograph.runtime.control_socket`."""
+"""Asks the gateway that runs on the data directory; see `heliograph.runtime.data_directory`."""
 
 import json
 import socket
@@ -31,7 +31,7 @@ def ask_once(invocation: Invocation, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _knock(invocation: Invocation) -> socket.socket:
-    from heliograph.runtime.control_socket import socket_path
+    from heliograph.runtime.data_directory import socket_path
 
     invocation.need_the_machine()
     data = invocation.settings().data

@@ -41,8 +41,8 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
     """
     from heliograph.app.ports import Unavailable
     from heliograph.composition import gateway
-    from heliograph.composition.engine_lock import AlreadyRunning
     from heliograph.config import ROLES, SettingsError, changed, parse_address
+    from heliograph.runtime.data_directory import AlreadyRunning
 
     invocation = context.find_object(Invocation) or Invocation()
     settings = invocation.settings()

@@ -28,11 +28,11 @@ from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.resources.desk import Desk
+from heliograph.app.sending.authenticate import Hash, Rehash
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.failure_register import FailureRegister
 from heliograph.app.sending.password_queue import Verify
-from heliograph.app.sending.rehash import Hash, Rehash
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
 from heliograph.composition.commands import audit_secret

@@ -92,14 +92,14 @@ def compact(settings: Settings) -> tuple[int, int]:
     and OSError.
     """
     from heliograph.adapters.store.sqlite.compacting import compact as write_anew
-    from heliograph.composition.engine_lock import AlreadyRunning, only_engine
+    from heliograph.runtime.data_directory import AlreadyRunning, only_engine
 
     file = settings.data / STORE_FILE
     if not file.is_file():
         raise Unavailable(f"there is no store at {file}")
     before = file.stat().st_size
     try:
-        with only_engine(settings):
+        with only_engine(settings.data):
             write_anew(file)
     except AlreadyRunning as running:
         raise Unavailable(str(running)) from running

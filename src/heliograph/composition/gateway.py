@@ -14,31 +14,31 @@ import msgspec
 from heliograph import __version__
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Carrier, CarrierEvents, WebhookSender
+from heliograph.app.sending.authenticate import Rehash
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.failure_register import DAILY, DAY_S, FailureRegister
-from heliograph.app.sending.rehash import Rehash
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
 from heliograph.composition.commands import STORE_FILE, make_secrets, open_store, retention, terms
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
-from heliograph.composition.engine_lock import only_engine
 from heliograph.composition.listening import Listening
 from heliograph.composition.watching import Watching
 from heliograph.config import Settings
 from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.limits.defaults import LOGIN_WINDOW_S
+from heliograph.runtime.data_directory import only_engine
 from heliograph.runtime.disk import keep_from_others, make_folder
 from heliograph.runtime.encryption_upkeep import EncryptionUpkeep
-from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.failure_writer import FailureWriter
 from heliograph.runtime.listening import NoticeListeners
 from heliograph.runtime.long_polls import LongPolls
 from heliograph.runtime.refusal_writer import RefusalWriter
+from heliograph.runtime.tasks import whereabouts
 from heliograph.runtime.traffic_guard import TrafficGuard
 
 if TYPE_CHECKING:
@@ -59,17 +59,17 @@ def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> in
     import uvloop
 
     from heliograph.adapters.system.journal import configure_logging
-    from heliograph.adapters.system.memory import give_back_large_blocks
+    from heliograph.adapters.system.resources import give_back_large_blocks
 
     give_back_large_blocks()
     configure_logging(settings.log.level, settings.log.format)
     make_folder(settings.data)
-    with only_engine(settings), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with only_engine(settings.data), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, dev=dev, as_json=as_json))
 
 
 async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
-    from heliograph.adapters.system.memory import give_back_what_is_free
+    from heliograph.adapters.system.resources import give_back_what_is_free
 
     gateway = Gateway(settings, dev=dev)
     stop = asyncio.Event()
@@ -282,7 +282,7 @@ class Gateway:
     # --- parts
 
     def _make_engine(self, sender: WebhookSender) -> Engine:
-        from heliograph.adapters.system.ids import RandomIds
+        from heliograph.adapters.system.clock import RandomIds
 
         settings = self._settings
         messages, roles = settings.messages, settings.node.roles

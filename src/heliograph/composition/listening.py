@@ -30,7 +30,7 @@ class Listening:
 
     async def open(self, api: "Api", watching: Watching) -> None:
         """Starts to serve. Raises OSError; its `filename` is the address where that is in use."""
-        from heliograph.adapters.system.files import most_connections
+        from heliograph.adapters.system.resources import most_connections
         from heliograph.api.serve import serve, serve_health
 
         http = self._settings.http

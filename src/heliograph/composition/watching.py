@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from heliograph.app.observing.counters import MessageCounters
+from heliograph.app.observing.counters import MessageCounters, RetentionCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.app.observing.refusals import Refusals
-from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.ports import Clock, Intake, Store, Unavailable, Watcher, WebhookSender

@@ -3,9 +3,10 @@
 Parsing, error messages, `docs/settings.md` and the example file are generated from them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from heliograph.config.check import (
     ROLES,
@@ -19,12 +20,42 @@ from heliograph.config.check import (
     ports_problem,
     roles_problem,
 )
-from heliograph.config.data_settings import AuditSettings, EncryptionSettings, PrivacySettings
-from heliograph.config.declare import setting as _setting
 from heliograph.domain.limits import defaults
+from heliograph.domain.message.retention import MOST_DAYS
 from heliograph.net.address_guard import USUAL_PORTS
 
 DEFAULT_DATA = Path("heliograph-data")
+
+
+def _setting(
+    default: object,
+    doc: str,
+    *,
+    unit: str = "",
+    least: float | None = None,
+    most: float | None = None,
+    check: Callable[[Any], str | None] | None = None,
+    variable: str = "",
+    secret: bool = False,
+) -> Any:
+    """Declares a field of a section.
+
+    `check`: returns the problem of a value of the right type, or None.
+
+    `variable`: its variable's name after HELIOGRAPH_, if it differs from section and name. For example DATABASE_URL.
+
+    `secret`: never shown.
+    """
+    metadata = {
+        "doc": doc,
+        "unit": unit,
+        "least": least,
+        "most": most,
+        "check": check,
+        "own_variable": variable,
+        "secret": secret,
+    }
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,6 +467,67 @@ class ReportSettings:
     minutes_days: float = _setting(7.0, "Time for which counts by minute are kept.", unit="days", least=1, most=366)
     hours_days: float = _setting(90.0, "Time for which counts by hour are kept.", unit="days", least=1, most=3660)
     days_years: float = _setting(3.0, "Time for which counts by day are kept.", unit="years", least=1, most=30)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """The audit log of changes by users, tokens and commands."""
+
+    key_file: str = _setting(
+        "",
+        "File with a secret of 32 characters or more. Exported heads of the audit log are signed with it, and the "
+        "signature is checked when the log is compared with them. Empty: no signatures.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptionSettings:
+    """The master key of an encrypted store. Set at most one of these."""
+
+    key_file: str = _setting(
+        "",
+        "File with the master key: 32 random characters or more, such as the output of `openssl rand -base64 32`.",
+    )
+    key_command: str = _setting(
+        "",
+        "Command that writes the master key to its standard output, such as a client of a key store. It runs at "
+        "each start, without a shell.",
+    )
+    key: str = _setting(
+        "",
+        "The master key itself. Set it in the environment, as HELIOGRAPH_ENCRYPTION_KEY. Do not put it into a "
+        "file beside the store.",
+        secret=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacySettings:
+    """How long customers' data are kept. An account may have its own limits; see docs/privacy.md."""
+
+    retain_text_days: float = _setting(
+        0.0,
+        "Days after which the text of a message is redacted, counted from its sending time or its arrival. 0 "
+        "keeps texts.",
+        unit="days",
+        least=0,
+        most=MOST_DAYS,
+    )
+    retain_number_days: float = _setting(
+        0.0,
+        "Days after which the phone number of a message is redacted. Opted-out numbers stay suppressed. 0 keeps "
+        "numbers.",
+        unit="days",
+        least=0,
+        most=MOST_DAYS,
+    )
+    retain_days: float = _setting(
+        0.0,
+        "Days after which a message is deleted with its receipts and callbacks. The ledger stays. 0 keeps messages.",
+        unit="days",
+        least=0,
+        most=MOST_DAYS,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from heliograph.app.ports import Clock, Journal, Unavailable
 from heliograph.app.ports.encryption import CannotOpen, Encryption, KeyRefused
-from heliograph.runtime.background import Background
+from heliograph.runtime.tasks import Background
 
 REFRESH_S = 5.0
 """Seconds between two looks at the keys; far less than until a new key counts."""

@@ -45,7 +45,6 @@ from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.ids import worker_of
 from heliograph.domain.message.way import Way
 from heliograph.runtime.carriers import Carriers
-from heliograph.runtime.ending import end
 from heliograph.runtime.engine_parts import EngineParts
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.feeder import Feeder
@@ -53,6 +52,7 @@ from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.lease import Lease
 from heliograph.runtime.outage import Outage
 from heliograph.runtime.retention import RetentionKeeper
+from heliograph.runtime.tasks import end
 from heliograph.runtime.upkeep import Housekeeping
 
 HOUR_MS = 3_600_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.notice import Deliverer, KnownAccounts
-from heliograph.app.observing.retention import RetentionCounters
+from heliograph.app.observing.counters import RetentionCounters
 from heliograph.app.ports import (
     Carrier,
     CarrierEvents,

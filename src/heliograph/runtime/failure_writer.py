@@ -7,7 +7,7 @@ from heliograph.app.ports import Clock, SignIns, Unavailable
 from heliograph.app.records import KeyUse, SignInFailure, SignInPlace
 from heliograph.app.sending.failure_register import DAILY, PLACES, UNWRITTEN, FailureRegister
 from heliograph.domain.calendar import DAY_MS
-from heliograph.runtime.background import Background, every
+from heliograph.runtime.tasks import Background, every
 
 WRITE_S: Final = 1.0
 """Seconds between two writes; a crash loses the failures since the last write."""

@@ -13,16 +13,16 @@
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
-from heliograph.app.commit.isolate import Bisection
+from heliograph.app.commit.isolate import Bisection, PieceFate, RejectedPiece
 from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
 from heliograph.app.ports import Clock, Commits, Fenced, Ids, Journal, StoreRejected, Unavailable, Watcher
 from heliograph.domain.message.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
 from heliograph.runtime.outage import Outage
-from heliograph.runtime.refused_facts import RefusedFacts
 
 WAITING_MESSAGES = 10_000
 """Most messages that wait for a commit; beyond that, requests get 503 and must retry."""
@@ -41,6 +41,10 @@ RETRY_S = (0.05, 1.0)
 
 Then = Callable[[Accept], None]
 
+REFUSED_LINES = 60
+"""Log lines a minute about facts that the store rejected. Further facts are only counted; the next line has their
+number."""
+
 
 @dataclass(slots=True)
 class Hooks:
@@ -55,6 +59,30 @@ class Hooks:
     """Called right after a commit, when its requests have their answers."""
     refused: Callable[[], None]
     """Called after a failed commit. Its facts are in the next commit, without its requests."""
+
+
+class RefusedFacts:
+    """Counts and logs the rejected facts of a run."""
+
+    def __init__(self, clock: Clock, journal: Journal) -> None:
+        self.counts: Counter[PieceFate] = Counter()
+        self._clock = clock
+        self._journal = journal
+        self._until = 0.0
+        self._logged = 0
+        self._unlogged = 0
+
+    def note(self, piece: RejectedPiece) -> None:
+        self.counts[piece.fate] += 1
+        now = self._clock.monotonic()
+        if now >= self._until:
+            self._until, self._logged = now + 60.0, 0
+        if self._logged == REFUSED_LINES:
+            self._unlogged += 1
+            return
+        self._logged += 1
+        before, self._unlogged = self._unlogged, 0
+        self._journal.say("error", "store.refused", **piece.shown(), **({"unsaid": before} if before else {}))
 
 
 class GroupCommit:

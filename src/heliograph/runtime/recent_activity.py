@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from heliograph.runtime.ending import end
+from heliograph.runtime.tasks import end
 
 SECONDS = 300
 """Seconds that are kept."""

@@ -6,7 +6,7 @@ from heliograph.app.observing.refusals import KEPT, MOST_KINDS, RefusalBatch, Re
 from heliograph.app.ports import Clock, Journal, RefusedRequests, Unavailable
 from heliograph.app.records import RefusedRequest
 from heliograph.domain.error import Reason
-from heliograph.runtime.background import Background, every
+from heliograph.runtime.tasks import Background, every
 
 WRITE_S: Final = 5.0
 """Seconds between two writes; a crash loses the refusals since the last write."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from heliograph.app.configuration import Account
 from heliograph.app.kept_data import RetentionSweep
-from heliograph.app.observing.retention import RetentionCounters
+from heliograph.app.observing.counters import RetentionCounters
 from heliograph.app.ports import Clock, Journal, Store, Unavailable
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.message.ids import time_of

@@ -8,7 +8,7 @@ from heliograph.app.observing.tally import Tally
 from heliograph.app.ports import Series, Unavailable
 from heliograph.app.ports.series import SeriesCell
 from heliograph.domain.series import Grain
-from heliograph.runtime.background import Background, every
+from heliograph.runtime.tasks import Background, every
 
 WRITE_S: Final = 5.0
 """Seconds between two writes: charts lag behind by as much, and a crash loses as much of them."""

@@ -10,7 +10,7 @@ from heliograph.app.ports import Accounts, Clock, Guard, Journal, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.limits.pumping import TrafficCount, suspicion
-from heliograph.runtime.background import Background
+from heliograph.runtime.tasks import Background
 
 ROUND_S: Final = 5.0
 """Seconds between two rounds."""

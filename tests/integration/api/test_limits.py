@@ -6,7 +6,7 @@ import pytest
 
 from heliograph.app.configuration import RegisteredSender
 from heliograph.domain.calendar import DAY_MS
-from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.limits.gate import SenderState
 from tests.support.gateway import START, Gateway
 
 GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}

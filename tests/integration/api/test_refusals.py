@@ -16,7 +16,7 @@ from heliograph.app.configuration import RegisteredSender
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.domain.error import CATALOGUE, Fault, Reason
-from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.limits.gate import SenderState
 from tests.support.gateway import API_KEY, START, Gateway, Reply, basic, open_gateway
 
 GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.control.server import ControlServer, Handler, Say
-from heliograph.runtime.control_socket import FILE_NAME, socket_path
+from heliograph.runtime.data_directory import FILE_NAME, socket_path
 from tests.support.timeouts import PATIENCE_S
 
 

@@ -3,7 +3,7 @@ from urllib.parse import quote, quote_plus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.text.content import decode_content
+from heliograph.domain.text.preparation import decode_content
 
 TEXTS = st.one_of(st.text(), st.text("ab +%20é€-", max_size=20))
 

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.app.configuration import Account, Connector, Route, Tables
-from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, candidates, chosen
+from heliograph.app.routing.candidates import Candidate, RouteRequest, RouteRules, RoutingState, candidates, chosen
 from heliograph.app.routing.explain import explain
-from heliograph.app.routing.rules import RouteRules
 
 
 def connectors(*numbers: int, paused: int = 0) -> list[Connector]:

@@ -13,6 +13,7 @@ from heliograph.domain.limits.gate import (
     Judgement,
     Policy,
     Refuse,
+    SenderState,
     admit,
     compile_policy,
     judge,
@@ -20,7 +21,6 @@ from heliograph.domain.limits.gate import (
     judge_sender,
     over_rate,
 )
-from heliograph.domain.limits.sender_state import SenderState
 from heliograph.domain.security.host import NetworkSet
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.app.configuration import Price
-from heliograph.domain.money.price_dates import in_force, next_change
+from heliograph.domain.money.pricing import in_force, next_change
 
 _PRICES = st.lists(
     st.builds(

@@ -1,7 +1,7 @@
 import pytest
 
 from heliograph.domain.text import alphabet
-from heliograph.domain.text.typography import plain
+from heliograph.domain.text.preparation import plain
 
 
 @pytest.mark.parametrize(

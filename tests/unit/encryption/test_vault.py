@@ -10,7 +10,7 @@ from heliograph.app.ports.encryption import KeyRefused
 from heliograph.composition import encryption
 from heliograph.composition.encryption import vault_of
 from heliograph.config import Settings, load
-from heliograph.config.data_settings import EncryptionSettings
+from heliograph.config.settings import EncryptionSettings
 
 KEY = "k" * 44
 

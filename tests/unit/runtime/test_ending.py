@@ -2,7 +2,7 @@
 
 import asyncio
 
-from heliograph.runtime.ending import end, whereabouts
+from heliograph.runtime.tasks import end, whereabouts
 from tests.support.timeouts import PATIENCE_S
 
 

@@ -4,7 +4,7 @@ from heliograph.app.commit.isolate import PieceFate, RejectedPiece
 from heliograph.app.facts import Attempt, EarlyReceipt, Facts
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import Delivery
-from heliograph.runtime.refused_facts import LINES, MINUTE_S, RefusedFacts
+from heliograph.runtime.group_commit import REFUSED_LINES, RefusedFacts
 from tests.support.store import START
 from tests.support.use_case_fakes import SetClock
 
@@ -48,11 +48,11 @@ def test_a_line_tells_whose_it_is_and_no_value_of_it() -> None:
 def test_a_flood_of_them_is_counted_and_does_not_fill_the_log() -> None:
     clock, journal = SetClock(), Journal()
     misfits = RefusedFacts(clock, journal)
-    for _ in range(LINES + 40):
+    for _ in range(REFUSED_LINES + 40):
         misfits.note(about_a_message())
-    assert len(journal.said) == LINES
-    clock.pass_ms(int(MINUTE_S * 1000))
+    assert len(journal.said) == REFUSED_LINES
+    clock.pass_ms(int(60.0 * 1000))
     misfits.note(about_a_message())
     misfits.note(about_a_message())
-    assert [fields.get("unsaid") for fields in journal.said[LINES - 1 :]] == [None, 40, None]
-    assert misfits.counts == {PieceFate.REDUCED: LINES + 42}
+    assert [fields.get("unsaid") for fields in journal.said[REFUSED_LINES - 1 :]] == [None, 40, None]
+    assert misfits.counts == {PieceFate.REDUCED: REFUSED_LINES + 42}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, InboundMessage, Message, MessageEnd, Submission
-from heliograph.app.observing.retention import RetentionCounters
+from heliograph.app.observing.counters import RetentionCounters
 from heliograph.app.ports import Store
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.message.receipt import Delivery

@@ -9,7 +9,7 @@ import pytest
 
 GROWTH_MIB = """
 import sys
-from heliograph.adapters.system.memory import give_back_large_blocks
+from heliograph.adapters.system.resources import give_back_large_blocks
 from heliograph.adapters.system.secrets import Argon2Secrets
 
 def resident():
@@ -40,7 +40,7 @@ def test_the_memory_of_a_password_that_was_hashed_is_given_back() -> None:
 
 
 LEFT_MIB = """
-from heliograph.adapters.system.memory import give_back_what_is_free
+from heliograph.adapters.system.resources import give_back_what_is_free
 
 def resident():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))

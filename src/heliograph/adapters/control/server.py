@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from heliograph.runtime.control_socket import FILE_NAME, LINE_OCTETS, socket_path
+from heliograph.runtime.data_directory import FILE_NAME, LINE_OCTETS, socket_path
 
 ASK_S = 5.0
 """The time for a client to send its request. Seconds."""

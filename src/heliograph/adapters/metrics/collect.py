@@ -2,21 +2,23 @@
 
 import asyncio
 import contextlib
+import gc
+import os
 import platform
+import resource
 import shutil
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from heliograph import __version__
-from heliograph.adapters.metrics import process
 from heliograph.adapters.metrics.exposition import Sample
 from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
-from heliograph.app.observing.counters import InboundCounters, LaneCounters, MessageCounters
+from heliograph.app.observing.counters import InboundCounters, LaneCounters, MessageCounters, RetentionCounters
 from heliograph.app.observing.refusals import Refusals
-from heliograph.app.observing.retention import RetentionCounters
 from heliograph.app.ports import CarrierState, Clock, HeldTraffic, Store, Unavailable
 from heliograph.app.records import BacklogCounts
 from heliograph.app.sending.failure_register import SIGN_IN_PROBLEMS, FailureRegister
@@ -130,7 +132,7 @@ class Collector:
         yield from self._callbacks()
         yield from self._waiting(names)
         yield Sample("heliograph_build_info", (__version__, platform.python_version()), 1)
-        yield from process.samples()
+        yield from _process_samples()
 
     def _messages(self) -> Iterator[Sample]:
         counters = self._counters
@@ -285,3 +287,29 @@ class Collector:
 
 def _code(status: int) -> str:
     return "other" if status < 0 else f"0x{status:08X}"
+
+
+_STAT = Path("/proc/self/stat")
+_MEMORY = Path("/proc/self/statm")
+_FILES = Path("/proc/self/fd")
+
+_START_FIELD = 19
+"""Index of the field `starttime` (ticks since boot) in /proc/self/stat, counted after the name in brackets."""
+
+
+def _process_samples() -> Iterator[Sample]:
+    """Yields figures of this process, as far as the operating system provides them."""
+    yield Sample("process_cpu_seconds_total", (), round(time.process_time(), 6))
+    try:
+        pages = int(_MEMORY.read_text().split()[1])
+        yield Sample("process_resident_memory_bytes", (), pages * os.sysconf("SC_PAGE_SIZE"))
+        yield Sample("process_open_fds", (), sum(1 for _ in _FILES.iterdir()))
+        ticks = int(_STAT.read_text().rpartition(")")[2].split()[_START_FIELD])
+        up = time.clock_gettime(time.CLOCK_BOOTTIME)
+        started = round(time.time() - up + ticks / os.sysconf("SC_CLK_TCK"), 2)
+        yield Sample("process_start_time_seconds", (), started)
+    except (OSError, ValueError, AttributeError):
+        pass  # no /proc here
+    yield Sample("process_max_fds", (), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    for generation, stats in enumerate(gc.get_stats()):
+        yield Sample("python_gc_collections_total", (str(generation),), stats["collections"])

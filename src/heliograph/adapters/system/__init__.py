@@ -1,7 +1,6 @@
 """Time, randomness, secrets and the log of the machine that the gateway runs on."""
 
-from heliograph.adapters.system.clock import SystemClock
-from heliograph.adapters.system.ids import RandomIds
+from heliograph.adapters.system.clock import RandomIds, SystemClock
 from heliograph.adapters.system.journal import LogJournal, configure_logging
 from heliograph.adapters.system.secrets import Argon2Secrets
 

@@ -1,10 +1,20 @@
-"""The machine's clock."""
+"""The machine's clock and its random bits."""
 
+import os
+from struct import Struct
 from time import monotonic, time_ns
 from typing import Final
 
+from heliograph.domain.message.ids import TAIL_BITS
+
 _monotonic: Final = monotonic
 _time_ns: Final = time_ns
+
+_DRAWN = 512
+"""Tails drawn at a time. A system call costs more than the randomness itself."""
+
+_UNPACK = Struct(f"<{_DRAWN}Q").unpack
+_EXCESS_BITS = 64 - TAIL_BITS
 
 
 class SystemClock:
@@ -18,3 +28,18 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return _monotonic()
+
+
+class RandomIds:
+    """Draws tails from the system's secure randomness, so that known tails do not help to guess others."""
+
+    __slots__ = ("_tails",)
+
+    def __init__(self) -> None:
+        self._tails: list[int] = []
+
+    def tail(self) -> int:
+        """Returns 62 random bits."""
+        if not self._tails:
+            self._tails = [bits >> _EXCESS_BITS for bits in _UNPACK(os.urandom(8 * _DRAWN))]
+        return self._tails.pop()

@@ -28,8 +28,8 @@ from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
 from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
 from heliograph.app.resources import routes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
+from heliograph.app.sending.authenticate import Hash
 from heliograph.app.sending.callback_url import CallbackUrls
-from heliograph.app.sending.rehash import Hash
 from heliograph.app.sending.templates import warnings_of
 from heliograph.domain import calendar
 from heliograph.domain.limits import defaults

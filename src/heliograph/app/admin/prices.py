@@ -8,8 +8,7 @@ from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
 from heliograph.app.resources.routes import PREFIX
 from heliograph.domain.calendar import TimeProblem, format_utc, parse_time, zone
 from heliograph.domain.money import amounts
-from heliograph.domain.money.price_dates import in_force
-from heliograph.domain.money.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
+from heliograph.domain.money.pricing import BUILT_IN_PRICE, DEFAULT_PLAN, in_force
 
 MOST_AT_ONCE = 200_000
 """Prices that are imported at once."""

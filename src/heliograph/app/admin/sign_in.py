@@ -19,9 +19,9 @@ from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store, Unavailable
 from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope
 from heliograph.app.resources.desk import MAX_NAME_CHARS, Actor, Desk
+from heliograph.app.sending.authenticate import Hash, Rehash
 from heliograph.app.sending.failure_register import FailureRegister, SignInDoor, SignInProblem
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
-from heliograph.app.sending.rehash import Hash, Rehash
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.security.secret_text import ADMIN_TOKEN, is_misspelt
 

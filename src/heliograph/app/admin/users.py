@@ -10,7 +10,7 @@ from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.app.records import AdminToken, AdminUser, UserRole, read_scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
-from heliograph.app.sending.rehash import Hash
+from heliograph.app.sending.authenticate import Hash
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.security.secret_text import ADMIN_TOKEN, RANDOM_OCTETS, make_secret
 

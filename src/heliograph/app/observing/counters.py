@@ -10,6 +10,7 @@ from heliograph.app.facts import NO_ANSWER, Accept, CallbackDone, CallbackEnd, F
 from heliograph.app.observing.catalogue import COUNTS, MS_LONG, MS_SHORT, US_COMMIT
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.retention import Stage
 
 CODES = 40
 """Most command statuses counted separately per connector. An operator may invent any number of them."""
@@ -233,3 +234,14 @@ class MessageCounters:
 
 
 _NOWHERE = LaneCounters()
+
+
+class RetentionCounters:
+    """Messages of either way that were redacted or dropped, by stage, since the start; and how far it is behind."""
+
+    def __init__(self) -> None:
+        self.done: Counter[Stage] = Counter()
+        self.left = Counter[Stage]()
+        """Messages that were looked at while something was owed for them: they are looked at again."""
+        self.lag_ms: dict[Stage, int] = {}
+        """Age (ms) beyond the retention limit of the data that is being removed now; 0 if nothing is."""

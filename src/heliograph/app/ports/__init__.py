@@ -2,7 +2,7 @@
 implementations pass the same contracts.
 """
 
-from heliograph.app.ports.accounts import Accounts
+from heliograph.app.ports.accounts import Accounts, Senders, Suppressions
 from heliograph.app.ports.carrier import (
     Accepted,
     Carrier,
@@ -17,30 +17,20 @@ from heliograph.app.ports.carrier import (
     Unknown,
 )
 from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, ConnectorState
-from heliograph.app.ports.commits import Commits
 from heliograph.app.ports.customers import BatchSlice, Customers, ListQuery, MessageRecord
+from heliograph.app.ports.delivery import Commits, Notices, Queue, Receipts, Unreported
 from heliograph.app.ports.factors import FactorKind, Factors, SecondFactor
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
 from heliograph.app.ports.guard import Guard, HeldTraffic
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
-from heliograph.app.ports.messages import Messages
-from heliograph.app.ports.network import Network
-from heliograph.app.ports.notices import Notices
-from heliograph.app.ports.queue import Queue
-from heliograph.app.ports.receipts import Receipts, Unreported
-from heliograph.app.ports.recipients import Recipients
-from heliograph.app.ports.refusals import RefusedRequests
-from heliograph.app.ports.retention import Retention
-from heliograph.app.ports.senders import Senders
+from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
+from heliograph.app.ports.network import Network, Templates
 from heliograph.app.ports.series import Series
-from heliograph.app.ports.sign_ins import SignIns
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, StoreRejected, Unavailable
-from heliograph.app.ports.suppressions import Suppressions
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, Secrets, WebhookSender
-from heliograph.app.ports.templates import Templates
-from heliograph.app.ports.upkeep import Upkeep
-from heliograph.app.ports.users import AuditLog, Tokens, Users
+from heliograph.app.ports.upkeep import Retention, Upkeep
+from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
 
 __all__ = [
     "Accepted",

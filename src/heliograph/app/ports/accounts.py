@@ -1,10 +1,11 @@
-"""Accounts: customers with their credit and API keys."""
+"""Accounts: customers with their credit, API keys, sender IDs and suppressed phones."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from heliograph.app.configuration import Account, ApiKey, LedgerEntry, LedgerPage, LedgerQuery, Price
+from heliograph.app.configuration import Account, ApiKey, LedgerEntry, LedgerPage, LedgerQuery, Price, RegisteredSender
 from heliograph.app.records import Usage
+from heliograph.domain.message.suppression import Suppression
 
 
 class Accounts(Protocol):
@@ -49,3 +50,42 @@ class Accounts(Protocol):
 
     async def revoke_key(self, account: int, key: str, now: int) -> None:
         """Raises Missing if there is no such key that is not revoked."""
+
+
+class Senders(Protocol):
+    """Changes the registered senders of accounts. Each change adds one to the revision of `Network`, whose tables
+    include them.
+    """
+
+    async def put(self, senders: Sequence[RegisteredSender]) -> int:
+        """Adds these senders, or sets their state and note, all or none. Returns how many are new. Raises Missing for
+        an unknown account.
+        """
+
+    async def remove(self, account: int, sender: str) -> None:
+        """Raises Missing where the account's registry lacks the sender."""
+
+
+class Suppressions(Protocol):
+    """Reads and changes the suppressions of accounts.
+
+    A suppression holds from its commit on, on every node. `Commits.record` accepts no message to the number, and
+    `Queue.claim` marks waiting messages as suppressed. `Commits.record` also writes opt-outs that phones ask for.
+    """
+
+    async def suppress(self, account: int, numbers: Sequence[str], source: str, now: int) -> int:
+        """Suppresses the numbers, in one transaction. Returns how many are new. Waiting messages to them are cancelled
+        and refunded. Raises Missing for an unknown account.
+        """
+
+    async def lift(self, account: int, number: str) -> None:
+        """Raises Missing where the number is not suppressed."""
+
+    async def find(self, account: int, number: str) -> Suppression | None:
+        """Returns the suppression of a number, whether or not the number itself was erased."""
+
+    async def page(self, account: int, after: str, limit: int) -> list[Suppression]:
+        """Returns suppressions of known numbers, ordered by number, from the first after `after` on."""
+
+    async def made_since(self, since: int) -> list[tuple[int, str, int]]:
+        """Returns the accounts, the numbers and the times of suppressions of a time (ms) and later."""

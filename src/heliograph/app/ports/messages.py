@@ -1,9 +1,19 @@
-"""Search: messages for administrators."""
+"""Messages for administrators: searches, refused requests, and all data about a phone number."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.records import Hit, MessageRecord, Search, SearchPage
+from heliograph.app.kept_data import ErasureStep, PhoneTraces
+from heliograph.app.records import (
+    Hit,
+    MessageRecord,
+    RefusalCount,
+    RefusalQuery,
+    RefusalTotal,
+    RefusedRequest,
+    Search,
+    SearchPage,
+)
 
 
 class Messages(Protocol):
@@ -25,3 +35,44 @@ class Messages(Protocol):
 
     async def trace(self, key: int) -> MessageRecord | None:
         """Returns all rows of a message."""
+
+
+class RefusedRequests(Protocol):
+    """Keeps counts of refused requests by account, reason and hour, and the last requests of each account and
+    reason."""
+
+    async def add(self, counts: Sequence[RefusalCount], latest: Sequence[RefusedRequest], most: int) -> None:
+        """Adds to the counts, and keeps the requests; of each account and reason among them at most the `most` that
+        were added last stay."""
+
+    async def totals(self, query: RefusalQuery, limit: int) -> list[RefusalTotal]:
+        """Returns sums by account and reason, the largest first."""
+
+    async def hours(self, query: RefusalQuery) -> list[tuple[int, int]]:
+        """Returns hours in which requests were refused, and how many were, in the order of time."""
+
+    async def latest(self, query: RefusalQuery, limit: int) -> list[RefusedRequest]:
+        """Returns requests that are kept, newest first."""
+
+    async def forget(self, before: int, limit: int) -> int:
+        """Deletes up to `limit` counts of hours before `before`, and as many requests; returns how many."""
+
+
+class Recipients(Protocol):
+    """Finds and erases the data of a phone number. `account` None means all accounts, and data without an account."""
+
+    async def traces(self, number: str, account: int | None) -> PhoneTraces:
+        """Finds all data with the number, in one view. Texts that mention the number are not searched."""
+
+    async def judge(self, account: int, keys: Sequence[int]) -> ErasureStep:
+        """Returns the effect that `erase` would have. Changes nothing."""
+
+    async def erase(self, account: int, keys: Sequence[int], now: int) -> ErasureStep:
+        """Erases text and number of an account's messages, outbound and inbound. Messages still waiting are cancelled
+        and refunded first. Messages with pending work are noted; retention erases them later.
+        """
+
+    async def forget(self, number: str, account: int | None) -> None:
+        """Erases the number outside messages: suppressions, which stay in force, and, if `account` is None, receipts
+        that match no message.
+        """

@@ -1,9 +1,9 @@
-"""The network: connectors to operators, routes, prices, numbers, and the link states that nodes report."""
+"""The network: connectors to operators, routes, prices, numbers, templates, and the link states that nodes report."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.configuration import Connector, Price, Route, Tables
+from heliograph.app.configuration import Connector, MessageTemplate, Price, Route, Tables
 from heliograph.app.ports.carrier_state import ConnectorReport
 
 
@@ -47,3 +47,25 @@ class Network(Protocol):
         """Keeps the nodes' reports of their binds, for people; the revision stays."""
 
     async def link_states(self) -> list[ConnectorReport]: ...
+
+
+class Templates(Protocol):
+    """Changes templates. Each change adds one to the revision of `Network`, whose tables include them."""
+
+    async def add(self, template: MessageTemplate) -> MessageTemplate:
+        """Adds the template and gives it an id. Raises Exists if another template has the name, Missing for an unknown
+        account.
+        """
+
+    async def update(self, template: MessageTemplate) -> None:
+        """Changes the template. Raises Missing for an unknown template or account, and Exists if another template has
+        the name.
+        """
+
+    async def put(self, templates: Sequence[MessageTemplate]) -> int:
+        """Adds these templates, or replaces templates of the same names, all or none. Returns how many are new. Raises
+        Missing for an unknown account.
+        """
+
+    async def remove(self, name: str) -> None:
+        """Raises Missing."""

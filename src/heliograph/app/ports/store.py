@@ -3,28 +3,18 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from heliograph.app.ports.accounts import Accounts
-from heliograph.app.ports.commits import Commits
+from heliograph.app.ports.accounts import Accounts, Senders, Suppressions
 from heliograph.app.ports.customers import Customers
+from heliograph.app.ports.delivery import Commits, Notices, Queue, Receipts
 from heliograph.app.ports.factors import Factors
 from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
-from heliograph.app.ports.messages import Messages
-from heliograph.app.ports.network import Network
-from heliograph.app.ports.notices import Notices
-from heliograph.app.ports.queue import Queue
-from heliograph.app.ports.receipts import Receipts
-from heliograph.app.ports.recipients import Recipients
-from heliograph.app.ports.refusals import RefusedRequests
-from heliograph.app.ports.retention import Retention
-from heliograph.app.ports.senders import Senders
+from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
+from heliograph.app.ports.network import Network, Templates
 from heliograph.app.ports.series import Series
-from heliograph.app.ports.sign_ins import SignIns
-from heliograph.app.ports.suppressions import Suppressions
-from heliograph.app.ports.templates import Templates
-from heliograph.app.ports.upkeep import Upkeep
-from heliograph.app.ports.users import AuditLog, Tokens, Users
+from heliograph.app.ports.upkeep import Retention, Upkeep
+from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
 from heliograph.app.records import AuditEntry
 
 

@@ -7,7 +7,7 @@ from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Preset, Resource, Scopes
 from heliograph.app.resources.desk import Desk, NoSuch, account_id
 from heliograph.app.resources.fields import Choice, Field, Many, Moment, Reference, Text, Whole, note
-from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.numbers import phone
 
 MOST_AT_ONCE: Final = 1_000

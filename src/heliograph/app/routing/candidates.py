@@ -1,7 +1,7 @@
 """Candidates: the connectors that may take a message, in order, each with the reason and whether it is usable now.
 
 `candidates` is the one answer to where a message goes. Acceptance, quotes, dispatch and `routing.explain` call it. It
-is pure: the rules come from the tables (`routing.rules`), and all that is known of the connectors is an argument
+is pure: the rules come from the tables (`RouteRules`), and all that is known of the connectors is an argument
 (`RoutingState`). So each caller sees the same order for the same moment.
 
 **To add a rule.** A rule that narrows by the message (account, sender, network) belongs into `RouteRules.fitting`; a
@@ -9,12 +9,12 @@ rule that orders (shares, costs, quality) into `candidates`; a reason not to use
 is a field of `RoutingState` and an obstacle here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from heliograph.app.configuration import Connector, Route
-from heliograph.app.routing.rules import RouteRules
+from heliograph.domain.numbers.phone import PrefixTable
 
 
 class Routed(Protocol):
@@ -42,6 +42,29 @@ class RoutingState:
     """By id."""
     fallback: int | None = None
     """The connector for destinations without a route: the simulated operator of a development run."""
+
+
+class RouteRules:
+    """The routes in groups that fit equally well, each group in order, compiled when the tables change. Immutable.
+
+    A route of a shorter prefix never stands in for a route of a longer prefix. A country that is routed elsewhere must
+    not take the general way when that connector is down.
+    """
+
+    __slots__ = ("_groups",)
+
+    def __init__(self, routes: Iterable[Route] = (), connectors: Container[int] = ()) -> None:
+        """`connectors` are the ids of all connectors: a route to any other id does not count."""
+        groups: dict[str, dict[int, Route]] = {}
+        for route in sorted(routes, key=lambda route: (-route.priority, route.connector)):
+            if route.connector in connectors:
+                groups.setdefault(route.prefix, {}).setdefault(route.connector, route)
+        self._groups = PrefixTable({prefix: tuple(group.values()) for prefix, group in groups.items()})
+
+    def fitting(self, destination: str) -> tuple[Route, ...]:
+        """Returns the routes of the longest prefix that fits: the highest priority first, then by connector, each
+        connector once."""
+        return self._groups.find(destination) or ()
 
 
 class Candidate(NamedTuple):

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heliograph.app.configuration import Account, Route, Tables
-from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, candidates, numbers_of
-from heliograph.app.routing.rules import RouteRules
-from heliograph.domain.money.price_dates import in_force
-from heliograph.domain.money.pricing import PriceTable
+from heliograph.app.routing.candidates import Candidate, RouteRequest, RouteRules, RoutingState, candidates, numbers_of
+from heliograph.domain.money.pricing import PriceTable, in_force
 
 
 @dataclass(slots=True)

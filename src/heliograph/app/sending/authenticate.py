@@ -7,16 +7,17 @@ again.
 
 import hashlib
 import hmac
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil, inf
 
-from heliograph.app.ports import Secrets
+from heliograph.app.ports import Secrets, SignIns, Unavailable
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.failure_register import FailureRegister, SignInDoor, SignInProblem
 from heliograph.app.sending.limits import RateLimits
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.app.sending.principal import Door, Principal, Secret
-from heliograph.app.sending.rehash import Rehash
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.limits.defaults import LOGIN_FAILURES, LOGIN_FAILURES_AN_ADDRESS
 from heliograph.domain.limits.gate import admit, over_requests, require
@@ -31,6 +32,9 @@ FAILURES_REFUSED = 100
 """Failures of a user from an address within LOGIN_WINDOW_S after which nothing more is checked from there. The same
 number of failures of all users from an address stops checks of users who never signed in from there.
 """
+
+Hash = Callable[[str], Awaitable[str]]
+"""Runs `Secrets.hash_password` without blocking the loop."""
 
 
 @dataclass(slots=True)
@@ -63,6 +67,27 @@ class Proven:
     principal: Principal
     generation: int
     until: float
+
+
+class Rehash:
+    """Rehashes a password after a successful sign-in if its hash uses outdated argon2 parameters."""
+
+    def __init__(self, secrets: Secrets, hash_password: Hash, store: SignIns) -> None:
+        self._secrets = secrets
+        self._hash = hash_password
+        self._store = store
+
+    async def account(self, account: int, hashed: str, password: str) -> None:
+        """Replaces the hash of a customer's password, unless the password has changed meanwhile."""
+        if self._secrets.is_outdated(hashed):
+            with suppress(Unavailable):  # then it is done at the next login
+                await self._store.rehash_account(account, hashed, await self._hash(password))
+
+    async def user(self, name: str, hashed: str, password: str) -> None:
+        """Replaces the hash of a console user's password, likewise; sessions stay open."""
+        if self._secrets.is_outdated(hashed):
+            with suppress(Unavailable):
+                await self._store.rehash_user(name, hashed, await self._hash(password))
 
 
 class Authenticator:

@@ -36,9 +36,9 @@ from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.numbers import phone
 from heliograph.domain.text import segment
+from heliograph.domain.text.preparation import plain
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 from heliograph.domain.text.segment import Split
-from heliograph.domain.text.typography import plain
 
 Routes = list[tuple[str, int, int]]
 """Destinations, each with its connector and the price of a segment."""

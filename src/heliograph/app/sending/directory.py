@@ -14,16 +14,13 @@ from heliograph.app.configuration import Account, ApiKey, Connector, NumberOwner
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accounts, Network
-from heliograph.app.routing.candidates import Candidate, Routed, RoutingState, candidates, chosen
-from heliograph.app.routing.rules import RouteRules
+from heliograph.app.routing.candidates import Candidate, Routed, RouteRules, RoutingState, candidates, chosen
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
-from heliograph.domain.limits.gate import Policy, compile_policy
-from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.limits.gate import Policy, SenderState, compile_policy
 from heliograph.domain.message.extras import Tlv, read_extras
 from heliograph.domain.message.tlv_rules import TlvRule, passing
-from heliograph.domain.money.price_dates import in_force, next_change
-from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceTable, Tariff
+from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceTable, Tariff, in_force, next_change
 from heliograph.domain.numbers.number_rules import NumberRules, normalise_number
 from heliograph.domain.security.host import NetworkSet
 from heliograph.domain.text.repertoire import PLAIN, Repertoire

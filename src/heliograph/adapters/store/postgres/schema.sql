@@ -145,7 +145,7 @@ CREATE TABLE sender (
     account bigint NOT NULL,
     since   bigint NOT NULL,
     sender  text NOT NULL,
-    state   text NOT NULL,                     -- domain.sender_state.SenderState
+    state   text NOT NULL,                     -- domain.limits.gate.SenderState
     note    text NOT NULL,
     PRIMARY KEY (account, sender)
 );

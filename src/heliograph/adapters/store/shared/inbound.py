@@ -17,7 +17,7 @@ from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers.number_rules import InboundNumber, normalise_number
-from heliograph.domain.numbers.prefix import prefixes
+from heliograph.domain.numbers.phone import prefixes
 from heliograph.domain.text.inbound import reply_reference
 
 

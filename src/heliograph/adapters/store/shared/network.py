@@ -18,7 +18,7 @@ from heliograph.app.configuration import (
     inbound_way,
 )
 from heliograph.app.ports import ConnectorReport
-from heliograph.domain.limits.sender_state import SenderState
+from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.numbers.number_rules import InboundNumber
 
 

@@ -134,7 +134,7 @@ CREATE TABLE template (
 CREATE TABLE sender (
     account INTEGER NOT NULL,
     sender  TEXT NOT NULL,
-    state   TEXT NOT NULL,                     -- domain.sender_state.SenderState
+    state   TEXT NOT NULL,                     -- domain.limits.gate.SenderState
     since   INTEGER NOT NULL,
     note    TEXT NOT NULL,
     PRIMARY KEY (account, sender)

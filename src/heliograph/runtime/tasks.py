@@ -1,6 +1,7 @@
-"""Ends tasks and processes."""
+"""Tasks: background work, the cancellation of a task, and a description of where a task waits."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 CANCEL_AGAIN_S = 0.1
@@ -8,6 +9,38 @@ CANCEL_AGAIN_S = 0.1
 
 DEEPEST = 12
 """Most coroutines of a task in a description, from the outermost on."""
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+def every(seconds: float, work: Work) -> Work:
+    """Returns work that waits so long and then does `work`, again and again."""
+
+    async def go_on() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await work()
+
+    return go_on
+
+
+class Background:
+    """Runs `work` as a task with its own name."""
+
+    def __init__(self, name: str, work: Work) -> None:
+        """Does nothing yet; `start` begins."""
+        self._name = name
+        self._work = work
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._work(), name=self._name)
+
+    async def stop(self) -> None:
+        """Cancels the task, if it was started, and waits for its end."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
 
 
 async def end(task: asyncio.Task[None]) -> None:

@@ -1,6 +1,7 @@
-"""Tuning of the C library's allocator: unused memory goes back to the system."""
+"""Resources of the process: free memory that goes back to the system, and the limit of open files."""
 
 import ctypes
+import resource
 from contextlib import suppress
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
@@ -11,6 +12,9 @@ LARGE_OCTETS = 4 << 20
 
 KEPT_OCTETS = 8 << 20
 """The free memory that may stay at the end of the heap, so that it does not grow and shrink all the time."""
+
+RESERVED = 512
+"""Files for other things than customers' connections: the store, operators, receivers of callbacks."""
 
 
 def give_back_large_blocks() -> bool:
@@ -32,3 +36,17 @@ def give_back_what_is_free() -> None:
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def most_connections(wanted: int) -> int:
+    """Raises the process's soft limit of open files for `wanted` connections, up to the hard limit. Returns how many
+    connections are possible: at most half of the files if files are few.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    needed = wanted + RESERVED
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return min(wanted, max(soft - RESERVED, soft // 2))

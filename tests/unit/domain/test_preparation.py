@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.text.content import Rule, decode_content
+from heliograph.domain.text.preparation import Rule, decode_content
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,16 @@
-"""The control socket of a gateway, for commands on the same machine: a Unix socket in the data directory.
+"""The data directory of a running gateway: its lock, and its control socket for commands on the same machine.
 
 Only users who may read the data directory can connect, and no client over a network. A client writes a line, a JSON
 object with `ask`, and reads lines of JSON until the gateway closes.
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+LOCK_FILE = "engine.lock"
 FILE_NAME = "engine.sock"
 
 _LONGEST = 100
@@ -33,3 +35,18 @@ def socket_path(data: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{folder}/{FILE_NAME}"
     finally:
         os.close(folder)
+
+
+class AlreadyRunning(Exception):
+    """Another gateway runs on the data directory."""
+
+
+@contextmanager
+def only_engine(data: Path) -> Iterator[None]:
+    """Locks the data directory, which must exist, so that a single process writes facts. Raises AlreadyRunning."""
+    with (data / LOCK_FILE).open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise AlreadyRunning(f"another gateway runs on {data}") from None
+        yield

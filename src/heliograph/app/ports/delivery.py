@@ -1,0 +1,141 @@
+"""Delivery: commits of the hot path, and the slow tables of messages, receipts and notices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from heliograph.app.facts import EarlyReceipt, Facts, Outstanding, Queued
+from heliograph.app.marks import Recovery
+from heliograph.app.notice import Notice
+from heliograph.app.records import CallbackView
+from heliograph.domain.message.way import Way
+
+
+class Commits(Protocol):
+    """Commits facts: all facts of a call in one transaction."""
+
+    async def record(self, facts: Facts) -> None:
+        """Commits all of `facts`, or none. Sets the verdict of each accept.
+
+        A refused request (credit, suspension, reference) changes nothing and does not fail the others. Requests are
+        judged in order: if two requests compete for the last credit, the first gets it.
+
+        Facts that are already recorded (submissions, message ends, callbacks) and queue rows that are gone are skipped.
+        An end for a Cancelled message is skipped.
+
+        Raises StoreRejected if a value of a fact cannot be written. `app.commit.isolate` then records the other facts.
+        After any exception, each accept is UNAVAILABLE.
+        """
+
+    async def recover(self, worker: int, node: int) -> Recovery:
+        """Returns the work above the marks that was not finished. On an embedded store, first gives up the claims of
+        other nodes."""
+
+
+class Queue(Protocol):
+    """Messages that are not in any node's memory. A claim holds until `release` or until the row is dequeued."""
+
+    async def claim(
+        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
+    ) -> list[Queued]:
+        """Claims up to `limit` messages due by `now` for this node, oldest due first. Scheduled messages become Sent.
+
+        With `accounts`, claims up to `limit` of each of these accounts, and none of others. No other node gets a
+        claimed message.
+        """
+
+    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
+        """Claims unclaimed messages with a validity that ended by `now`, of any connector."""
+
+    async def accounts(self, connector: int, now: int) -> list[int]:
+        """Returns the accounts that have unclaimed messages due by `now`."""
+
+    async def next_due(self) -> dict[int, int]:
+        """Returns the earliest due time of an unclaimed message, for each connector with such a message."""
+
+    async def resume(self, now: int, limit: int) -> int:
+        """Makes up to `limit` messages due that waited for an account that is no longer suspended. Returns how many.
+        Messages of accounts still suspended are not read.
+        """
+
+    async def release(self, node: int) -> int:
+        """Gives up every claim of `node`, of messages and of notices; attempted rows stay marked. Returns how many
+        there were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreported:
+    """A part, or several parts that the operator accepted as one, that has waited for its receipt since `taken`
+    (ms).
+    """
+
+    key: int
+    connector: int
+    operator_id: str
+    taken: int
+    sender: str
+    destination: str
+
+
+class Receipts(Protocol):
+    """Messages that await a receipt, and receipts that await a message."""
+
+    async def find(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+        """Returns the messages that wait for these receipts and have parts recorded as `Awaiting`."""
+
+    async def outstanding(self, key: int) -> Outstanding | None:
+        """Returns all rows of a message without a final state; None if it has a final state, or does not exist."""
+
+    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+        """Reads up to `limit` messages that wait for a receipt, by ascending key after `beyond`, up to the mark.
+
+        Returns the messages with a validity that ended before `expired`, and the key to continue from: None after the
+        last message.
+        """
+
+    async def unreported(self, before: int, beyond: int, limit: int) -> tuple[list[Unreported], int | None]:
+        """Reads up to `limit` messages that wait for a receipt and were accepted before `before` (ms), by ascending key
+        after `beyond`.
+
+        Returns their parts without a receipt, by key, and the key to continue from: None after the last message.
+        """
+
+    async def orphans(self, limit: int) -> list[EarlyReceipt]:
+        """Returns receipts that match nothing, newest first."""
+
+    async def forget(self, before: int, most: int, limit: int) -> int:
+        """Deletes receipts that matched nothing and came before `before`, or are beyond the latest `most`, about. Looks
+        at the oldest `limit`; returns how many it deleted."""
+
+
+class Notices(Protocol):
+    """Notices for accounts that are still pending, or that ended without delivery."""
+
+    async def claim(self, limit: int, now: int, node: int, accounts: Sequence[int] = ()) -> list[Notice]:
+        """Claims up to `limit` notices due by `now` for this node, oldest due first. They stay claimed until they are
+        recorded as done or moved.
+
+        With `accounts`, claims up to `limit` of each of these accounts, and none of others.
+        """
+
+    async def claim_parked(self, way: Way, limit: int, node: int, accounts: Sequence[int]) -> list[Notice]:
+        """Takes up to `limit` parked notices of each of these accounts by one way for this node, oldest first."""
+
+    async def accounts(self, beyond: int, limit: int) -> list[tuple[int, int]]:
+        """Returns accounts with ids above `beyond` that have unclaimed notices, ascending, each with the time when its
+        first is due; at most `limit`."""
+
+    async def next_due(self) -> int | None:
+        """Returns the earliest due time of an unclaimed notice."""
+
+    async def replay(self, account: int | None, key: int | None, now: int) -> int:
+        """Makes failed notices pending again: of a message, of the account, or all. Returns how many."""
+
+    async def owed(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
+        """Returns pending notices that no node has claimed, by `due` and key, after `after`."""
+
+    async def ended(self, limit: int, before: int | None = None) -> list[CallbackView]:
+        """Returns failed notices with keys below `before`, newest message first."""
+
+    async def drop(self, keys: Sequence[int], now: int) -> int:
+        """Ends owed notices that no node has claimed, as given up; returns how many."""
