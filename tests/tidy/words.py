@@ -30,7 +30,7 @@ EXAMPLES_AIM = 1.2
 
 SLIPS = "slips"
 SLIPS_AIM = 2.0
-"""Private functions of at most `SLIP_LINES` that are used once, per 1,000 lines of code."""
+"""Private functions of at most `SLIP_LINES` that are called once, per 1,000 lines of code."""
 SLIP_LINES = 7
 
 SHORT_MODULE_LINES = 40
@@ -96,7 +96,15 @@ def prose(module: Module) -> Iterator[str]:
 
 
 def slips(module: Module) -> list[str]:
-    """Returns the private functions that are used once in their module and have at most `SLIP_LINES`."""
+    """Returns the private functions that are called once in their module and have at most `SLIP_LINES`.
+
+    A function that is passed on as a value (a callback, a handler, the parser of an option) has to be a function.
+    """
+    called = {
+        node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        for node in module.nodes
+        if isinstance(node, ast.Call)
+    }
     uses = Counter(
         node.id if isinstance(node, ast.Name) else node.attr
         for node in module.nodes
@@ -111,6 +119,7 @@ def slips(module: Module) -> list[str]:
         and not node.decorator_list
         and (node.end_lineno or 0) - node.lineno < SLIP_LINES
         and uses[node.name] == 1
+        and node.name in called
     ]
 
 

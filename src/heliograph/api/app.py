@@ -89,7 +89,11 @@ class Api:
             if method == "GET":
                 handlers["HEAD"] = handler
         self._paths.update({path: handlers for path, handlers in paths.items() if "{" not in path})
-        self._paths_with_name += [(_matcher(path), handlers) for path, handlers in paths.items() if "{" in path]
+        for path, handlers in paths.items():
+            if "{" in path:
+                # The group is the id or the number.
+                pattern = re.sub(r"\\{\w+\\}", "([^/]+?)", re.escape(path)) + "/?"
+                self._paths_with_name.append((re.compile(pattern).fullmatch, handlers))
 
     def mount(self, path: str, application: Asgi) -> None:
         """Leaves everything at and below a path to another application."""
@@ -249,8 +253,3 @@ async def _respond(call: Call, reply: Reply, send: Send, work: float) -> None:
 
 def internal_fault() -> Fault:
     return Fault(INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator.")
-
-
-def _matcher(path: str) -> Matcher:
-    """Returns a matcher of paths of this form. Its group is the id or the number."""
-    return re.compile(re.sub(r"\\{\w+\\}", "([^/]+?)", re.escape(path)) + "/?").fullmatch

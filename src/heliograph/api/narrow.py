@@ -48,7 +48,11 @@ def narrowed(document: dict[str, Any]) -> dict[str, Any]:
         for name, schema in schemas.items()
         if not name.endswith(("Request", "Form")) and name != "Receipt"
     }
-    answers[_EITHER] = _merged(answers["MessageRecord"], answers["RecordList"])
+    answers[_EITHER] = {
+        "type": "object",
+        "description": f"A message; or, of a batch, `count` and up to {LIST_LIMIT} `messages`.",
+        "properties": {**answers["MessageRecord"]["properties"], **answers["RecordList"]["properties"]},
+    }
     info = {name: value for name, value in document["info"].items() if name not in ("summary", "license")}
     return {
         "openapi": "3.0.3",
@@ -137,11 +141,3 @@ def _plain(schema: Schema) -> Schema:
 def _renamed(schema: Schema) -> Schema:
     name = schema["$ref"].rpartition("/")[2]
     return {"$ref": f"#/components/schemas/{_NAMES.get(name, name)}"}
-
-
-def _merged(one: Schema, several: Schema) -> Schema:
-    return {
-        "type": "object",
-        "description": f"A message; or, of a batch, `count` and up to {LIST_LIMIT} `messages`.",
-        "properties": {**one["properties"], **several["properties"]},
-    }

@@ -1,6 +1,6 @@
 """The OpenAPI 3.1 document of the customers' API, drawn from its operations, fields, shapes and errors."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -210,14 +210,12 @@ def _failure(status: int) -> dict[str, Any]:
     headers += ["WWW-Authenticate"] if UNAUTHENTICATED in entries else ["Allow"] if METHOD in entries else []
     examples = {entry.code: {"summary": entry.title, "value": FAULTS[entry].body()} for entry in entries}
     return {
-        "description": " ".join(f"{entry.title} (`{entry.code}`): {_lower(entry.when)}" for entry in entries),
+        "description": " ".join(
+            f"{entry.title} (`{entry.code}`): {entry.when[0].lower()}{entry.when[1:]}" for entry in entries
+        ),
         "headers": {name: _ref("headers", name) for name in headers},
         "content": {JSON: {"schema": _ref("schemas", "Problem"), "examples": examples}},
     }
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
 
 
 def _paths(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
@@ -251,7 +249,9 @@ def _operation(operation: CustomerOperation, terms: Terms, schemas: dict[str, Sc
     found["parameters"] = parameters
     if operation.body:
         found["requestBody"] = _body(operation, terms)
-    found["responses"] = {"200": _success(operation, schemas)} | _failures(operation.faults)
+    statuses = sorted({entry.http for entry in operation.faults})
+    failures = {str(status): _ref("responses", _name(status)) for status in statuses}
+    found["responses"] = {"200": _success(operation, schemas)} | failures
     found["x-codeSamples"] = [
         {"lang": each.language, "label": each.label, "source": each.source} for each in programs(_call(operation))
     ]
@@ -329,11 +329,6 @@ def _success(operation: CustomerOperation, schemas: dict[str, Schema]) -> dict[s
         "headers": {name: _ref("headers", name) for name in headers},
         "content": {JSON: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}, "examples": examples}},
     }
-
-
-def _failures(entries: Iterable[Entry]) -> dict[str, Any]:
-    statuses = sorted({entry.http for entry in entries})
-    return {str(status): _ref("responses", _name(status)) for status in statuses}
 
 
 def _example(schema: Schema, schemas: dict[str, Schema], *, whole: bool) -> Any:

@@ -110,10 +110,10 @@ class Watching:
         self._series_writer.start()
         collector.start()
         self._stop_collector = collector.stop
-        api.mount(
-            page.PATH,
-            MetricsPage(collector.samples, self._settings.metrics.allowed_networks, only_on=self._metrics_on()),
-        )
+        from heliograph.api.serve import HEALTH
+
+        only_on = HEALTH if self._settings.http.health_listen else None
+        api.mount(page.PATH, MetricsPage(collector.samples, self._settings.metrics.allowed_networks, only_on=only_on))
 
         def connector_name(number: int) -> str:
             return next((each.name for each, _ in engine.carrier_states() if each.id == number), str(number))
@@ -137,11 +137,6 @@ class Watching:
             await self._control.open()
         except OSError as problem:
             self._journal.say("warning", "door.closed", problem=problem)
-
-    def _metrics_on(self) -> str | None:
-        from heliograph.api.serve import HEALTH
-
-        return HEALTH if self._settings.http.health_listen else None
 
     async def stop(self) -> None:
         """Harmless if it was never started."""

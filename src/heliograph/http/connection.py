@@ -173,7 +173,9 @@ class Connection(Seat):
             return
         inspect(version, self.url, self.headers)
         if self.state.clients.owing or self.state.clients.counts:
-            self._check_share()
+            seconds = self.wait(self.headers, declared_length(self.headers))
+            if seconds:
+                raise Declined(self.state.replies.too_many(TOO_MUCH, seconds))
         method, self._method = self._method or parser.get_method().decode(), ""
         scope = request_scope(self.ends, method, version, self.url, self.headers)
         self._begin(scope, keep_alive=version != "1.0" and parser.should_keep_alive())
@@ -450,12 +452,6 @@ class Connection(Seat):
 
     def _malformed(self, problem: str) -> Reply:
         return self.state.replies.malformed(problem)
-
-    def _check_share(self) -> None:
-        """Raises Declined if the client of this request has used up its share."""
-        seconds = self.wait(self.headers, declared_length(self.headers))
-        if seconds:
-            raise Declined(self.state.replies.too_many(TOO_MUCH, seconds))
 
     def _refuse(self, reply: Reply) -> None:
         """Answers before there is a request to answer, and closes."""

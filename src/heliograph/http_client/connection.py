@@ -193,7 +193,9 @@ class ClientConnection(asyncio.Protocol):
         elif self._surplus:
             self._transport.abort()
         elif self._job is None:
-            self._hurry()
+            # The status is known: the rest of the answer gets only a little more time.
+            soon = asyncio.get_running_loop().time() + self.limits.rest_seconds
+            self.deadline = min(self.deadline, soon)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._parser = None
@@ -278,8 +280,3 @@ class ClientConnection(asyncio.Protocol):
             self._surplus = True
         elif not self._surplus:
             parser.feed_data(data)
-
-    def _hurry(self) -> None:
-        """Shortens the deadline: the status is known, and the rest of the answer gets only a little more time."""
-        soon = asyncio.get_running_loop().time() + self.limits.rest_seconds
-        self.deadline = min(self.deadline, soon)

@@ -244,8 +244,8 @@ class Origin:
                 connection.close("")
             else:
                 self._idle.append(connection)
-        elif self._shared.nearly_full and self._has_more_than_its_share():
-            # Other accounts have fewer: this account makes room.
+        elif self._shared.nearly_full and len(self._open) > 1 and self._shared.connection_room(self._load) < 0:
+            # The account has more connections than a newcomer would get, and another connection here: it makes room.
             connection.close("")
         else:
             job, path, _ = self._next_waiting()
@@ -267,10 +267,6 @@ class Origin:
             return False
         self._probe = job
         return True
-
-    def _has_more_than_its_share(self) -> bool:
-        """True if the account has more connections than a newcomer would get, and another one here."""
-        return len(self._open) > 1 and self._shared.connection_room(self._load) < 0
 
     def _well(self) -> None:
         self._proven = True

@@ -20,7 +20,7 @@ the lease is lost (`Fenced` ends the commits), or the stop takes longer than its
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -150,7 +150,10 @@ class Engine:
             worker=self._worker if shared else None,
         )
         self.replies = PhoneReplies(gatherer, environment.directory, environment.journal, environment.clock)
-        renderers = _renderers(environment.encode_json)
+        renderers: dict[type, SubjectRenderer] = {
+            ReachedState: ReceiptRenderer(environment.encode_json),
+            InboundMessage: InboundRenderer(environment.encode_json),
+        }
         webhooks = WebhookDeliverer(
             environment.sender, self._accounts, renderers, self.replies, self._limits.callback_retry
         )
@@ -209,7 +212,12 @@ class Engine:
             environment.clock,
             environment.store.inbound,
             Reader(environment.directory, environment.policy),
-            self._make_opt_outs(),
+            OptOuts(
+                environment.opt_out_words,
+                environment.directory,
+                environment.journal,
+                int(self._limits.validity * HOUR_MS),
+            ),
             self.notifier.owe,
             self.dispatcher.withdraw,
             self._node,
@@ -218,11 +226,6 @@ class Engine:
             unanswered=recovery.unanswered,
             parts_ms=int(self._limits.inbound_parts * HOUR_MS),
         )
-
-    def _make_opt_outs(self) -> OptOuts:
-        environment = self._environment
-        validity_ms = int(self._limits.validity * HOUR_MS)
-        return OptOuts(environment.opt_out_words, environment.directory, environment.journal, validity_ms)
 
     async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:
         """Takes the recovered work into memory. Raises Unavailable."""
@@ -384,7 +387,3 @@ class Engine:
     async def _within(self, work: Any, deadline: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(work, max(0.1, deadline - self._environment.clock.monotonic()))
-
-
-def _renderers(encode_json: Callable[[dict[str, str]], bytes]) -> dict[type, SubjectRenderer]:
-    return {ReachedState: ReceiptRenderer(encode_json), InboundMessage: InboundRenderer(encode_json)}

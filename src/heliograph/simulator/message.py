@@ -153,12 +153,14 @@ class MessageMemory:
         first = parts[0]
         worst = max(parts, key=lambda part: _SEVERITY.index(part.state(now)))
         state = worst.state(now) if len(parts) == message.total else MessageState.ENROUTE
+        # Joined before it is decoded, since senders cut surrogate and escape pairs.
+        octets = b"".join([split_header(part.content, part.esm_class, part.tlvs)[1] for part in parts])
         return ReceivedMessage(
             min(part.at_s for part in parts),
             first.system_id,
             first.source_addr,
             first.destination_addr,
-            self._text(parts),
+            decode(octets, parts[0].data_coding, self._alphabet),
             first.data_coding,
             len(parts),
             message.total,
@@ -166,8 +168,3 @@ class MessageMemory:
             0 if state is MessageState.ENROUTE else worst.final_err,
             tuple(part.number for part in parts),
         )
-
-    def _text(self, parts: list[TakenSubmit]) -> str:
-        # joined before it is decoded, since senders do cut surrogate and escape pairs
-        octets = b"".join([split_header(part.content, part.esm_class, part.tlvs)[1] for part in parts])
-        return decode(octets, parts[0].data_coding, self._alphabet)

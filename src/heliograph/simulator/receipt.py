@@ -113,7 +113,10 @@ def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float,
     state = states[report.state]
     submitted, done = _date(int(submission.at_s), seconds), _date(int(done_s), seconds)
     delivered = 1 if report.state is MessageState.DELIVERED else 0
-    quoted = submission.content[:_QUOTED_OCTETS] if _is_readable(submission) else b""
+    # The text can be quoted octet by octet if it has no header and no other alphabet.
+    codings = (DataCoding.DEFAULT, DataCoding.FLASH)
+    is_readable = not submission.esm_class & c.ESM_UDHI and submission.data_coding in codings
+    quoted = submission.content[:_QUOTED_OCTETS] if is_readable else b""
     match dialect:
         case ReceiptWording.SHORT:
             return f"id:{name} stat:{state} done date:{done}".encode()
@@ -137,11 +140,6 @@ def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float,
         # 254 octets are 127 characters, which Appendix B fills but for the text
         return head.removesuffix(" text:").encode("utf-16-be")
     return head.encode() + quoted
-
-
-def _is_readable(submission: TakenSubmit) -> bool:
-    """Whether the text can be quoted octet by octet: no header, no other alphabet."""
-    return not submission.esm_class & c.ESM_UDHI and submission.data_coding in (DataCoding.DEFAULT, DataCoding.FLASH)
 
 
 @lru_cache(maxsize=256)

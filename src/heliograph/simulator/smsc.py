@@ -361,13 +361,10 @@ class Simulator:
             self._note("cut", link)
             link.cut()
         else:
-            self._silence(link)
-
-    def _silence(self, link: SimulatorLink) -> None:
-        if not link.silent:
-            self.counters.silenced += 1
-            self._note("silent", link)
-            link.fall_silent()
+            if not link.silent:
+                self.counters.silenced += 1
+                self._note("silent", link)
+                link.fall_silent()
 
     # Other requests.
 

@@ -119,8 +119,10 @@ class _EventStream:
         account = None if message is None or not message.account else await self._account(message.account)
         if wanted.account and account != wanted.account:
             return None
-        if wanted.connector and wanted.connector != (connector or self._chosen(message)):
-            return None
+        if wanted.connector:
+            chosen = "" if message is None else self._connector_name(message.connector)
+            if wanted.connector != (connector or chosen):
+                return None
         line: Answer = {"time": format_utc(event.at), "event": event.event}
         if isinstance(message, InboundMessage):
             phone = message.sender if wanted.numbers else mask(message.sender)
@@ -132,10 +134,6 @@ class _EventStream:
             if value is not None:
                 line[name] = value
         return line | shown_details(event)
-
-    def _chosen(self, message: Message | InboundMessage | None) -> str:
-        """Returns the connector that a message was accepted for, or came over."""
-        return "" if message is None else self._connector_name(message.connector)
 
     async def _message(self, event: MessageEvent) -> Message | InboundMessage | None:
         """Returns the message of the event, from the feed or from the rows."""

@@ -193,7 +193,9 @@ class Collector:
             for outcome in _OUTCOMES:
                 yield Sample("heliograph_parts_total", (name, outcome), getattr(lane, outcome))
             for code, number in sorted(lane.codes.items()):
-                yield Sample("heliograph_operator_errors_total", (name, _code(code)), number)
+                yield Sample(
+                    "heliograph_operator_errors_total", (name, "other" if code < 0 else f"0x{code:08X}"), number
+                )
             yield Sample("heliograph_throttled_total", (name,), lane.throttled)
             yield Sample("heliograph_queue_wait_seconds", (name,), lane.waited)
             yield Sample("heliograph_submit_seconds", (name,), lane.took)
@@ -283,10 +285,6 @@ class Collector:
         dues = [in_rows, *(lane.oldest for lane in self._engine.dispatcher.lanes.values())]
         known = [due for due in dues if due is not None]
         return max(0.0, (self._clock.now() - min(known)) / 1000) if known else 0.0
-
-
-def _code(status: int) -> str:
-    return "other" if status < 0 else f"0x{status:08X}"
 
 
 _STAT = Path("/proc/self/stat")

@@ -52,16 +52,11 @@ def _histogram(metric: Metric, labels: tuple[str, ...], values: Histogram) -> It
     count = 0
     for bound, number in zip((*values.bounds, inf), values.classes, strict=True):
         count += number
-        le = "+Inf" if isinf(bound) else _bound(bound * metric.scale)
+        le = "+Inf" if isinf(bound) else repr(round(float(bound * metric.scale), 9))
         yield f"{metric.name}_bucket{_labels(names, (*labels, le))} {count}"
     shown = _labels(metric.labels, labels)
     yield f"{metric.name}_sum{shown} {round(values.total * metric.scale, 6)!r}"
     yield f"{metric.name}_count{shown} {count}"
-
-
-def _bound(value: float) -> str:
-    """Formats a bucket's bound as both formats want it: `1.0`, `0.0025`."""
-    return repr(round(float(value), 9))
 
 
 def _labels(names: Sequence[str], values: Sequence[str]) -> str:

@@ -40,7 +40,8 @@ class MetricsPage:
                 send,
                 scope,
                 problem.entry.http,
-                _problem_headers(problem),
+                [(b"content-type", b"application/json")]
+                + ([(b"allow", b"GET, HEAD")] if problem.entry is METHOD else []),
                 json.dumps(problem.body(), separators=(",", ":")).encode(),
             )
             return
@@ -69,13 +70,6 @@ class MetricsPage:
 def _wants_openmetrics(scope: Scope) -> bool:
     """Whether the scraper names OpenMetrics at all: Prometheus lists it first when it can read it."""
     return any(name == b"accept" and b"application/openmetrics-text" in value for name, value in scope["headers"])
-
-
-def _problem_headers(problem: Fault) -> Headers:
-    headers = [(b"content-type", b"application/json")]
-    if problem.entry is METHOD:
-        headers.append((b"allow", b"GET, HEAD"))
-    return headers
 
 
 async def _answer(send: Send, scope: Scope, status: int, headers: Headers, body: bytes) -> None:

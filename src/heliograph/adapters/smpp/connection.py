@@ -433,12 +433,9 @@ class BindConnection(asyncio.Protocol):
         if self.up:
             self.up = False
             self._owner.on_unbound()
-            self._put_back()
-
-    def _put_back(self) -> None:
-        """Gives back the parts that were never written: they may be sent elsewhere at once."""
-        while self.waiting:
-            self._end(self.waiting.popleft(), Deferred(NOT_SENT, 0.0))
+            # Parts that were never written go back: they may be sent elsewhere at once.
+            while self.waiting:
+                self._end(self.waiting.popleft(), Deferred(NOT_SENT, 0.0))
 
     def _close(self) -> None:
         if self._closing or self._transport is None:

@@ -116,6 +116,7 @@ class Encoder:
         dialect = self._dialect
         sender, ruled = readdress(sender, dialect.source_rules)
         ton, npi = source_numbering(sender, dialect) if ruled is None else divmod(ruled, 256)
+        registered_delivery = dialect.registered_delivery | (c.RECEIPT_INTERMEDIATE if extras.progress else 0)
         template = BodyTemplate(
             source_addr=sender,
             source_addr_ton=ton,
@@ -127,7 +128,7 @@ class Encoder:
             protocol_id=dialect.protocol_id,
             priority_flag=dialect.priority if extras.priority is None else extras.priority,
             validity_period=validity_period(validity, dialect.validity == "absolute"),
-            registered_delivery=_registered(dialect, extras.progress) if wants_receipt else c.RECEIPT_NONE,
+            registered_delivery=registered_delivery if wants_receipt else c.RECEIPT_NONE,
             data_coding=data_coding(kind, encoding, dialect) if extras.coding is None else extras.coding,
         )
         if len(self._templates) >= MAX_TEMPLATES:
@@ -159,10 +160,6 @@ def _numbered(part: Part, octets: bytes) -> bytes:
     """The octets of a part after the header with an 8-bit reference."""
     numbers = (part.reference & 0xFF, part.total, part.segment + 1)
     return b"%c\0\3%c%c%c%b%b" % (5 + len(part.elements), *numbers, part.elements, octets)
-
-
-def _registered(dialect: Dialect, progress: bool) -> int:
-    return dialect.registered_delivery | (c.RECEIPT_INTERMEDIATE if progress else 0)
 
 
 def source_numbering(sender: str, dialect: Dialect) -> tuple[int, int]:

@@ -57,7 +57,9 @@ class TracedRequests:
             await self._application(scope, receive, send)
             return
         carrier = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in _CONTEXT}
-        route = _route(scope["path"])
+        # The path without the id in it, so that the names of spans are few.
+        path = scope["path"].rstrip("/")
+        route = path if path.endswith("/quote") else _ID.sub("/messages/{id}", path)
         span = self._tracer.start_span(
             f"{scope['method']} {route}",
             self._read.extract(carrier),
@@ -86,9 +88,3 @@ def _note(span: Span, start: Event) -> None:
             span.set_attribute("heliograph.request.id", value.decode("latin-1"))
     if status >= 500:
         span.set_status(Status(StatusCode.ERROR))
-
-
-def _route(path: str) -> str:
-    """Returns the path without the id in it, so that the names of spans are few."""
-    path = path.rstrip("/")
-    return path if path.endswith("/quote") else _ID.sub("/messages/{id}", path)

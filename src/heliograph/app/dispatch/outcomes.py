@@ -54,7 +54,7 @@ class PartOutcomes:
                 lane.taken(part, monotonic)
                 self.accept(lane, item, part.segment, operator_id, now, now - took - message.time, took)
             case Refused():
-                took = self._took(part)
+                took = int((self._clock.monotonic() - part.written) * 1000)  # ms
                 self.refuse(lane, item, part.segment, outcome, now - took - message.time, took)
             case Deferred() if outcome.status == NOT_SENT:
                 lane.take_back(item, part.segment)
@@ -147,10 +147,6 @@ class PartOutcomes:
         if message.wants_receipt:
             self.matcher.part_over(message, segment, refused.state, refused.err)
         self.close_part(lane, item, segment)
-
-    def _took(self, part: Part) -> int:
-        """Returns the milliseconds since the part was written."""
-        return int((self._clock.monotonic() - part.written) * 1000)
 
     def _put_off(self, lane: Lane, item: LaneItem, segment: int, pause: float) -> None:
         """Moves the message to the queue for a while, longer the older it is, so that others may pass it."""

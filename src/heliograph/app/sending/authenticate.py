@@ -147,7 +147,8 @@ class Authenticator:
             register.problems[SignInDoor.API, SignInProblem.WRONG] += 1
             if register.wait(pair, LOGIN_FAILURES, now) or register.wait(place, LOGIN_FAILURES_AN_ADDRESS, now):
                 raise self._slow_down(pair, place, now)
-            raise _wrong(door)
+            problem = f"The credentials are wrong; {door.name} takes the user name and the {door.secret.value}."
+            raise Fault(UNAUTHENTICATED, problem)
         register.note_success(pair)
         principal = Principal(view, door)
         self._proven.pop(digest, None)
@@ -221,8 +222,3 @@ def readmit(view: AccountView, address: str) -> None:
 
 def _proofs(door: Door, view: AccountView) -> tuple[bytes, ...]:
     return view.keys if door.secret is Secret.API_KEY else (view.account.password_hash.encode(),)
-
-
-def _wrong(door: Door) -> Fault:
-    problem = f"The credentials are wrong; {door.name} takes the user name and the {door.secret.value}."
-    return Fault(UNAUTHENTICATED, problem)

@@ -53,7 +53,9 @@ class TemplateBook:
         found: list[RegisteredText] = []
         for whose in ((account, sender), (account, ""), (0, sender), (0, "")):
             if whose in self._templates:
-                found += self._group(whose)
+                if whose not in self._read:  # parsed on first use
+                    self._read[whose] = registered(self._templates[whose])
+                found += self._read[whose]
         return found
 
     def tlvs(self, account: int, sender: str, connectors: Sequence[int], texts: Sequence[str]) -> list[tuple[Tlv, ...]]:
@@ -81,12 +83,6 @@ class TemplateBook:
             return self.tlvs(account, sender, (connector,), (text,))[0]
         except Fault:
             return ()
-
-    def _group(self, whose: tuple[int, str]) -> list[RegisteredText]:
-        """Parses the templates of an account and sender on first use."""
-        if whose not in self._read:
-            self._read[whose] = registered(self._templates[whose])
-        return self._read[whose]
 
 
 def registered(templates: Iterable[MessageTemplate]) -> list[RegisteredText]:

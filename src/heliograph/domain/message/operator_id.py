@@ -55,12 +55,10 @@ def variants(operator_id: str) -> list[str]:
         number = int(bare, 16)
         forms += [str(number), f"{number:x}", f"{number:X}", *_padded(number), f"0x{bare}"]
     elif (uuid := _UUID(bare)) is not None:
-        forms += [form for sign in ("", "-") for form in _cases(sign.join(uuid.groups()))]
+        for sign in ("", "-"):
+            text = sign.join(uuid.groups())
+            forms += [text, text.lower(), text.upper()]
     return [form for form in dict.fromkeys(forms) if form and form != operator_id]
-
-
-def _cases(text: str) -> list[str]:
-    return [text, text.lower(), text.upper()]
 
 
 def spelling(answered: str, reported: str) -> str:

@@ -34,12 +34,7 @@ _CODES: Final = """
 """
 
 
-def _read(text: str) -> dict[str, str]:
-    words = text.split()
-    return dict(zip(words[::2], words[1::2], strict=True))
-
-
-PREFIXES: Final = _read(_CODES)
+PREFIXES: Final = dict(zip(_CODES.split()[::2], _CODES.split()[1::2], strict=True))
 """Countries by prefix; the longest prefix decides."""
 
 _UNDECIDED: Final = {prefix[:length] for prefix in PREFIXES for length in range(1, len(prefix))}

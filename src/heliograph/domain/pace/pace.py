@@ -284,7 +284,9 @@ class Pace:
         """Uses up and returns as many of `n` parts as may be written now."""
         if now - self._asked > SPAN_S and not self._pauses.run and now - self.ready_at(self._asked) > SPAN_S:
             # The goodput of an idle time says nothing about the operator.
-            self._begin_anew(now)
+            self._openings.begin(now)
+            self._grown = now
+            self._goodput.begin(now)
         self._asked = now
         if self._bucket is None:
             return n
@@ -295,8 +297,12 @@ class Pace:
             if granted:
                 self._pauses.probe(now)
             return granted
-        bucket = self._followed(now)
-        if bucket is None:
+        if self._stage in GROWING:
+            self._grow(now)
+        elif now >= self._raise_at and self._has_stood(now):
+            self._raise(now)
+        bucket: TokenBucket | None = self._bucket
+        if bucket is None:  # the raise went beyond NO_LIMIT
             return n
         granted = bucket.take(now, n)
         if granted < n:
@@ -341,8 +347,11 @@ class Pace:
             return
         self._goodput.refuse(written)
         self._cost += not self._background.share
-        if not (self._stage in GROWING or self._background.is_exceeded(self._goodput, self._spare())):
-            return
+        if self._stage not in GROWING:
+            # A raised pace may have a few throttle answers before it is taken back.
+            spare = self._background.spare(self.rate, self._raised_by) if self._levels else 0.0
+            if not self._background.is_exceeded(self._goodput, spare):
+                return
         if not self._pauses.is_news(written):
             return
         self._pause(now, written)
@@ -379,19 +388,7 @@ class Pace:
         """Whether a pace that has stood is throttled too often."""
         return self._goodput.refused > 1 and is_beyond(self._goodput.refused, FLOOR * self._goodput.answers)
 
-    def _spare(self) -> float:
-        """Throttle answers that do not yet take a raised pace back."""
-        return self._background.spare(self.rate, self._raised_by) if self._levels else 0.0
-
     # --- up
-
-    def _followed(self, now: float) -> TokenBucket | None:
-        """Returns the bucket, after a raise if it is time for one."""
-        if self._stage in GROWING:
-            self._grow(now)
-        elif now >= self._raise_at and self._has_stood(now):
-            self._raise(now)
-        return self._bucket
 
     def _grow(self, now: float) -> None:
         if self._short and self._round_trip:
@@ -426,8 +423,11 @@ class Pace:
 
     def _has_stood(self, now: float) -> bool:
         """Whether the pace may be raised: it stood long enough, by time and by answers, or for the longest time."""
-        if self._stage == Stage.STANDING and now < self._changed + self._quiet_s():
-            return False
+        if self._stage == Stage.STANDING:
+            # The more the last climb cost, the longer the pace stays.
+            quiet_s = max(QUIET_S, min(LONGEST_QUIET_S, QUIET_PARTS * self._cost / self.rate))
+            if now < self._changed + quiet_s:
+                return False
         background, goodput = self._background, self._goodput
         if now >= self._changed + STANDS_LONGEST_S * (4 if background.reductions and goodput.refused else 1):
             return True
@@ -439,10 +439,6 @@ class Pace:
     def _stands_s(self) -> float:
         """Time for which a pace must stand before it is raised, at least."""
         return max(STANDS_S + 2 * self._round_trip, self._openings.cycle_s)
-
-    def _quiet_s(self) -> float:
-        """Time without a raise of a pace that has stood."""
-        return max(QUIET_S, min(LONGEST_QUIET_S, QUIET_PARTS * self._cost / self.rate))
 
     # --- down
 
@@ -513,12 +509,6 @@ class Pace:
         self._changed = now
         self._goodput.begin(now)
         self._raise_at = now + self._stands_s()
-
-    def _begin_anew(self, now: float) -> None:
-        """Forgets the goodput from before an idle time."""
-        self._openings.begin(now)
-        self._grown = now
-        self._goodput.begin(now)
 
     def _set(self, now: float, rate: float) -> None:
         rate = max(LEAST, min(rate, self._limit))

@@ -145,7 +145,10 @@ def _joined_text(parts: Mapping[int, UserData], default_alphabet: str) -> str:
     before = 0
     for number in sorted(parts):
         part = parts[number]
-        if last is not None and not (number == before + 1 and _is_alike(part, last)):
+        if last is not None and not (
+            number == before + 1
+            and (part.coding, part.locking, part.single) == (last.coding, last.locking, last.single)
+        ):
             texts.append(_decoded(b"".join(run), last, default_alphabet))
             run = []
         run.append(part.octets)
@@ -153,10 +156,6 @@ def _joined_text(parts: Mapping[int, UserData], default_alphabet: str) -> str:
     if last is not None:
         texts.append(_decoded(b"".join(run), last, default_alphabet))
     return "".join(texts)
-
-
-def _is_alike(one: UserData, other: UserData) -> bool:
-    return (one.coding, one.locking, one.single) == (other.coding, other.locking, other.single)
 
 
 def text_of(data: UserData, default_alphabet: str) -> str:

@@ -118,15 +118,10 @@ class Departure:
         expected = _quoted(self.expected) if self.expected else "its end"
         if self.variable:
             stretches = VARIABLES[self.variable]
-            expected = f"{{#{self.variable}#}} ({_allowed(stretches)}) and then {expected}"
+            allowed = "an address" if len(stretches) > 1 else f"1 to {stretches[0].most} {stretches[0].letters.value}"
+            expected = f"{{#{self.variable}#}} ({allowed}) and then {expected}"
         found = _quoted(self.found) if self.found else "ends"
         return f"at character {self.at + 1} the template has {expected}, and the text {found}"
-
-
-def _allowed(stretches: tuple[Stretch, ...]) -> str:
-    if len(stretches) > 1:
-        return "an address"
-    return f"1 to {stretches[0].most} {stretches[0].letters.value}"
 
 
 def _quoted(text: str) -> str:
@@ -231,7 +226,8 @@ class TemplatePattern:
                     begun = reached
                 onward = text.behind(reached, token)
                 if not onward:
-                    return _departure(whole, begun, token.variable, self._behind(index))
+                    fixed = next((later for later in self._tokens[index:] if isinstance(later, str)), "")
+                    return _departure(whole, begun, token.variable, fixed)
                 reached, variable = onward, token.variable
                 continue
             onward, read = _through(text, reached, token)
@@ -243,10 +239,6 @@ class TemplatePattern:
         if reached >> len(whole) & 1:
             return None
         return _departure(whole, begun if variable else reached, variable, "")
-
-    def _behind(self, index: int) -> str:
-        """Returns the fixed text behind a variable."""
-        return next((token for token in self._tokens[index:] if isinstance(token, str)), "")
 
 
 def _through(text: ScannedText, reached: int, fixed: str) -> tuple[int, int]:
