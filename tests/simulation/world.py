@@ -99,7 +99,7 @@ class NoJournal:
     def __init__(self) -> None:
         self.deaths: list[object] = []
 
-    def say(self, level: str, event: str, **fields: object) -> None:
+    def log(self, level: str, event: str, **fields: object) -> None:
         if level == "critical" or event == "answer.failed":
             self.deaths.append(fields)
 

@@ -98,7 +98,7 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, dict[str, Any]]] = []
 
-    def say(self, level: str, event: str, **fields: Any) -> None:
+    def log(self, level: str, event: str, **fields: Any) -> None:
         self.lines.append((level, event, fields))
 
 

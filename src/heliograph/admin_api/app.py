@@ -79,7 +79,7 @@ class AdminApi:
             return fault_of(problem)
         except Exception:  # noqa: BLE001 - logged, not raised
             stops = reversed(traceback.extract_tb(problem.__traceback__))
-            self._services.journal.say(
+            self._services.journal.log(
                 "error",
                 "admin.request_failed",
                 method=scope["method"],

@@ -191,8 +191,8 @@ def of_notices(page: CapturedPage, zone: ZoneInfo) -> Reply:
 
 
 def of_history(record: MessageRecord, zone: ZoneInfo) -> Reply:
-    told = history(record, for_customer=True)
-    lines = [EventLine(format_local(each.at, zone), each.event, each.segment, each.detail) for each in told]
+    events = history(record, for_customer=True)
+    lines = [EventLine(format_local(each.at, zone), each.event, each.segment, each.detail) for each in events]
     return of(History(len(lines), lines))
 
 

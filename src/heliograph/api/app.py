@@ -49,7 +49,7 @@ class TurnedAway:
             self._unsaid[why] = self._unsaid.get(why, 0) + 1
             return
         self._report_next[why] = now + REPORT_S
-        self._journal.say("warning", "http.turned_away", reason=why, client=client, unsaid=self._unsaid.pop(why, 0))
+        self._journal.log("warning", "http.turned_away", reason=why, client=client, unsaid=self._unsaid.pop(why, 0))
 
 
 Handlers = dict[str, Handler]
@@ -160,7 +160,7 @@ class Api:
 
     def log_failure(self, error: Exception, method: str, request_id: bytes | None) -> None:
         """Logs an error of ours. The journal has its place, never the values: they may be a text."""
-        self.services.journal.say(
+        self.services.journal.log(
             "error",
             "http.request_failed",
             request_id="" if request_id is None else request_id.decode(),
@@ -201,7 +201,7 @@ class Api:
 
     def note_no_room(self, problem: OSError) -> None:
         """Reports that the system lets no more connections be accepted."""
-        self.services.journal.say("error", "http.no_room", problem=problem.strerror or str(problem))
+        self.services.journal.log("error", "http.no_room", problem=problem.strerror or str(problem))
 
     def note_response(self, status: int) -> None:
         """Counts an answer."""

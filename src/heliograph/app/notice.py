@@ -1,40 +1,40 @@
-"""Notices: what the gateway owes an account, and how one is kept until the account has it.
+"""Notices: news that the gateway owes an account, and their life until the account has them.
 
-A notice tells an account of one *subject*: the state that a message reached (`ReachedState`), or a message from a phone
-(`facts.InboundMessage`). It leaves by one *way* (`domain.message.way`): a webhook, or a bind of the customer.
-The subject's key names the notice: a subject has one notice at most.
+A notice tells an account of a *subject*: the state that a message reached (`ReachedState`), or a message from a phone
+(`facts.InboundMessage`). It leaves by a *way* (`domain.message.way`): a webhook, or a bind of the customer. A subject
+has at most one notice; the subject's key names it.
 
-**Who does what.** `notices.notifier` keeps notices until they are done: fresh ones in memory, the others as rows; it
-retries, replays, and moves the mark. It knows neither bodies nor ways. A `Deliverer` makes the tries of its way, and
-says of each one how it ended: `notices.webhook`. A renderer makes the body of one type of subject for one way:
+**Parts.** `notices.notifier` keeps notices until they are done: fresh notices in memory, the others as rows. It
+retries, replays, and moves the mark; it knows neither bodies nor ways. A `Deliverer` makes the tries of its way, such
+as `notices.webhook`, and reports the result of each try. A renderer makes the body of a type of subject for a way:
 `notices.receipt_form`, `notices.inbound_form`.
 
-**Whether a notice is owed, and by which way**, is decided once, and stored with the subject. A message has the `way`
-that its request wished for: the door says which, and NONE means that states are only recorded. Its final state is
-`owed` where the message has a way and was not cancelled. An inbound message has the way of its account.
+**Owed.** Whether a notice is owed, and by which way, is decided once and stored with the subject. A message has the
+`way` of its request, which the door chooses; NONE means that states are only recorded. Its final state is `owed` if the
+message has a way and was not cancelled. An inbound message has the way of its account.
 
-**Near and far.** A webhook reaches every account at all times. A bind reaches an account only while it stands, and only
-as far as its window has room: the deliverer's `capacity` is 0 at other times. Such a notice is *parked*: it has a row
-that is due when its time is over. The deliverer names the accounts that it can reach now (`reachable`), and the
-notifier claims their rows, due or not. A parked notice that nobody could reach in time ends as failed.
+**Parked.** A webhook reaches every account at all times. A bind reaches an account only while it is up and its window
+has room; at other times the deliverer's `capacity` is 0. Such a notice is *parked*: it has a row that is due when its
+time is over. The deliverer names the accounts that it can reach now (`reachable`), and the notifier claims their rows,
+due or not. A parked notice whose account stays unreachable until then ends as failed.
 
 **After a crash.** A fresh notice has no row of its own. Above the mark CALLBACK (`app.marks`) a subject whose row says
 `owed` and that has no row in `callback` is owed; below the mark `callback_retry` is complete. Therefore a notice has
-its row before the mark passes its key (`Notifier.spill`), and one whose key is below the mark has it from the start.
+its row before the mark passes its key (`Notifier.spill`). A notice with a key below the mark has its row from the
+start.
 
-**Inbound messages** have keys from the sequence of the messages' keys, given right before the commit that writes them:
-one mark bounds both, and the mark, which never passes the last key given, stays true. The stores' `recover`, `claim`
-and audit read `inbound` beside `final`. A notice is owed after its key is given and before `Notifier.prepare` of the
-same commit (`inbound.reception`): `spill` moves the mark past the notices of that commit only if they have rows. A
-message that was routed later has a row from the start. Other subjects with keys of that sequence would do the same.
+**Inbound messages** have keys from the sequence of the messages' keys, given right before the commit that writes them.
+So a single mark bounds both, and it never passes the last key given. The stores' `recover`, `claim` and audit read
+`inbound` beside `final`. A notice is owed after its key is given and before `Notifier.prepare` of the same commit
+(`inbound.reception`). `spill` moves the mark past the notices of that commit only if they have rows. A message that was
+routed later has a row from the start.
 
-**States on the way**, where a message asks for them, have keys made of the message's
-(`facts.notice_key_of`): ENROUTE and ACCEPTD may each be told once, beside the final state. The commit that records such
-a state gives its notice a row, and the notifier takes it up from there as any other that is due; nobody has it in
-memory before, and no mark bounds it.
+**States on the way**, if a message asks for them, have keys derived from the message's (`facts.notice_key_of`). ENROUTE
+and ACCEPTD are reported at most once each, before the final state. The commit that records such a state writes a row
+for its notice, and the notifier claims that row when it is due. It is never in memory before, so no mark bounds it.
 
-**To add a way.** Add it to `Way`; write a `Deliverer` with its renderers in a folder of its own; and name it in
-`Environment.ways` where the gateway is put together. Rows, retries, replays, retention and counts are there.
+**To add a way.** Add it to `Way`, write a `Deliverer` with its renderers in a new folder, and name it in
+`Environment.ways` in `composition`. Rows, retries, replays, retention and counts work for it unchanged.
 """
 
 from collections.abc import Callable, Sequence
@@ -62,18 +62,18 @@ class ReachedState:
 
 @dataclass(slots=True)
 class Notice:
-    """One notice, fresh or from its row."""
+    """A notice, fresh or from its row."""
 
     account: int
     key: int
     subject: Any
-    """What it tells of; of a type that its way can render."""
+    """Its subject, of a type that its way can render."""
     first: int
     """When it was first owed (ms). The time allowed for retries counts from then."""
     attempts: int = 0
     """The tries so far."""
     body: bytes = b""
-    """What the first try sent, empty before. Retries send it byte for byte."""
+    """The body of the first try, empty before. Retries send the same bytes."""
     way: Way = Way.WEBHOOK
     rowed: bool = field(default=False, compare=False)
     """Whether the notice has a row in `callback_retry`."""
@@ -83,17 +83,17 @@ class Notice:
 
 @dataclass(slots=True)
 class TriedNotice:
-    """The result of one try of a notice, whatever its way."""
+    """The result of a try of a notice, by any way."""
 
     key: int
     end: CallbackEnd | None
-    """How the try ended the notice; None: it is to be tried again."""
+    """How the try ended the notice; None if it must be tried again."""
     code: int = 0
-    """What the receiver answered in the words of the way, such as the HTTP status 503; 0 without an answer."""
+    """The receiver's answer, such as the HTTP status 503; 0 without an answer."""
     problem: str = ""
     """Why it was not delivered, for people."""
     busy: bool = False
-    """Whether nothing was tried, since the receiver has too many waiting."""
+    """True if nothing was tried because too many notices wait for the receiver."""
     room: float = 0.0
     """Seconds until a busy receiver has room; 0: unknown."""
 
@@ -115,7 +115,7 @@ class KnownAccounts(Protocol):
 
 
 class Deliverer(Protocol):
-    """Delivers notices by one way."""
+    """Delivers notices by its way."""
 
     @property
     def retry_ms(self) -> int:
@@ -125,8 +125,8 @@ class Deliverer(Protocol):
         """Returns how many more notices the account may be handed now; 0 while it cannot be reached."""
 
     def reachable(self) -> Sequence[int]:
-        """Returns the accounts that have capacity now, and did not always: their parked notices are claimed. A way that
-        reaches every account at all times returns none."""
+        """Returns the accounts that have capacity again, so that their parked notices are claimed. A way that reaches
+        every account at all times returns an empty list."""
 
     def deliver(self, notices: Sequence[Notice]) -> list[Notice]:
         """Starts an attempt of each. Returns the notices with an account that is not in memory: they are not
@@ -134,7 +134,7 @@ class Deliverer(Protocol):
         """
 
     def on_tried(self, listener: Callable[[list[TriedNotice]], None]) -> None:
-        """Registers who is given the results. Each try has one, unless `on_lost` tells that it was lost."""
+        """Registers the listener for results. Each try has a result, unless `on_lost` reports its loss."""
 
     def on_lost(self, listener: Callable[[], None]) -> None:
         """Registers the listener for the loss of all attempts without a result."""

@@ -58,12 +58,12 @@ class RenewableCertificate:
             except CertificateProblem as problem:
                 text = str(problem)
                 if text != self._problem:
-                    self._journal.say("error", "tls.not_renewed", problem=f"{text}; the one in use stays")
+                    self._journal.log("error", "tls.not_renewed", problem=f"{text}; the one in use stays")
                 self._problem = text
                 return text
             self._problem = ""
             self.tls.loaded = loaded
-            self._journal.say("info", "tls.renewed", until=until(loaded))
+            self._journal.log("info", "tls.renewed", until=until(loaded))
             self._warn(loaded)
             return ""
 
@@ -82,7 +82,7 @@ class RenewableCertificate:
     def _warn(self, loaded: LoadedCertificate) -> None:
         left = loaded.validity.end - time.time()
         if left < SOON_S:
-            self._journal.say("warning", "tls.ends_soon", until=until(loaded), problem=ends_in(left))
+            self._journal.log("warning", "tls.ends_soon", until=until(loaded), problem=ends_in(left))
 
 
 def files_of(settings: Settings) -> CertificateFiles | None:

@@ -129,18 +129,18 @@ async def prepare(store: Store, secrets: Secrets, clock: Clock, journal: Journal
     desk = Desk(store, clock)
     if not dev:
         if await close_demo_account(manage):
-            journal.say("warning", "demo_account.suspended")
+            journal.log("warning", "demo_account.suspended")
         await close_demo_number(desk)
         if await remove_demo_user(users, secrets):
-            journal.say("warning", "demo_operator.removed")
+            journal.log("warning", "demo_operator.removed")
         return
     try:
         await open_demo_account(manage)
         await open_demo_number(desk)
     except AlreadyThere:
-        journal.say("warning", "demo_account.name_taken")
+        journal.log("warning", "demo_account.name_taken")
     if not await open_demo_user(users, secrets):
-        journal.say("warning", "demo_operator.name_taken")
+        journal.log("warning", "demo_operator.name_taken")
 
 
 class SimulatedOperator:

@@ -96,8 +96,8 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
 
 def _announce(gateway: "Gateway", *, dev: bool, as_json: bool) -> None:
     if as_json:
-        told = {"url": gateway.url, **({"tls_url": gateway.tls_url} if gateway.tls_url else {}), "pid": os.getpid()}
-        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+        ready = {"url": gateway.url, **({"tls_url": gateway.tls_url} if gateway.tls_url else {}), "pid": os.getpid()}
+        sys.stdout.write(msgspec.json.encode(ready).decode() + "\n")
     elif dev:
         sys.stdout.write(development.banner(gateway.url))
     else:
@@ -153,7 +153,7 @@ class Gateway:
         store, encryption = await open_store(settings)
         self._store = store
         for hazard in await store.upkeep.hazards():
-            self._journal.say("error", "store.hazard", problem=hazard)
+            self._journal.log("error", "store.hazard", problem=hazard)
         await development.prepare(store, self._secrets, self._clock, self._journal, dev=self._dev)
         if self._dev:
             self._simulated = await SimulatedOperator.start()
@@ -192,12 +192,12 @@ class Gateway:
         self._encryption.start()
         self._start_guard()
         await listening.open(api, self._watching)
-        self._journal.say("info", "ready", url=self.url)
+        self._journal.log("info", "ready", url=self.url)
 
     async def stop(self) -> None:
         """Stops accepting requests, finishes open work, then ends. The next start resumes unfinished work."""
         drain = self._settings.shutdown.drain_s
-        self._journal.say("info", "stopping", drain_s=drain)
+        self._journal.log("info", "stopping", drain_s=drain)
         overdue = asyncio.get_running_loop().call_later(drain + OVERDUE_S, self._give_up)
         if hasattr(self, "_listeners"):
             await self._long_polls.close()
@@ -222,7 +222,7 @@ class Gateway:
         self._verifier.close()
         await self._store.close()
         overdue.cancel()
-        self._journal.say("info", "stopped")
+        self._journal.log("info", "stopped")
 
     def _start_guard(self) -> None:
         self._guard = TrafficGuard(
@@ -239,7 +239,7 @@ class Gateway:
     def _give_up(self) -> None:
         """Logs every task that has not ended, and ends the process as in a crash, which loses nothing."""
         for task in asyncio.all_tasks():
-            self._journal.say("critical", "stop.overdue", task=task.get_name(), where=whereabouts(task))
+            self._journal.log("critical", "stop.overdue", task=task.get_name(), where=whereabouts(task))
         sys.stderr.flush()
         os._exit(1)
 
@@ -251,7 +251,7 @@ class Gateway:
             if found is not None:
                 before, after = found
                 done = "closed to them now" if before != after else "cannot be closed to them: chmod o-rwx"
-                self._journal.say(
+                self._journal.log(
                     "warning",
                     "data.open_to_others",
                     path=str(path),

@@ -118,8 +118,8 @@ class Watching:
         def connector_name(number: int) -> str:
             return next((each.name for each, _ in engine.carrier_states() if each.id == number), str(number))
 
-        async def metrics(_: Mapping[str, Any], say: Any) -> None:
-            await say({"metrics": render(collector.samples()).decode()})
+        async def metrics(_: Mapping[str, Any], send: Any) -> None:
+            await send({"metrics": render(collector.samples()).decode()})
 
         event_streams = EventStreams(self._feed, store, connector_name)
         log_level = LogLevelControl(self._journal, self._feed, connector_name, partial(_overhear, api))
@@ -136,7 +136,7 @@ class Watching:
         try:
             await self._control.open()
         except OSError as problem:
-            self._journal.say("warning", "door.closed", problem=problem)
+            self._journal.log("warning", "door.closed", problem=problem)
 
     async def stop(self) -> None:
         """Harmless if it was never started."""
@@ -185,16 +185,16 @@ async def _refused_lately(store: Store, clock: Clock) -> dict[str, Any]:
     return {"since": format_utc(report.since // HOUR_MS * HOUR_MS), "totals": totals}
 
 
-async def _answer(ask: Callable[[], Awaitable[dict[str, Any]]], _: Mapping[str, Any], say: Any) -> None:
-    await say(await ask())
+async def _answer(ask: Callable[[], Awaitable[dict[str, Any]]], _: Mapping[str, Any], send: Any) -> None:
+    await send(await ask())
 
 
-def _overhear(api: "Api", tell: Callable[[bytes, int, bytes], None] | None) -> None:
-    if tell is None:
+def _overhear(api: "Api", listener: Callable[[bytes, int, bytes], None] | None) -> None:
+    if listener is None:
         api.overhear = None
         return
 
     def overheard(request_id: bytes, reply: "Reply") -> None:
-        tell(request_id, reply.status, reply.body)
+        listener(request_id, reply.status, reply.body)
 
     api.overhear = overheard

@@ -378,7 +378,7 @@ class Console:
             return response
         if isinstance(problem, Unavailable):
             return self._plain(503, "The store cannot be used", "Nothing was changed. Try again in a moment.", raw)
-        self._services.admin.journal.say(
+        self._services.admin.journal.log(
             "error",
             "console.request_failed",
             method=raw.method,

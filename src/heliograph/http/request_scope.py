@@ -115,13 +115,13 @@ def request_scope(ends: Endpoints, method: str, version: str, target: bytes, hea
     return scope
 
 
-def _address(told: object) -> Address:
+def _address(address: object) -> Address:
     """Reads an address as a socket reports it. An IPv6 address has four fields, and may stand for an IPv4 address
     (`::ffff:192.0.2.1`).
     """
-    if not isinstance(told, tuple):
+    if not isinstance(address, tuple):
         return NOBODY
-    return unmapped(str(told[0])), int(told[1])
+    return unmapped(str(address[0])), int(address[1])
 
 
 def _forwarded_for(headers: Headers) -> bytes | None:

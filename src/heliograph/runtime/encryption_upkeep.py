@@ -49,7 +49,7 @@ class EncryptionUpkeep:
             except Unavailable:
                 continue  # other tasks log the outage
             except (KeyRefused, CannotOpen) as problem:
-                self._journal.say("critical", "encryption.refused", problem=str(problem))
+                self._journal.log("critical", "encryption.refused", problem=str(problem))
                 self._refused()
                 return
 
@@ -62,6 +62,6 @@ class EncryptionUpkeep:
         if more != self._sealing:
             self._sealing = more
             if more:
-                self._journal.say("info", "encryption.resealing")
+                self._journal.log("info", "encryption.resealing")
             else:
-                self._journal.say("info", "encryption.resealed")
+                self._journal.log("info", "encryption.resealed")

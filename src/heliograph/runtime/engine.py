@@ -245,7 +245,7 @@ class Engine:
             if self._accounts.known(notice.account) is None:
                 await self._accounts.learn(notice.account)
         self.notifier.resume(recovery.owed, rowed=False)
-        self._environment.journal.say(
+        self._environment.journal.log(
             "info",
             "recovered",
             unsent=len(recovery.unsent),
@@ -376,7 +376,7 @@ class Engine:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (problem := task.exception()) is not None:
-            self._environment.journal.say("critical", "task.died", task=task.get_name(), problem=repr(problem))
+            self._environment.journal.log("critical", "task.died", task=task.get_name(), problem=repr(problem))
             self.failed.set()
 
     async def _cancel(self, name: str) -> None:

@@ -82,7 +82,7 @@ class RefusedFacts:
             return
         self._logged += 1
         before, self._unlogged = self._unlogged, 0
-        self._journal.say("error", "store.refused", **piece.shown(), **({"unsaid": before} if before else {}))
+        self._journal.log("error", "store.refused", **piece.shown(), **({"unsaid": before} if before else {}))
 
 
 class GroupCommit:
@@ -344,7 +344,7 @@ class GroupCommit:
             try:
                 then(accept)
             except Exception as problem:  # noqa: BLE001 - one customer's answer must not stop the others'
-                self._journal.say(
+                self._journal.log(
                     "error", "answer.failed", message=to_hex(accept.key, accept.tail), problem=repr(problem)
                 )
 
@@ -379,7 +379,7 @@ class GroupCommit:
             except Exception as problem:  # noqa: BLE001 - who looks on must not stop what is looked at
                 if watcher not in self._stumbled:  # it may fail at every commit
                     self._stumbled.append(watcher)
-                    self._journal.say("error", "watcher.failed", problem=repr(problem))
+                    self._journal.log("error", "watcher.failed", problem=repr(problem))
 
 
 def _events(facts: Facts) -> int:

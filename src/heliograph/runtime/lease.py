@@ -79,7 +79,7 @@ class Lease:
             return []
         dead = await self._leases.release_dead()
         for node in dead:
-            self._journal.say("warning", "node.released", node=node)
+            self._journal.log("warning", "node.released", node=node)
         return dead
 
     async def give_back(self) -> None:
@@ -105,5 +105,5 @@ class Lease:
         self._timer = asyncio.get_running_loop().call_later(left, self._lapse)
 
     def _lapse(self) -> None:
-        self._journal.say("error", "lease.lapsed")
+        self._journal.log("error", "lease.lapsed")
         self._lapsed()

@@ -43,7 +43,7 @@ class CapturedNotice:
     """A notice as a webhook has it: the headers of a first try, signed when it was made. `url` is empty where the
     account has no receiver for it."""
 
-    place: int
+    position: int
     kind: str
     """`receipt` or `inbound`."""
     at: int
@@ -54,7 +54,7 @@ class CapturedNotice:
 
 @dataclass(slots=True)
 class CapturedPage:
-    """Notices behind a place, the oldest first. `missed` is how many came between and are not kept any more."""
+    """Notices behind a position, the oldest first. `missed` is how many came between and are not kept any more."""
 
     notices: list[CapturedNotice]
     cursor: str
@@ -68,7 +68,7 @@ class _Listener:
     view: AccountView
     until: int
     given: int = 0
-    """The place of the newest notice."""
+    """The position of the newest notice."""
     heard: deque[CapturedNotice] = field(default_factory=lambda: deque(maxlen=KEPT))
     waiting: set[asyncio.Event] = field(default_factory=set)
 
@@ -121,15 +121,15 @@ class NoticeListeners:
         leaving = asyncio.ensure_future(gone)
         try:
             ear = self._listen(view)
-            place = self._place(after, ear)
-            if ear.given <= place:
+            position = self._position_of(after, ear)
+            if ear.given <= position:
                 await self._wait(ear, seconds, leaving)
         finally:
             leaving.cancel()
         ear.until = self._clock.now() + STAYS_MS
-        found = [each for each in ear.heard if each.place > place][:limit]
-        missed = found[0].place - place - 1 if found else 0
-        return CapturedPage(found, f"{self._run}-{found[-1].place if found else place}", missed)
+        found = [each for each in ear.heard if each.position > position][:limit]
+        missed = found[0].position - position - 1 if found else 0
+        return CapturedPage(found, f"{self._run}-{found[-1].position if found else position}", missed)
 
     async def close(self) -> None:
         """Has every request answered, now and from now on without waiting."""
@@ -156,10 +156,10 @@ class NoticeListeners:
         ear.view = view
         return ear
 
-    def _place(self, after: str, ear: _Listener) -> int:
-        run, _, place = after.rpartition("-")
-        if run == self._run and place.isascii() and place.isdigit() and len(place) <= 18:
-            return min(int(place), ear.given)
+    def _position_of(self, after: str, ear: _Listener) -> int:
+        run, _, position = after.rpartition("-")
+        if run == self._run and position.isascii() and position.isdigit() and len(position) <= 18:
+            return min(int(position), ear.given)
         return ear.given if not after else max(0, ear.given - len(ear.heard))
 
     async def _wait(self, ear: _Listener, seconds: float, leaving: "asyncio.Future[None]") -> None:

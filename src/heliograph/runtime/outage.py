@@ -38,7 +38,7 @@ class Outage:
             self._pause = min(2 * self._pause, AGAIN_S[1])
             self._next, self._told = now + self._pause, True
             words, lasted = str(problem) or "no answer in time", round(now - self._began)
-            self._journal.say("error", "store.unavailable", task=task, problem=words, for_s=lasted)
+            self._journal.log("error", "store.unavailable", task=task, problem=words, for_s=lasted)
 
     def found_there(self, task: str) -> None:
         """Notes that `task` has used the store."""
@@ -49,4 +49,4 @@ class Outage:
             self._ended = self._clock.monotonic()
             if self._told:
                 self._told = False
-                self._journal.say("info", "store.recovered", for_s=round(self._ended - self._began))
+                self._journal.log("info", "store.recovered", for_s=round(self._ended - self._began))

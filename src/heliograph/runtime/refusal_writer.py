@@ -84,7 +84,7 @@ class RefusalWriter:
         for kind in due[:LINES]:
             number, last, account = self._unsaid.pop(kind)
             self._said[kind] = now
-            self._journal.say(
+            self._journal.log(
                 "info",
                 "http.refused",
                 account=account,

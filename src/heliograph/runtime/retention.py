@@ -118,7 +118,7 @@ class RetentionKeeper:
             done = self._counters.done - before
             if done:
                 counts = {f"{stage.label}s": done[stage] for stage in Stage if done[stage]}
-                self._journal.say("info", "retention.done", **counts)
+                self._journal.log("info", "retention.done", **counts)
         self._passes += 1
 
     def _quiet(self, now: int) -> int:

@@ -56,11 +56,11 @@ async def end(task: asyncio.Task[None]) -> None:
 
 def whereabouts(task: asyncio.Task[Any]) -> str:
     """Describes where a task waits: its coroutines, the outermost first. Compiled coroutines are missing."""
-    places: list[str] = []
+    frames: list[str] = []
     coroutine: Any = task.get_coro()
-    while coroutine is not None and len(places) < DEEPEST:
+    while coroutine is not None and len(frames) < DEEPEST:
         frame = getattr(coroutine, "cr_frame", None)
         if frame is not None:
-            places.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
+            frames.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
         coroutine = getattr(coroutine, "cr_await", None)
-    return " > ".join(places)
+    return " > ".join(frames)

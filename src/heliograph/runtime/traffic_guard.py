@@ -104,4 +104,4 @@ class TrafficGuard:
             account, prefix = figures.now.account, figures.now.prefix
             if await self._store.hold(TrafficHold(account, prefix, now, why), now - QUIET_MS):
                 name = self._names.get(account, str(account))
-                self._journal.say("warning", "guard.held", account=name, prefix=prefix, problem=why)
+                self._journal.log("warning", "guard.held", account=name, prefix=prefix, problem=why)

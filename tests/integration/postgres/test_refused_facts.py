@@ -76,7 +76,7 @@ class Journal:
     def __init__(self) -> None:
         self.said: list[tuple[str, str, dict[str, object]]] = []
 
-    def say(self, level: str, event: str, **fields: object) -> None:
+    def log(self, level: str, event: str, **fields: object) -> None:
         self.said.append((level, event, fields))
 
 

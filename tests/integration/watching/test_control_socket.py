@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.control.server import ControlServer, Handler, Say
+from heliograph.adapters.control.server import ControlServer, Handler, Send
 from heliograph.runtime.data_directory import FILE_NAME, socket_path
 from tests.support.timeouts import PATIENCE_S
 
 
-async def echo(request: Mapping[str, Any], say: Say) -> None:
-    await say({"heard": request.get("word")})
+async def echo(request: Mapping[str, Any], send: Send) -> None:
+    await send({"heard": request.get("word")})
 
 
-async def refuse(_: Mapping[str, Any], __: Say) -> None:
+async def refuse(_: Mapping[str, Any], __: Send) -> None:
     raise ValueError("not like this")
 
 
@@ -89,9 +89,9 @@ async def test_what_a_handler_refuses_is_told(tmp_path: Path) -> None:
 async def test_who_leaves_is_not_spoken_to_any_more(tmp_path: Path) -> None:
     ended = asyncio.Event()
 
-    async def forever(_: Mapping[str, Any], say: Say) -> None:
+    async def forever(_: Mapping[str, Any], send: Send) -> None:
         try:
-            await say({"event": "listening"})
+            await send({"event": "listening"})
             await asyncio.Event().wait()
         finally:
             ended.set()
@@ -106,8 +106,8 @@ async def test_who_leaves_is_not_spoken_to_any_more(tmp_path: Path) -> None:
 
 
 async def test_the_gateways_end_ends_every_talk(tmp_path: Path) -> None:
-    async def forever(_: Mapping[str, Any], say: Say) -> None:
-        await say({"event": "listening"})
+    async def forever(_: Mapping[str, Any], send: Send) -> None:
+        await send({"event": "listening"})
         await asyncio.Event().wait()
 
     async with opened(tmp_path, forever=forever):

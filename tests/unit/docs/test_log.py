@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-SAID = re.compile(r"""\bsay(?:_once)?\(\s*"(?:info|warning|error|critical)",\s*"([^"]+)\"""")
+LOGGED = re.compile(r"""\blog(?:_once)?\(\s*"(?:info|warning|error|critical)",\s*"([^"]+)\"""")
 NAMED = re.compile(r'event = "(smpp\.\w+)"')
 
 
@@ -13,7 +13,7 @@ def events() -> set[str]:
     found = {"smpp.not_bound"}  # the one whose level is chosen
     for path in (ROOT / "src/heliograph").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        found |= set(SAID.findall(text)) | set(NAMED.findall(text))
+        found |= set(LOGGED.findall(text)) | set(NAMED.findall(text))
         found |= set(re.findall(r'event = "[^"]+" if .* else "(smpp\.\w+)"', text))
     return found
 

@@ -70,7 +70,7 @@ class Quiet:
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def say(self, level: str, event: str, **fields: object) -> None:
+    def log(self, level: str, event: str, **fields: object) -> None:
         self.said.append(event)
 
 

@@ -68,7 +68,7 @@ class Journal:
         self.said: list[str] = []
         self.fields: list[dict[str, object]] = []
 
-    def say(self, level: str, event: str, **fields: object) -> None:
+    def log(self, level: str, event: str, **fields: object) -> None:
         self.said.append(event)
         self.fields.append(fields)
 

@@ -57,7 +57,7 @@ class Register:
 
 
 class Quiet:
-    def say(self, level: str, event: str, **fields: object) -> None: ...
+    def log(self, level: str, event: str, **fields: object) -> None: ...
 
 
 def scenario(story: Callable[[Register, Lease, VirtualClock, list[float]], Awaitable[None]]) -> None:

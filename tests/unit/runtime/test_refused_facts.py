@@ -15,7 +15,7 @@ class Journal:
     def __init__(self) -> None:
         self.said: list[dict[str, object]] = []
 
-    def say(self, level: str, event: str, **fields: object) -> None:
+    def log(self, level: str, event: str, **fields: object) -> None:
         assert (level, event) == ("error", "store.refused")
         self.said.append(fields)
 

@@ -69,9 +69,9 @@ def test_random_text_and_octets() -> None:
 def test_lines_are_json_off_a_terminal_and_text_on_one() -> None:
     off, on = io.StringIO(), Terminal()
     configure_logging("info", "auto", off)
-    LogJournal().say("info", "bind.up", connector="op1", wait=1.5)
+    LogJournal().log("info", "bind.up", connector="op1", wait=1.5)
     configure_logging("info", "auto", on)
-    LogJournal().say("warning", "bind.lost", reason="no answer", connector="op1")
+    LogJournal().log("warning", "bind.lost", reason="no answer", connector="op1")
     line = json.loads(off.getvalue())
     assert {name: line[name] for name in line if name != "time"} == {
         "level": "info",
@@ -87,8 +87,8 @@ def test_lines_are_json_off_a_terminal_and_text_on_one() -> None:
 def test_levels_below_the_one_set_are_not_logged() -> None:
     stream = io.StringIO()
     configure_logging("warning", "json", stream)
-    LogJournal().say("info", "quiet")
-    LogJournal().say("error", "loud", error=OSError("full"))
+    LogJournal().log("info", "quiet")
+    LogJournal().log("error", "loud", error=OSError("full"))
     line = json.loads(stream.getvalue())
     assert (line["event"], line["error"]) == ("loud", "OSError: full")
 
@@ -99,7 +99,7 @@ def test_secrets_texts_and_numbers_stay_out_of_the_log(form: str) -> None:
     fields = {"password": "pw-1", "api_key": "hk_2", "content": "meet me", "destination": "447700900123"}
     stream = io.StringIO()
     configure_logging("info", form, stream)
-    LogJournal().say("info", "x", sender="447700900999", **fields)
+    LogJournal().log("info", "x", sender="447700900999", **fields)
     text = stream.getvalue()
     for secret in ("pw-1", "hk_2", "meet me", "447700900123", "447700900999"):
         assert secret not in text
@@ -110,7 +110,7 @@ def test_secrets_texts_and_numbers_stay_out_of_the_log(form: str) -> None:
 def test_sensitive_shows_numbers_and_texts_but_no_secrets() -> None:
     stream = io.StringIO()
     configure_logging("info", "json", stream)
-    LogJournal(sensitive=True).say("info", "x", content="meet me", destination="447700900123", password="pw-1")
+    LogJournal(sensitive=True).log("info", "x", content="meet me", destination="447700900123", password="pw-1")
     assert "meet me" in stream.getvalue()
     assert "447700900123" in stream.getvalue()
     assert "pw-1" not in stream.getvalue()
@@ -120,7 +120,7 @@ def test_sensitive_shows_numbers_and_texts_but_no_secrets() -> None:
 def test_a_line_is_one_line_whatever_the_fields_hold() -> None:
     stream = io.StringIO()
     configure_logging("info", "text", stream)
-    LogJournal().say("info", "x", reason="a\nb\x1b[31m")
+    LogJournal().log("info", "x", reason="a\nb\x1b[31m")
     assert stream.getvalue().count("\n") == 1
     assert "\x1b" not in stream.getvalue()
 
@@ -130,7 +130,7 @@ def test_a_line_is_one_line_whatever_the_fields_hold() -> None:
 def test_no_line_commands_the_terminal_it_is_read_on(form: str) -> None:
     stream = io.StringIO()
     configure_logging("info", form, stream)
-    LogJournal().say("info", "x", error=OSError("a\x9b2Jb\x85c"), reason="d\u202ee\u2066f")
+    LogJournal().log("info", "x", error=OSError("a\x9b2Jb\x85c"), reason="d\u202ee\u2066f")
     logging.getLogger("asyncio").error("g\x90h")
     text = stream.getvalue()
     for written_out in ("a\\u009b2Jb\\u0085c", "d\\u202ee\\u2066f", "g\\u0090h"):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.adapters.control.server import Answer, Say
+from heliograph.adapters.control.server import Answer, Send
 from heliograph.app.facts import InboundMessage, Message
 from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.app.ports import Store, Unavailable
@@ -61,7 +61,7 @@ class EventStreams:
         self._connector_name = connector_name
         self._open = 0
 
-    async def listen(self, request: Mapping[str, Any], say: Say) -> None:
+    async def listen(self, request: Mapping[str, Any], send: Send) -> None:
         """Writes events until the listener leaves. The first line says that the stream has begun."""
         wanted = EventFilter.of(request)
         if self._open >= LISTENERS:
@@ -70,8 +70,8 @@ class EventStreams:
         self._open += 1
         self._feed.subscribe(stream.hear)
         try:
-            await say({"event": "listening"})
-            await stream.tell(say)
+            await send({"event": "listening"})
+            await stream.write(send)
         finally:
             self._open -= 1
             self._feed.unsubscribe(stream.hear)
@@ -85,7 +85,7 @@ class _EventStream:
         self._wanted = wanted
         self._waiting: deque[MessageEvent] = deque()
         self._skipped = 0
-        self._stir = asyncio.Event()
+        self._wake = asyncio.Event()
         self._accounts: dict[int, str] = {}
 
     def hear(self, events: list[MessageEvent]) -> None:
@@ -97,19 +97,19 @@ class _EventStream:
                 self._skipped += 1
             else:
                 self._waiting.append(event)
-        self._stir.set()
+        self._wake.set()
 
-    async def tell(self, say: Say) -> None:
+    async def write(self, send: Send) -> None:
         while True:
-            await self._stir.wait()
-            self._stir.clear()
+            await self._wake.wait()
+            self._wake.clear()
             while self._waiting:
                 line = await self._line(self._waiting.popleft())
                 if line is not None:
-                    await say(line)
+                    await send(line)
             if self._skipped:
                 skipped, self._skipped = self._skipped, 0
-                await say({"event": "skipped", "count": skipped})
+                await send({"event": "skipped", "count": skipped})
 
     async def _line(self, event: MessageEvent) -> Answer | None:
         """Returns the line for an event, or None if the listener does not want it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from heliograph.adapters.control.event_stream import shown_details
-from heliograph.adapters.control.server import Say
+from heliograph.adapters.control.server import Send
 from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.app.ports import Journal
 from heliograph.domain.message import ids
@@ -46,12 +46,12 @@ class LogLevelControl:
     def level(self) -> str:
         return logging.getLevelName(logging.getLogger(LOGGER).level).lower()
 
-    async def answer(self, request: Mapping[str, Any], say: Say) -> None:
+    async def answer(self, request: Mapping[str, Any], send: Send) -> None:
         """Changes the level if the request has a level. Answers with the level before and after."""
         wanted, was = request.get("level"), self.level
         if wanted is not None:
             self.change(str(wanted))
-        await say({"level": self.level, "was": was})
+        await send({"level": self.level, "was": was})
 
     def change(self, level: str) -> None:
         """Sets the level until the next change or the gateway's end. Raises ValueError."""
@@ -62,7 +62,7 @@ class LogLevelControl:
         self._heed()
         if level != was:
             # as a warning, so that a reader of the quiet log knows why it is quiet
-            self._journal.say("warning", "log.level_changed", to_level=level, was=was)
+            self._journal.log("warning", "log.level_changed", to_level=level, was=was)
 
     def _heed(self) -> None:
         self._feed.unsubscribe(self._write)
@@ -75,7 +75,7 @@ class LogLevelControl:
         """Logs both ids on a line: the id that a customer quotes, and the id in other lines."""
         found = _ID(body)
         message = {} if found is None else {"message": found[1].decode()}
-        self._journal.say("debug", "http.response", request_id=request_id.decode(), status=status, **message)
+        self._journal.log("debug", "http.response", request_id=request_id.decode(), status=status, **message)
 
     def _write(self, events: list[MessageEvent]) -> None:
         for event in events:
@@ -90,4 +90,4 @@ class LogLevelControl:
             if event.connector is not None:
                 fields["connector"] = self._connector_name(event.connector)
             fields |= shown_details(event)
-            self._journal.say("debug", f"message.{event.event}", **fields)
+            self._journal.log("debug", f"message.{event.event}", **fields)

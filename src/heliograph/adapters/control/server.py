@@ -18,10 +18,10 @@ STOP_S = 1.0
 """The time for answers under way to end when the gateway stops. Seconds."""
 
 Answer = dict[str, Any]
-Say = Callable[[Answer], Awaitable[None]]
+Send = Callable[[Answer], Awaitable[None]]
 """Writes a line of the answer, and waits for a slow client. Raises OSError if the client has gone."""
 
-Handler = Callable[[Mapping[str, Any], Say], Awaitable[None]]
+Handler = Callable[[Mapping[str, Any], Send], Awaitable[None]]
 """Answers a request. Raises ValueError, with a sentence for people, if the request makes no sense."""
 
 
@@ -78,7 +78,7 @@ class ControlServer:
         return handler
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async def say(answer: Answer) -> None:
+        async def send(answer: Answer) -> None:
             writer.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
             await writer.drain()
 
@@ -87,16 +87,16 @@ class ControlServer:
                 request = json.loads(await reader.readline())
             handler = self._handler(request)
         except ValueError as problem:
-            await say({"problem": str(problem)})
+            await send({"problem": str(problem)})
             return
-        talk = asyncio.ensure_future(handler(request, say))
+        talk = asyncio.ensure_future(handler(request, send))
         gone = asyncio.ensure_future(_end(reader))
         try:
             await asyncio.wait({talk, gone}, return_when=asyncio.FIRST_COMPLETED)
             if talk.done():
                 talk.result()
         except ValueError as problem:
-            await say({"problem": str(problem)})
+            await send({"problem": str(problem)})
         finally:
             for task in (talk, gone):
                 task.cancel()

@@ -1,7 +1,7 @@
 """Envelopes by AES-256-GCM.
 
-An envelope is a magic, the number of its key, a nonce, and the ciphertext with its tag. The place (table, column and
-row) is authenticated and not stored.
+An envelope is a magic, the number of its key, a nonce, and the ciphertext with its tag. The associated data (table,
+column and row) is authenticated and not stored.
 """
 
 import os
@@ -41,19 +41,19 @@ class AesGcmKey:
         start = int.from_bytes(os.urandom(8), "big") << 32
         self._nonces = count(start)
 
-    def seal(self, plain: bytes, place: bytes, nonce: bytes | None = None) -> bytes:
+    def seal(self, plain: bytes, associated_data: bytes, nonce: bytes | None = None) -> bytes:
         if nonce is None:
             # next() is atomic for threads; the count wraps at the largest nonce
             nonce = (next(self._nonces) & (1 << 96) - 1).to_bytes(NONCE_OCTETS, "big")
         head = self._head
-        return head + nonce + self._gcm.encrypt(nonce, plain, head + place)
+        return head + nonce + self._gcm.encrypt(nonce, plain, head + associated_data)
 
-    def open(self, sealed: bytes, place: bytes) -> bytes:
+    def open(self, sealed: bytes, associated_data: bytes) -> bytes:
         head = self._head
         if len(sealed) < LEAST_OCTETS or sealed[:HEAD_OCTETS] != head:
             raise CannotOpen("no envelope of this key")
         try:
-            return self._gcm.decrypt(sealed[HEAD_OCTETS:_BODY], sealed[_BODY:], head + place)
+            return self._gcm.decrypt(sealed[HEAD_OCTETS:_BODY], sealed[_BODY:], head + associated_data)
         except InvalidTag:
             raise CannotOpen("the envelope was changed, or is not where it was sealed") from None
 

@@ -59,15 +59,17 @@ class Seals:
 
     def seal(self, column: str, row: str, plain: bytes) -> bytes:
         """Returns an envelope; an empty value stays empty, so that SQL can tell."""
-        return plain if self.current is None or not plain else self.current.seal(plain, _place(column, row))
+        return plain if self.current is None or not plain else self.current.seal(plain, _associated_data(column, row))
 
     def seal_alike(self, column: str, row: str, plain: bytes) -> bytes:
         """Returns the same envelope each time, where SQL must find out that a value came again."""
-        current, place = self.current, _place(column, row)
+        current, associated_data = self.current, _associated_data(column, row)
         if current is None or not plain:
             return plain
         key = self._nonce_keys[current.number]
-        return current.seal(plain, place, blake2b(place + b"\0" + plain, digest_size=NONCE_OCTETS, key=key).digest())
+        return current.seal(
+            plain, associated_data, blake2b(associated_data + b"\0" + plain, digest_size=NONCE_OCTETS, key=key).digest()
+        )
 
     def open(self, column: str, row: str, value: bytes) -> bytes:
         """Returns the plain value, also of a value that is not sealed. Raises CannotOpen, UnknownKey."""
@@ -76,7 +78,7 @@ class Seals:
         key = self._known.get(int.from_bytes(value[len(MAGIC) : HEAD_OCTETS], "big"))
         if key is None:
             raise UnknownKey
-        return key.open(value, _place(column, row))
+        return key.open(value, _associated_data(column, row))
 
     def seal_settings(self, connector: str, settings: dict[str, Any]) -> dict[str, Any]:
         if self.current is None:
@@ -178,5 +180,5 @@ class StoreKeys:
         )
 
 
-def _place(column: str, row: str) -> bytes:
+def _associated_data(column: str, row: str) -> bytes:
     return f"{column} {row}".encode()

@@ -181,7 +181,7 @@ class Bind:
         # A repeated failure is logged at debug level, as the state shows it; the loss of a bind is always a warning.
         level = "debug" if reason == self._error and self._backoff.failures and not lost else "warning"
         self._error, self._error_at = reason, context.clock.now()
-        context.journal.say(
+        context.journal.log(
             level, "smpp.not_bound", connector=context.connector.name, bind=self.number, host=self.where, reason=reason
         )
 
@@ -198,7 +198,7 @@ class Bind:
         self._context.credentials.refusals, self._context.credentials.until = 0, 0.0
         self._enter("bound")
         context = self._context
-        context.journal.say(
+        context.journal.log(
             "info", "smpp.bound", connector=context.connector.name, bind=self.number, role=self.role, host=self.where
         )
         self._changed()

@@ -62,7 +62,7 @@ class SmppCarrier:
     def start(self) -> None:
         """Starts all binds."""
         if self._problems:
-            self._journal.say("error", "smpp.bad_options", connector=self._connector.name, problems=self._problems)
+            self._journal.log("error", "smpp.bad_options", connector=self._connector.name, problems=self._problems)
             return
         for bind in self._binds:
             bind.start()

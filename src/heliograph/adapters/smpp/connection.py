@@ -199,7 +199,7 @@ class BindConnection(asyncio.Protocol):
                 if self._sampled is not None and self._sampled[0] is part:
                     self._sampled = None
                 message = to_hex(part.message.key, part.message.tail)
-                context.say_once("error", "smpp.cannot_be_sent", message=message, error=error)
+                context.log_once("error", "smpp.cannot_be_sent", message=message, error=error)
                 self._loop.call_soon(self._end, part, Refused(NOT_SENT, Delivery.REJECTD, NO_CODE))
             else:
                 send(c.SUBMIT_SM, octets, part, now)
@@ -367,7 +367,7 @@ class BindConnection(asyncio.Protocol):
                 self._on_late(response)
             case e.ProtocolError(error):
                 counters.protocol_errors += 1
-                self._context.say_once("warning", "smpp.protocol_error", error=error)
+                self._context.log_once("warning", "smpp.protocol_error", error=error)
             case _:
                 pass  # alert_notification and outbind ask nothing of us
 

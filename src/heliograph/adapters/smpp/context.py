@@ -41,7 +41,7 @@ class BindContext:
     allowed: AllowedHosts = ANYWHERE
     settled: Callable[[Part], None] | None = None
     credentials: CredentialsPause = field(default_factory=CredentialsPause)
-    said: set[str] = field(default_factory=set)
+    logged: set[str] = field(default_factory=set)
     """Events that are logged once only and have been."""
     dialect: Dialect = field(init=False)
     timings: Timings = field(init=False)
@@ -55,7 +55,7 @@ class BindContext:
         self.complaints = Complaints(self.connector.name, self.clock, self.journal)
         self.queries = StateQueries(self.connector.name, self.events, self.clock, self.journal, self.dialect)
 
-    def say_once(self, level: str, event: str, **fields: Any) -> None:
-        if event not in self.said:
-            self.said.add(event)
-            self.journal.say(level, event, connector=self.connector.name, **fields)
+    def log_once(self, level: str, event: str, **fields: Any) -> None:
+        if event not in self.logged:
+            self.logged.add(event)
+            self.journal.log(level, event, connector=self.connector.name, **fields)

@@ -38,8 +38,8 @@ async def resolve(host: str, port: int, allowed: AllowedHosts) -> list[str]:
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     usable = [address for address in addresses if allowed.allows(host, address)]
     if not usable:
-        told = host if host in addresses else f"{host}, which is {', '.join(addresses)}"
-        raise OSError(f"the setting smpp.allowed_hosts does not allow {told}")
+        shown = host if host in addresses else f"{host}, which is {', '.join(addresses)}"
+        raise OSError(f"the setting smpp.allowed_hosts does not allow {shown}")
     return usable
 
 

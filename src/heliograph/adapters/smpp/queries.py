@@ -89,7 +89,7 @@ class StateQueries:
     def _turn_off(self, answer: str) -> None:
         if not self.off:
             self.off = answer
-            self._journal.say("warning", "smpp.queries_off", connector=self._name, answer=answer)
+            self._journal.log("warning", "smpp.queries_off", connector=self._name, answer=answer)
 
 
 def _unheard(kept: bool) -> None:

@@ -88,11 +88,11 @@ def incoming_of(
         number = tlv.find_integer(tlvs, tlv.SAR_SEGMENT_SEQNUM)
         if reference is not None and total is not None and number is not None:
             part = (reference, total, number)
-    told = (
+    fields = (
         pdu.service_type, pdu.source_addr_ton, pdu.source_addr, pdu.dest_addr_ton, pdu.destination_addr, pdu.esm_class,
         pdu.data_coding, octets, tlvs,
     )  # fmt: skip
-    digest = int.from_bytes(blake2b(repr(told).encode(), digest_size=8).digest(), "big") >> 1 or 1
+    digest = int.from_bytes(blake2b(repr(fields).encode(), digest_size=8).digest(), "big") >> 1 or 1
     return Incoming(
         sender.removeprefix("+")[:MAX_ADDRESS_CHARS],
         pdu.destination_addr.removeprefix("+")[:MAX_ADDRESS_CHARS],
@@ -147,7 +147,7 @@ class ReceiptReceiver:
         elif not report.operator_id:
             # Without an id it matches nothing, not even when sent again: it is acknowledged.
             counters.receipts_unreadable += 1
-            context.say_once("warning", "smpp.receipt_without_id")
+            context.log_once("warning", "smpp.receipt_without_id")
             session.answer(request)
         elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
             counters.receipts_put_off += 1
@@ -173,7 +173,7 @@ class ReceiptReceiver:
         taken = context.dialect.mobile_originated
         if taken != "keep":
             accepts = taken == "accept"
-            context.say_once("warning", "smpp.mobile_originated", answered="accepted" if accepts else "rejected")
+            context.log_once("warning", "smpp.mobile_originated", answered="accepted" if accepts else "rejected")
             session.answer(request, CommandStatus.ESME_ROK if accepts else CommandStatus.ESME_RX_R_APPN)
         elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
             session.answer(request, CommandStatus.ESME_RX_T_APPN)
@@ -188,7 +188,7 @@ class ReceiptReceiver:
         if number is not None:
             return number
         self._counters.national_numbers += 1
-        context.say_once("warning", "smpp.national_number", inbound_country=context.national.country)
+        context.log_once("warning", "smpp.national_number", inbound_country=context.national.country)
         return address
 
     def _stands(self) -> bool:

@@ -107,4 +107,4 @@ class Complaints:
         self._say("info", event, status, phase="over", total=complaint.total, for_s=lasted)
 
     def _say(self, level: str, event: str, status: str, **more: object) -> None:
-        self._journal.say(level, event, connector=self._connector, status=status, **more)
+        self._journal.log(level, event, connector=self._connector, status=status, **more)

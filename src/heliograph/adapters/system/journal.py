@@ -33,7 +33,7 @@ class LogJournal:
         self._logger = logging.getLogger(LOGGER)
         self._sensitive = sensitive
 
-    def say(self, level: str, event: str, **fields: Any) -> None:
+    def log(self, level: str, event: str, **fields: Any) -> None:
         """Writes a log line. `event` is a few constant words, for example "operator refused the bind". Variable values
         go into `fields`. `error` may be an exception.
         """

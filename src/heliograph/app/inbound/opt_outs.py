@@ -64,7 +64,7 @@ class OptOuts:
         if price is None:
             reason = "no price of the account's plan covers the phone"
         if reason is not None or price is None:
-            self._journal.say("warning", "opt_out.not_replied", account=owner.account, reason=reason)
+            self._journal.log("warning", "opt_out.not_replied", account=owner.account, reason=reason)
             return None
         segments = segment.count(text, Kind.TEXT, self._directory.repertoire(message.connector))[1]
         charge = price * segments

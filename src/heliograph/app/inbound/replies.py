@@ -104,7 +104,7 @@ class PhoneReplies:
                 self._logged.clear()
             self._logged[logged] = now + LOG_AGAIN_MS
             name = to_uuid(message.key, message.tail)
-            self._journal.say("warning", "reply.refused", inbound=name, account=message.account, problem=problem)
+            self._journal.log("warning", "reply.refused", inbound=name, account=message.account, problem=problem)
         self._gathering.facts.inbound_replies.append(InboundReply(message.account, message.key, sentence or problem))
         self._gathering.wake_later()
 

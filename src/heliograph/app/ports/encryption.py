@@ -1,12 +1,12 @@
-"""The encryption of rows: keys, and what is asked of a store that has sealed rows."""
+"""The encryption of rows: data keys, the master key, and the port of a store with sealed rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 MAGIC: Final = b"\xffHG\x01"
-"""The octets that an envelope begins with. The first one never begins UTF-8, so that no text is taken for an envelope;
-the fourth is the number of the format. The number of the key follows, four octets."""
+"""First octets of an envelope. The first octet never begins UTF-8, so that no text is taken for an envelope. The fourth
+octet is the number of the format. Four octets with the number of the key follow."""
 
 SWITCH_MS: Final = 15_000
 """Milliseconds from the making of a key until rows are sealed with it: every process reads the keys more often."""
@@ -16,26 +16,25 @@ NONCE_OCTETS: Final = 12
 
 
 class CannotOpen(Exception):
-    """A sealed value cannot be opened: it was changed, or is not where it was sealed, or its key is another one."""
+    """A sealed value cannot be opened: it was changed, moved to another row, or sealed with another key."""
 
 
 class KeyRefused(Exception):
-    """The keys of an encrypted store cannot be used: the master key is missing or is another one. The text is for
-    people."""
+    """The keys of an encrypted store cannot be used: the master key is missing or wrong. The text is for people."""
 
 
 class DataKey(Protocol):
     """A key that rows are sealed with. Safe to use from several threads."""
 
     number: int
-    """Names the key in what it has sealed."""
+    """The key's number, which its envelopes begin with."""
 
-    def seal(self, plain: bytes, place: bytes, nonce: bytes | None = None) -> bytes:
-        """Returns an envelope of `plain` that opens only at the same place. A `nonce` must be a keyed digest of
-        both."""
+    def seal(self, plain: bytes, associated_data: bytes, nonce: bytes | None = None) -> bytes:
+        """Returns an envelope of `plain` that opens only with the same `associated_data`, for example `message.content`
+        and a key. A given `nonce` must be a keyed digest of both."""
 
-    def open(self, sealed: bytes, place: bytes) -> bytes:
-        """Returns what was sealed. Raises CannotOpen."""
+    def open(self, sealed: bytes, associated_data: bytes) -> bytes:
+        """Returns the plain value. Raises CannotOpen."""
 
 
 class KeyVault(Protocol):
@@ -71,13 +70,14 @@ class Rewriting:
     """How far the rows are sealed anew."""
 
     table: str
-    """The table that is being gone through, for example `message`."""
+    """The table that is being rewritten, for example `message`."""
     rows: int
-    """Rows that were looked at so far."""
+    """Rows that were read so far."""
 
 
 RowChange = Callable[[str, str, bytes], bytes]
-"""Maps a value to the one that replaces it, given its column (`message.content`), the key of its row and its octets."""
+"""Maps a value to its replacement. The arguments are its column (`message.content`), the key of its row, and its
+octets."""
 
 
 class SealedRows(Protocol):
@@ -88,8 +88,8 @@ class SealedRows(Protocol):
         are."""
 
     async def add_key(self, make: Callable[[list[KeyRow]], KeyRow]) -> int | None:
-        """Adds the key that `make` makes of those that are there, and has all rows sealed anew from the first one on.
-        Returns its number; None where another process added a key of this number at the same time."""
+        """Adds the key that `make` makes from the present keys, and starts a rewrite of all rows. Returns its number;
+        None if another process added a key of this number at the same time."""
 
     async def rewrap(self, change: Callable[[int, bytes], bytes]) -> int:
         """Replaces the wrapped secret of each key, given its number and the envelope; returns how many there are."""
@@ -99,16 +99,16 @@ class SealedRows(Protocol):
         more to do. Nothing is changed where the store has a newer key."""
 
     async def count(self) -> int:
-        """Returns the number of rows of the largest tables, which takes its time."""
+        """Returns the number of rows of the largest tables. Takes seconds on a large store."""
 
 
 SETTLE_MS: Final = 15_000
-"""Milliseconds from when a key counts until the older rows are sealed anew: nobody writes by another one any more."""
+"""Milliseconds from when a key counts until older rows are rewritten. By then every process seals with the new key."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptionState:
-    """The keys of a store, and how far its rows are sealed with the newest one."""
+    """The keys of a store, and how far its rows are sealed with the newest key."""
 
     encrypted: bool
     """Whether new rows are sealed, or will be from `since` on."""
@@ -118,7 +118,7 @@ class EncryptionState:
     since: int
     """Time in ms from which on it counts."""
     table: str | None
-    """The table whose rows are being sealed anew; None when all are."""
+    """The table that is being rewritten; None when all rows are sealed with the newest key."""
     sealed: int | None
     """Rows that were sealed anew so far."""
     rows: int
@@ -142,4 +142,4 @@ class Encryption(Protocol):
         """Seals up to `limit` rows anew; returns whether there may be more to do."""
 
     async def state(self) -> EncryptionState:
-        """Returns what the store knows; it counts rows, which takes its time."""
+        """Returns the keys and the progress of the rewrite. Counts rows, which takes seconds on a large store."""

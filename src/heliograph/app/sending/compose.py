@@ -101,8 +101,8 @@ class Composer:
         if optional is not None or attached is not None:
             given = optional or _NO_OPTIONAL_FIELDS
             extras = given.extras.text()
-            for place, (_, connector, _) in enumerate(routes):
-                given.check_tlvs(self._directory.tlvs(connector), attached[place] if attached is not None else ())
+            for index, (_, connector, _) in enumerate(routes):
+                given.check_tlvs(self._directory.tlvs(connector), attached[index] if attached is not None else ())
         messages = []
         total = 0
         for (destination, connector, price), (content, segments) in zip(routes, texts, strict=True):
@@ -328,8 +328,8 @@ def _content(content: str | None, kind: Kind | None, most: int) -> str:
     if content is None:
         raise missing("content")
     if len(content) > most * SEGMENT_CHARS:
-        told = f"The content is too long: {len(content):,} characters; a message may have {most} segments."
-        raise invalid("content", f"{told} Shorten it.")
+        too_long = f"The content is too long: {len(content):,} characters; a message may have {most} segments."
+        raise invalid("content", f"{too_long} Shorten it.")
     if not content:
         raise invalid("content", "The content is empty; give the text of the message.")
     if "\x00" in content:

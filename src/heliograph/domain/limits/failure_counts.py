@@ -95,17 +95,17 @@ class Sketch:
 
     def add(self, name: bytes, now: float) -> None:
         self._turn(now)
-        places = _places(name)
+        cells = _cells_of(name)
         # only the smallest counters of a name grow: the others already count other names
-        least = min(self._cells[place] for place in places)
-        for place in places:
-            if self._cells[place] == least < MOST:
-                self._cells[place] = least + 1
+        least = min(self._cells[cell] for cell in cells)
+        for cell in cells:
+            if self._cells[cell] == least < MOST:
+                self._cells[cell] = least + 1
 
     def count(self, name: bytes, now: float) -> int:
         self._turn(now)
-        places = _places(name)
-        return min(self._cells[place] for place in places) + min(self._before[place] for place in places)
+        cells = _cells_of(name)
+        return min(self._cells[cell] for cell in cells) + min(self._before[cell] for cell in cells)
 
     def _turn(self, now: float) -> None:
         past = now - self._begun
@@ -120,5 +120,5 @@ def _cells() -> "array[int]":
     return array("H", bytes(2 * ROWS * COLUMNS))
 
 
-def _places(name: bytes) -> list[int]:
+def _cells_of(name: bytes) -> list[int]:
     return [row * COLUMNS + int.from_bytes(name[4 * row : 4 * row + 4], "big") % COLUMNS for row in range(ROWS)]

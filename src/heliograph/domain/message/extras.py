@@ -35,35 +35,35 @@ class Extras:
 
     def text(self) -> str:
         """Returns the text that `read_extras` reads."""
-        said: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if self.priority is not None:
-            said["priority"] = self.priority
+            fields["priority"] = self.priority
         if self.coding is not None:
-            said["coding"] = self.coding
+            fields["coding"] = self.coding
         if self.elements:
-            said["udh"] = self.elements.hex()
+            fields["udh"] = self.elements.hex()
         if self.tlvs:
-            said["tlvs"] = dict(self.tlvs)
+            fields["tlvs"] = dict(self.tlvs)
         if self.progress:
-            said["progress"] = True
-        return json.dumps(said, separators=(",", ":")) if said else ""
+            fields["progress"] = True
+        return json.dumps(fields, separators=(",", ":")) if fields else ""
 
     def described(self) -> str:
         """Describes the extras in words for people; empty if there are none."""
-        said = []
+        fields = []
         if self.priority is not None:
-            said.append(f"priority {self.priority}")
+            fields.append(f"priority {self.priority}")
         if self.coding is not None:
-            said.append(f"data_coding {self.coding:#04x}")
+            fields.append(f"data_coding {self.coding:#04x}")
         if self.elements:
-            said.append(f"header {len(self.elements):02x}{self.elements.hex()}")
-        said += [
+            fields.append(f"header {len(self.elements):02x}{self.elements.hex()}")
+        fields += [
             f"TLV {name} " + (f"hex {value['hex']}" if isinstance(value, dict) else str(value))
             for name, value in self.tlvs.items()
         ]
         if self.progress:
-            said.append("states on the way are told")
-        return ", ".join(said)
+            fields.append("states on the way are told")
+        return ", ".join(fields)
 
 
 NONE: Final = Extras()
@@ -75,11 +75,11 @@ def read_extras(text: str) -> Extras:
     """Returns the extras that a message's text of them says."""
     if not text:
         return NONE
-    said = json.loads(text)
+    fields = json.loads(text)
     return Extras(
-        said.get("priority"),
-        said.get("coding"),
-        bytes.fromhex(said.get("udh", "")),
-        said.get("tlvs", {}),
-        said.get("progress", False),
+        fields.get("priority"),
+        fields.get("coding"),
+        bytes.fromhex(fields.get("udh", "")),
+        fields.get("tlvs", {}),
+        fields.get("progress", False),
     )

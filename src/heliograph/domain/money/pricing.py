@@ -118,11 +118,11 @@ def in_force(prices: Iterable[Dated], at: int) -> list[Dated]:
     holding: dict[tuple[str, str], Dated] = {}
     for price in prices:
         if price.since <= at:
-            place = price.plan, price.prefix
-            known = holding.get(place)
+            key = price.plan, price.prefix
+            known = holding.get(key)
             if known is None or known.since < price.since:
-                holding[place] = price
-    return [holding[place] for place in sorted(holding)]
+                holding[key] = price
+    return [holding[key] for key in sorted(holding)]
 
 
 def next_change(prices: Iterable[DatedPrice], after: int) -> int | None:

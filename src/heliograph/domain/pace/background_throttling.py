@@ -1,14 +1,14 @@
 """Background throttling: throttle answers that come at any pace, so that a lower pace does not help.
 
-An operator that took fifty parts a second, and throttles the same share at forty-five, does not mean the pace. The
-queues of single recipients are full, for example, or it throttles at random. It shows in two ways:
+If an operator throttles the same share of parts at 50 a second and at 45, the pace is not the cause. For example, the
+queues of single recipients are full, or it throttles at random. The pace finds out in two ways:
 
-- **Suspicion.** A pace has stood although it was throttled. The next raise is not taken back for one throttle answer:
-  it may cost as many as a try can afford at this pace.
-- **Trials.** Each reduction is a trial. Until enough parts are answered the pace neither falls nor rises, as either
-  would be by luck. A limit throttles next to nothing after a reduction or two, since the pace then is the goodput. If
-  reductions in a row leave the share of throttle answers as it was, they had no effect. The share is accepted as
-  background from then on, and the pace returns to where it was before them.
+- **Suspicion.** A pace has stood although it was throttled. The next raise is not taken back for a single throttle
+  answer: it may cost as many as a try can afford at this pace (`SPARE_S`).
+- **Trials.** Each reduction is a trial. Until enough parts are answered the pace stays, because fewer answers are
+  chance. With a real limit, throttling nearly ends after a reduction or two, since the pace is then the goodput. If
+  `TRIALS` reductions in a row leave the share of throttle answers as it was, they had no effect. The share is accepted
+  as background from then on, and the pace returns to where it was before them.
 
 The background is forgotten once enough parts are taken without a throttle answer.
 """
@@ -32,10 +32,11 @@ CLEAN: Final = 100
 """Parts taken without a throttle answer after which nothing is suspected."""
 
 DEVIATIONS: Final = 2.0
-"""Standard deviations (of counts: square roots) above the expected number that are no luck."""
+"""Standard deviations above the expected number that count as significant. The deviation of a count is its square root.
+"""
 
 FEWEST: Final = 10
-"""Answers of a trial, at least: fewer decide nothing."""
+"""Answers that a trial needs, at least."""
 
 ANSWERS: Final = 20
 """Answers of a trial, at least, unless `REFUSALS` of them are throttle answers."""
@@ -60,7 +61,8 @@ DEEP: Final = 0.99
 """Share of the pace that a reduction leaves, at most, to count as a trial."""
 
 TRIALS: Final = 3
-"""Reductions in a row that must have had no effect. A burst may deceive one, and others who share a limit two."""
+"""Reductions in a row that must have had no effect. A burst may spoil one trial, and other senders on a shared limit
+two."""
 
 MUCH: Final = 0.15
 """Share of throttle answers from which on one trial less is enough: each reduction costs that much of the pace."""

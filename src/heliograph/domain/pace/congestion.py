@@ -10,7 +10,7 @@ CONGESTED: Final = 90
 """congestion_state from which on the pace is reduced."""
 
 EASE: Final = 0.98
-"""Factor of one reduction, applied to the pace or to the goodput."""
+"""Factor of a reduction, applied to the pace or to the goodput."""
 
 EASE_S: Final = 1.0
 """Seconds between two reductions, and before the first."""

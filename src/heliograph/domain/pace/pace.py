@@ -1,8 +1,8 @@
-"""The pace of one connector: parts a second that its operator takes, as far as known, and at most the configured limit.
+"""The pace of a connector: parts a second that its operator takes, as far as known, up to the configured limit.
 
-An operator that is sent too much answers ESME_RTHROTTLED or ESME_RMSGQFUL, and does not say how much it would take. Its
-limit may be a count a second, a bucket that fills, a queue that drains, or a share of a limit with others. The pace is
-therefore a state machine, moved by answers and by time:
+An operator under too much load answers ESME_RTHROTTLED or ESME_RMSGQFUL, and never states its limit. The limit may be a
+count a second, a token bucket, a queue that drains, or shared with other customers. The pace is therefore a state
+machine, moved by answers and by time:
 
     stage                    event                                      next stage
     -----------------------  -----------------------------------------  -------------------------------------
@@ -17,13 +17,13 @@ therefore a state machine, moved by answers and by time:
     any                      operator reports congestion                STANDING
     any                      rises above NO_LIMIT                       GROWING, or UNLIMITED if it had stood
 
-- **Growing**: nothing has been throttled. The pace grows exponentially, slowly where answers are slow: the parts in
-  flight when the first one is throttled will be throttled too.
-- **Reduced** to the goodput of at least a second, by answers to parts written since the last change. An operator that
-  was shut for most of the time is measured from one opening to the next.
-- **Raised** in steps that double, each once the level before it has stood. A throttled step goes back to the level
-  before, and from there to the one before that. The more parts the last climb cost, the longer the pace stays.
-- **Pauses** double while nothing is taken (exponential backoff), and end with one part as a probe.
+- **Growing**: nothing has been throttled. The pace grows exponentially, and more slowly if answers are slow: all parts
+  in flight at the first throttle answer will be throttled too.
+- **Reduced** to the goodput of at least a second, by answers to parts written since the last change. If the operator
+  was shut for most of the time, the goodput is measured from opening to opening.
+- **Raised** in steps that double, each once the level before it has stood. A throttled step goes back a level, and a
+  second throttled step another level. The more parts the last climb cost, the longer the pace stays.
+- **Pauses** double while nothing is taken (exponential backoff), and end with a single part as a probe.
 - **Background throttling**: if reductions do not help and the same share is throttled at any pace, the pace is not the
   cause. For example, the queues of single recipients are full. The pace returns to where it was, and the share is
   accepted (`heliograph.domain.pace.background_throttling`).
@@ -42,7 +42,7 @@ from heliograph.domain.pace.pause import Pauses
 from heliograph.domain.pace.throttle import SHARE_OF_BURST, TokenBucket
 
 START: Final = 30.0
-"""Parts a second of an operator that nothing is known about. Few operators take less."""
+"""Parts a second for an operator without any measurement. Few operators take less."""
 
 AT_ONCE: Final = 10.0
 """Parts that may go at once while nothing is known: a usual window."""
@@ -51,8 +51,8 @@ NO_LIMIT: Final = 100_000.0
 """Parts a second. A faster pace counts as no limit: no operator takes as many."""
 
 GROWN: Final = 5_000.0
-"""Parts a second at which growth ends in no limit at all. An operator that took as many without a throttle answer has
-none that matters."""
+"""Parts a second at which growth ends, without a limit. An operator that took as many without throttling has no limit
+that matters."""
 
 GROWTH: Final = 8.0
 """Exponent of the growth a second where answers come at once: from 30 to 5,000 a second in 0.6 s."""
@@ -61,17 +61,17 @@ GROWTH_A_ROUND_TRIP: Final = 0.05
 """Exponent of the growth a round trip. At most 5 % more is in flight than the operator has answered for."""
 
 LEAST_GROWTH: Final = 0.3
-"""Exponent of the growth a second, at least: answers that take seconds must not stop it."""
+"""Exponent of the growth a second, at least: slow answers, which take seconds, must not stop it."""
 
 LATE_S: Final = 0.002
-"""Seconds by which a part may be late so that the next ones make up for it: two timer ticks of the event loop."""
+"""Seconds by which a part may be late so that later parts catch up: two timer ticks of the event loop."""
 
 LATE_FROM: Final = 200.0
-"""Parts a second from which on parts make up for all of `LATE_S`. Below that some operators throttle parts that come
+"""Parts a second from which on parts catch up on all of `LATE_S`. Below it some operators throttle parts that come
 closer together than their limit."""
 
 LATE_SHARE: Final = 0.025
-"""Share of the time between two parts that is always made up for."""
+"""Share of the time between two parts that later parts always catch up on."""
 
 UNDER: Final = 0.98
 """Share of the measured goodput that a reduction leaves, so that the operator's queue drains."""
@@ -90,7 +90,7 @@ UNSURE_STEP: Final = 0.08
 """Share of the first raise of a pace that has not stood yet."""
 
 TRY_STEP: Final = 0.5
-"""Share of the first raise after reductions without effect: nothing is known against a higher pace."""
+"""Share of the first raise after reductions without effect: no measurement speaks against a higher pace."""
 
 NEAR: Final = 1.25
 """Factor. A raised pace that is throttled below this multiple of its first level met the same limit as before."""
@@ -99,8 +99,8 @@ STANDS_S: Final = 1.0
 """Seconds, plus two round trips, for which a pace must stand before it is raised. Operators count by the second."""
 
 STANDS_LONGEST_S: Final = 8.0
-"""Seconds after which a pace has stood however few parts were answered. Four times as many while a reduction seems to
-have no effect."""
+"""Seconds after which a pace has stood even with few answers. Four times as many while a reduction seems to have no
+effect."""
 
 QUIET_S: Final = 5.0
 """Seconds without a raise, at least, after a pace has stood."""
@@ -109,7 +109,8 @@ UNUSED_S: Final = 10.0
 """Seconds between two looks at whether a pace is used."""
 
 QUIET_PARTS: Final = 120
-"""Parts to be sent before the next climb for each throttled part of the last one: climbs cost less than 1 %."""
+"""Parts that must be sent before the next climb, for each throttled part of the last climb: climbs cost less than 1 %.
+"""
 
 LONGEST_QUIET_S: Final = 120.0
 """Seconds without a raise, at most: an operator's limit may have been lifted."""
@@ -144,19 +145,19 @@ class Stage(IntEnum):
     UNLIMITED = 1
     """Like GROWING, from a pace that had stood before it rose beyond NO_LIMIT: its pauses are short."""
     TRIED = 2
-    """The pace is what was measured, and has not stood yet."""
+    """The pace is a measured goodput, and has not stood yet."""
     STANDING = 3
     """The pace has stood, or is configured."""
     CLIMBING_FROM_TRIED = 4
-    """The pace was raised from one that was only tried."""
+    """The pace was raised from a pace that was only tried."""
     CLIMBING_FROM_STANDING = 5
-    """The pace was raised from one that has stood."""
+    """The pace was raised from a pace that has stood."""
 
 
 GROWING: Final = (Stage.GROWING, Stage.UNLIMITED)
 CLIMBING: Final = (Stage.CLIMBING_FROM_TRIED, Stage.CLIMBING_FROM_STANDING)
 SURE: Final = (Stage.STANDING, Stage.CLIMBING_FROM_STANDING, Stage.UNLIMITED)
-"""Stages in which the pace, or the one it was raised from, has stood."""
+"""Stages in which the pace has stood, or was raised from a pace that has stood."""
 
 
 class Openings:
@@ -173,7 +174,7 @@ class Openings:
         self._was_shut = False
         """Whether the operator was shut for most of the cycle before."""
         self.last_cycle_s = 0.0
-        """Seconds from the opening before to the last one."""
+        """Seconds between the last two openings."""
         self.cycle_s = 0.0
         """Seconds of the cycle that the pace was measured over; 0 if the operator is open most of the time."""
 
@@ -183,7 +184,7 @@ class Openings:
 
     def open(self, written: float, shut_s: float) -> float | None:
         """Notes an opening after `shut_s`. Returns the goodput of the last cycle if the operator was shut for most of
-        it and of the one before."""
+        the last two cycles."""
         cycle_s, took = written - self.since, self.took
         self.begin(written)
         self.last_cycle_s = cycle_s
@@ -194,7 +195,7 @@ class Openings:
 
 
 class Pace:
-    """Says how many parts may be written now. `limit` is the configured one, in parts a second; 0 is none."""
+    """Decides how many parts may be written now. `limit` is the configured limit in parts a second; 0 for none."""
 
     __slots__ = (
         "_asked", "_background", "_bucket", "_changed", "_congestion", "_cost", "_episode_until", "_goodput", "_grown",
@@ -206,7 +207,7 @@ class Pace:
         self._limit = 0.0
         self._bucket: TokenBucket | None = None
         self._changed = 0.0
-        """Time of the last change. Answers to parts written before it say nothing about this pace."""
+        """Time of the last change. Answers to parts written before it do not count for this pace."""
         self._raise_at = 0.0
         """Time before which the pace is not raised."""
         self._stage = Stage.GROWING
@@ -236,10 +237,10 @@ class Pace:
         self.throttles = 0
         """Throttle answers so far."""
         self.learnt_at: float | None = None
-        """Time at which a throttle answer last changed the pace; None if the pace is the configured one."""
+        """Time at which a throttle answer last changed the pace; None if the pace is the configured limit."""
         self.limit(0.0, limit)
 
-    # --- what is known
+    # --- measurements
 
     @property
     def rate(self) -> float:
@@ -253,7 +254,7 @@ class Pace:
 
     @property
     def paused_until(self) -> float:
-        """The end of the current pause, or of the last one."""
+        """The end of the current or last pause."""
         return self._pauses.until
 
     @property
@@ -261,10 +262,10 @@ class Pace:
         """Share of the parts that the operator throttles at any pace."""
         return self._background.share
 
-    # --- what is configured
+    # --- the configured limit
 
     def limit(self, now: float, limit: float) -> None:
-        """Changes the configured limit; 0 is none. Forgets what was learnt."""
+        """Changes the configured limit; 0 for none. Forgets all measurements."""
         wanted = limit if limit > 0 else inf
         if wanted == self._limit:
             return
@@ -316,7 +317,7 @@ class Pace:
             return now
         return max(self._pauses.ready_at(), bucket.ready_at(now, max(1, int(bucket.rate * LATE_S))))
 
-    # --- what the operator says
+    # --- answers
 
     def taken(self, written: float, now: float) -> None:
         """Notes that the operator took a part that was written then."""
@@ -528,7 +529,7 @@ class Pace:
             self._bucket.change(now, rate, burst)
 
     def _burst(self, rate: float) -> float:
-        """Parts that may go at once: a share of a configured pace; of a learnt one only the parts that are late."""
+        """Parts that may go at once: a share of a configured pace; of a learnt pace only the late parts."""
         if rate >= self._limit:
             return max(1.0, SHARE_OF_BURST * rate)
         late_s = min(LATE_S, max(LATE_S * rate / LATE_FROM, LATE_SHARE / rate))

@@ -1,10 +1,11 @@
-"""Pauses after throttle answers: exponential backoff while the operator takes nothing, ended by one part as a probe."""
+"""Pauses after throttle answers: exponential backoff while the operator takes nothing, ended by a single part as a
+probe."""
 
 from math import inf
 from typing import Final
 
 LONGEST_S: Final = 2.0
-"""Seconds of the longest pause. An operator that counts by the minute takes nothing for most of one."""
+"""Seconds of the longest pause. An operator that counts by the minute may take nothing for most of a minute."""
 
 LONGEST_FIRST_S: Final = 0.5
 """Seconds of the first pause, at most, however slow the pace is."""
@@ -14,7 +15,7 @@ PROBE_LOST_S: Final = 10.0
 
 
 class Pauses:
-    """Pauses one connector after its operator throttled parts. Times are monotonic seconds."""
+    """Pauses a connector after its operator throttled parts. Times are monotonic seconds."""
 
     __slots__ = ("_began", "_length", "_probe", "_probing", "_refused", "closed_at", "run", "until")
 
@@ -74,13 +75,13 @@ class Pauses:
     def is_over(self, written: float, since: float) -> bool:
         """Returns whether a taken part ends the pauses: the operator took something after all.
 
-        The part must have been written after the last pause began. A part written from `since` on need only have been
-        written after the one that caused the pause.
+        The part must have been written after the last pause began. A part written from `since` on must only have been
+        written after the part that caused the pause.
         """
         return self.run > 0 and (written >= self._began or (written >= since and written > self._refused))
 
     def end(self, now: float, interval_s: float) -> bool:
-        """Ends the pauses, at the earliest `interval_s` after the last one began. Returns whether a probe was due."""
+        """Ends the pauses, at the earliest `interval_s` after the last pause began. Returns whether a probe was due."""
         probed, self._probing = self._probing, False
         self.run = 0
         self.until = min(self.until, max(now, self._began + interval_s))

@@ -9,9 +9,9 @@ SHARE_OF_BURST = 0.1
 class TokenBucket:
     """Grants at most `rate` units of work per unit of `now`, and up to `burst` more after a pause.
 
-    The unit of time is the caller's, as long as `rate` and `now` agree on it. In any span of one unit of
-    time at most `rate + burst` units are granted: with the burst by default (a tenth of the rate, at least
-    1) never more than 1.2 times the rate, or than the rate rounded up where it is under 5.
+    The caller chooses the unit of time; `rate` and `now` must agree on it. In any span of one unit of time at most
+    `rate + burst` units are granted: with the burst by default (a tenth of the rate, at least 1) never more than 1.2
+    times the rate, or than the rate rounded up where it is under 5.
     """
 
     __slots__ = ("_at", "_tokens", "burst", "rate")

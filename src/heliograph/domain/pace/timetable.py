@@ -1,7 +1,7 @@
-"""Timetables: how much may be sent at which time of the week, such as 100 a second by day and 300 by night.
+"""Timetables: the rate for each time of the week, such as 100 a second by day and 300 by night.
 
-The times are those that a clock on the wall of the zone shows. A time that a change of clocks skips does not come that
-day; one that comes twice has its rate twice.
+Times are local times of the zone. A local time that daylight saving skips does not occur on that day; a local time that
+occurs twice has its rate twice.
 """
 
 import re
@@ -49,7 +49,7 @@ class HeldRate:
     rate: float | None
     """Parts a second; 0 is no limit, None sends nothing."""
     until: int | None = None
-    """Time at which another one holds, in ms since the epoch; None where none is foreseen."""
+    """Time at which the next rate holds, in ms since the epoch; None if the rate stays."""
 
 
 class Timetable:
@@ -58,14 +58,14 @@ class Timetable:
     __slots__ = ("_begins", "_spans", "_zone")
 
     def __init__(self, spans: tuple[RateSpan, ...], zone: ZoneInfo) -> None:
-        """`spans` are those of `parse_spans`."""
+        """`spans`: the result of `parse_spans`."""
         self._spans = spans
         self._zone = zone
         edges = {edge % WEEK_S for span in spans for edge in (span.begin, span.end)}
         self._begins = sorted(edges | {0})
 
     def held(self, now: int, otherwise: float) -> HeldRate:
-        """Returns what holds at `now`, in ms since the epoch; outside of all spans that is `otherwise`."""
+        """Returns the rate at `now` (ms since the epoch); `otherwise` outside of all spans."""
         begin = second = now // 1000
         rate = self._rate(second, otherwise)
         while second < begin + _AHEAD_S:
@@ -82,11 +82,11 @@ class Timetable:
         return otherwise
 
     def _next(self, second: int) -> int:
-        """The next second at which another span may begin: an edge of one, or a change of clocks."""
+        """The next second at which the rate may change: the edge of a span, or a change of the zone's offset."""
         offset = self._offset(second)
         time = _of_week(second + offset)
-        place = bisect_right(self._begins, time)
-        edge = self._begins[place] if place < len(self._begins) else WEEK_S
+        index = bisect_right(self._begins, time)
+        edge = self._begins[index] if index < len(self._begins) else WEEK_S
         after = second + min(edge - time, DAY_S)
         if self._offset(after) == offset:
             return after

@@ -43,7 +43,7 @@ _INDIC_FRAME: Final = (
     "__________\n__\r_____________\x1b____"
     " !______)(__,_._0123456789:;___?_________________________________abcdefghijklmnopqrstuvwxyz_____"
 )
-"""A locking shift table of India and Pakistan; an underscore is a place where they differ."""
+"""A locking shift table of India and Pakistan; an underscore marks a position where they differ."""
 
 _INDIC: dict[int, str] = {
     4: (  # Bengali
@@ -193,7 +193,7 @@ _BEYOND: Final = "\N{REPLACEMENT CHARACTER}" * 128
 
 
 def _spread(runs: dict[int, str]) -> dict[int, str]:
-    return {start + place: char for start, run in runs.items() for place, char in enumerate(run)}
+    return {start + index: char for start, run in runs.items() for index, char in enumerate(run)}
 
 
 def _changed(changes: dict[int, str]) -> str:

@@ -103,10 +103,10 @@ class UnfitTemplate(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """The place where a text first departs from a template."""
+    """The position where a text first departs from a template."""
 
     at: int
-    """Characters before that place."""
+    """Characters before that position."""
     variable: str
     """The template's variable at that position, if there is one."""
     expected: str
@@ -154,25 +154,25 @@ class ScannedText:
 
     def letter(self, letter: str) -> int:
         """Returns the positions of the letter."""
-        places = self._letters.get(letter)
-        if places is None:
-            places = int(self._backward.translate(_Bits({ord(letter): "1"})) or "0", 2)
-            self._letters[letter] = places
-        return places
+        positions = self._letters.get(letter)
+        if positions is None:
+            positions = int(self._backward.translate(_Bits({ord(letter): "1"})) or "0", 2)
+            self._letters[letter] = positions
+        return positions
 
     def run(self, letters: Letters, length: int) -> int:
-        """Returns the places from which `length` characters are all of these. A length is a power of two."""
-        places = self._runs.get((letters, length))
-        if places is None:
+        """Returns the positions from which `length` characters are all of these. A length is a power of two."""
+        positions = self._runs.get((letters, length))
+        if positions is None:
             if length == 1:
                 allows = _ALLOWS[letters]
                 allowed = {letter: allows(letter) for letter in set(self.text)}
-                places = int("".join("1" if allowed[letter] else "0" for letter in self._backward) or "0", 2)
+                positions = int("".join("1" if allowed[letter] else "0" for letter in self._backward) or "0", 2)
             else:
                 half = self.run(letters, length // 2)
-                places = half & (half >> (length // 2))
-            self._runs[letters, length] = places
-        return places
+                positions = half & (half >> (length // 2))
+            self._runs[letters, length] = positions
+        return positions
 
     def behind(self, reached: int, stretch: Stretch) -> int:
         """Returns the positions behind one to `most` such characters that begin at reached positions."""
@@ -246,8 +246,8 @@ def _through(text: ScannedText, reached: int, fixed: str) -> tuple[int, int]:
     length. If its first character follows none, there are no such positions.
     """
     if reached & (reached - 1) == 0:
-        place = reached.bit_length() - 1
-        if text.text.startswith(fixed, place):
+        position = reached.bit_length() - 1
+        if text.text.startswith(fixed, position):
             return reached << len(fixed), len(fixed)
     for read, letter in enumerate(fixed):
         onward = (reached & text.letter(letter)) << 1
@@ -257,8 +257,8 @@ def _through(text: ScannedText, reached: int, fixed: str) -> tuple[int, int]:
     return reached, len(fixed)
 
 
-def _departure(text: str, places: int, variable: str, expected: str) -> Departure:
-    at = (places & -places).bit_length() - 1
+def _departure(text: str, positions: int, variable: str, expected: str) -> Departure:
+    at = (positions & -positions).bit_length() - 1
     return Departure(at, variable, expected, text[at : at + _SHOWN_CHARS + 1])
 
 
