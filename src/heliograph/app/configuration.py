@@ -223,7 +223,7 @@ class TrafficHold:
 
 
 def inbound_way(url: str) -> Way:
-    """Returns the way by which an account with this `inbound_url` is told of messages from phones."""
+    """Returns the way by which an account with this `inbound_url` gets messages from phones."""
     return Way.WEBHOOK if url else Way.NONE
 
 
@@ -234,7 +234,7 @@ class NumberOwner:
     account: int
     plan: str
     way: Way
-    """How it is told of messages from phones (`inbound_way`)."""
+    """The way by which it gets messages from phones (`inbound_way`)."""
     opt_out: bool
     stop_text: str
     help_text: str

@@ -76,7 +76,7 @@ class LanePolicy:
     unknown_wait_ms: int = 0
     """Milliseconds for which a part without an answer is held before it is sent again; 0 sends it at once."""
     joins_parts: bool = False
-    """True if all parts of a long message are submitted as one."""
+    """True if all parts of a long message are submitted as a single part."""
     repertoire: Repertoire = PLAIN
     """The alphabets that the operator takes texts in."""
     asks_receipts: bool = False

@@ -22,10 +22,12 @@ from heliograph.domain.message.way import Way
 class Message:
     """A text to a destination, as accepted; a row that is written once.
 
-    `time` is when it was accepted, or is to be sent if it was scheduled. `connector` is the one chosen on acceptance.
-    `wants_receipt` asks the operator for a receipt: the account wants to be told, or the connector always asks. `way`
-    is how the account is then told, and `callback_url` is where a webhook goes.
-    `price` is the charge for all `segments`. `batch` is the key of the request's batch, or 0.
+    - `time`: when it was accepted, or its sending time if it was scheduled (ms).
+    - `connector`: chosen on acceptance.
+    - `wants_receipt`: ask the operator for a receipt, for the account or because the connector always asks.
+    - `way`: how the account gets its states; `callback_url` is the URL of a webhook.
+    - `price`: the charge for all `segments`, in micro-credits.
+    - `batch`: the key of the request's batch, or 0.
     """
 
     account: int
@@ -50,7 +52,7 @@ class Message:
     extras: str = ""
     """The text of its `domain.extras`, empty for nearly all."""
     way: Way = Way.NONE
-    """The way by which the account wants to be told of the message's states; NONE: they are only recorded."""
+    """The way by which the account gets the message's states. NONE: they are only recorded."""
     sealed: bytes = field(default=b"", repr=False, compare=False)
     """The envelope of `content`, which a store keeps in its place; empty where texts are not sealed."""
 
@@ -79,13 +81,14 @@ class Verdict(IntEnum):
 
 @dataclass(slots=True)
 class Accept:
-    """A customer's request: a message, or (`batch`) several, charged and stored together or not at all.
+    """A customer's request: a message, or several (`batch`). They are charged and stored together or not at all.
 
     The gatherer assigns the keys right before the commit, so that keys ascend in the order of commits. A batch's own
     key comes right before the keys of its messages.
 
-    The store sets `verdict`. On REPLAYED it replaces `key`, `tail`, `total`, `scheduled` and `messages` by those of the
-    first request. In a batch, messages to suppressed numbers become Failed and cost nothing; `total` covers the others.
+    The store sets `verdict`. On REPLAYED it sets `key`, `tail`, `total`, `scheduled` and `messages` to the values of
+    the first request. In a batch, messages to suppressed numbers become Failed and cost nothing; `total` covers the
+    others.
 
     `exempt`: suppressions and limits do not apply, because it answers an inbound message.
 
@@ -218,9 +221,8 @@ class MessageEnd:
     `failed`: the message never left the gateway. Its state becomes Failed, and `refund` micro-credits go back to
     `account`, in the same transaction and at most once.
 
-    `waited`, `message`, `connector`: for watchers, not stored. Milliseconds from the operator's answer to the last
-    receipt (from the due time, if this process did not see the answer), -1 without a receipt; the message; its last
-    connector.
+    `waited`, `message`, `connector`: for watchers, not stored. `waited` is the time (ms) from the operator's answer to
+    the last receipt, or -1 without a receipt. It counts from the due time if this process did not see the answer.
     """
 
     account: int
@@ -251,8 +253,7 @@ class Withdrawal:
 @dataclass(slots=True)
 class EarlyReceipt:
     """A receipt of an unknown message, so without an account: it came before the operator's answer, or matches no
-    message. `other_id` and `other_number` are those of `app.ports.Report`, and are not stored.
-    """
+    message. `other_id`, `other_number`: as in `app.ports.Report`, not stored."""
 
     connector: int
     operator_id: str
@@ -287,10 +288,10 @@ class CallbackEnd(IntEnum):
 
 @dataclass(slots=True)
 class CallbackDone:
-    """A notice is done. `code` is what the last try was answered in the words of its way (of a webhook the HTTP
-    status, of a bind the command status), 0 without an answer; `attempts` counts all tries.
+    """A notice is done. `code`: the answer to the last try, such as the HTTP status of a webhook or the command status
+    of a bind; 0 without an answer. `attempts` counts all tries.
 
-    `waited` is not stored: milliseconds since the notice was first owed; -1 where that is not known.
+    `waited`: milliseconds since the notice was first owed, -1 if that is unknown. Not stored.
     """
 
     account: int
@@ -334,7 +335,7 @@ class InboundMessage:
     """A whole message from a phone; a row that is written once.
 
     The gatherer gives the key right before the commit, out of the sequence of the messages' keys. The commit that
-    writes the message also does what its text asks for (`wish`) and sends `reply`.
+    writes the message also applies its `wish`, such as STOP, and accepts its `reply`.
     """
 
     account: int
@@ -355,10 +356,10 @@ class InboundMessage:
     complete: bool = True
     """Whether all parts came."""
     way: Way = Way.NONE
-    """How the owner is told of it; NONE where it pulls."""
+    """The way by which the owner gets it; NONE if it pulls."""
     digest: int = 0
-    """Stands for the octets on the wire until they are answered (63 bits), since an operator repeats a message that it
-    has no answer to; 0 where nobody waits for an answer."""
+    """A hash (63 bits) of the octets on the wire, kept until they are answered, to recognise the operator's repeats. 0
+    if no answer is awaited."""
     lost: bool = False
     """Whether the answer cannot be written any more."""
     parts_of: "PartSet | None" = None
@@ -369,7 +370,7 @@ class InboundMessage:
     """The wish of its text, where the owner has it acted on. STOP suppresses the sender for the account and withdraws
     all that waits for it; START and YES undo that."""
     reply: Accept | None = None
-    """A request of one queued message. On STOP it goes out only if the number was not suppressed before."""
+    """A request with a single queued message. After STOP it goes out only if the number was not suppressed before."""
     replied: int = 0
     """The key of the message that replied, 0 for none; the store sets it."""
     key: int = 0
@@ -434,13 +435,13 @@ class Facts:
     sending: list[MessageName] = field(default_factory=list)
     """Messages with a row in the queue that go to the operator right after this commit, which marks them attempted."""
     asking: list[MessageName] = field(default_factory=list)
-    """Messages whose receipts the operator is asked for after all, by the option of the connector that they go to."""
+    """Messages that ask for a receipt after all, because their connector always asks."""
     attempts: list[Attempt] = field(default_factory=list)
     throttles: list[Attempt] = field(default_factory=list)
     """Parts that the operator throttled: for watchers only, not stored."""
     submissions: list[Submission] = field(default_factory=list)
     dequeued: list[MessageName] = field(default_factory=list)
-    """Messages whose queue row is to be deleted."""
+    """Messages with a queue row that must be deleted."""
     parts: list[PartReceipt] = field(default_factory=list)
     progress: list[PartReceipt] = field(default_factory=list)
     """Receipts of states that are not final (ENROUTE, ACCEPTD), kept for the history: see MOST_PROGRESS."""
@@ -456,7 +457,7 @@ class Facts:
     starts again.
     """
     inbound_lost: list[int] = field(default_factory=list)
-    """Keys of inbound messages without a written answer: a message equal to one of them is a repeat."""
+    """Keys of inbound messages without a written answer. A message with equal octets is a repeat."""
     inbound_answered: list[int] = field(default_factory=list)
     """Keys of inbound messages with a written answer, or with an answered repeat."""
     inbound: list[InboundMessage] = field(default_factory=list)

@@ -272,7 +272,7 @@ TELLING_DIGITS = 7
 
 @dataclass(slots=True)
 class Hit:
-    """A message with its final state, if it has one."""
+    """A message with its final state, if any."""
 
     message: Message
     delivery: Delivery | None
@@ -466,7 +466,7 @@ class BacklogCounts:
     owed: int
     """Callbacks in the retry table."""
     ended: int
-    """Callbacks that failed, or whose receiver answered 410."""
+    """Callbacks that failed, or got 410 from their receiver."""
     orphans: int
 
 

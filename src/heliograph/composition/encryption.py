@@ -30,7 +30,7 @@ class OpenedStore(NamedTuple):
 
 
 async def sealed(store: SealableStore, vault: KeyVault | None, now: int) -> OpenedStore:
-    """Reads the keys of a store; with a master key, seals what goes into the store from then on. Raises KeyRefused,
+    """Reads the keys of a store; with a master key, seals texts and secrets from then on. Raises KeyRefused,
     Unavailable."""
     from heliograph.adapters.encryption.store_keys import StoreKeys
 
@@ -86,7 +86,7 @@ def make_vault(text: str, name: str) -> KeyVault:
 def _answer_of(command: str) -> str:
     """Returns the standard output of the command. It runs without a shell."""
     try:
-        done = subprocess.run(  # noqa: S603 - whoever writes the settings may run commands anyway
+        done = subprocess.run(  # noqa: S603 - the author of the settings may run commands anyway
             shlex.split(command), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=COMMAND_S, check=True
         )
     except (OSError, ValueError, subprocess.SubprocessError) as problem:

@@ -95,7 +95,7 @@ class Listening:
         """Accepts nothing more, and lets requests end for up to `grace` seconds."""
         for server in self._servers:
             await server.stop(grace)
-            grace = 0.0  # connections are those of all
+            grace = 0.0  # connections count for all listeners
         if self._health is not None:
             await self._health.stop(0)
         if self.certificate is not None:
@@ -105,7 +105,7 @@ class Listening:
 def _certificate(settings: Settings, journal: Journal) -> "RenewableCertificate | None":
     if not (settings.http.tls_listen or settings.admin.client_ca_file):
         return None
-    from heliograph.composition.certificates import RenewableCertificate, files_of  # for those who serve HTTPS
+    from heliograph.composition.certificates import RenewableCertificate, files_of  # imported only to serve HTTPS
 
     files = files_of(settings)
     return None if files is None else RenewableCertificate(files, settings.http.hsts_days, journal)

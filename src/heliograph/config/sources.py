@@ -80,7 +80,7 @@ def _read(path: Path, *, must_exist: bool) -> dict[str, Any] | None:
         return None
     except UnicodeDecodeError as problem:
         raise SettingsError(f"the settings file {path} cannot be read: {problem}") from None
-    import tomllib  # for those who have a file
+    import tomllib  # imported only if there is a file
 
     try:
         return tomllib.loads(text)

@@ -70,9 +70,9 @@ def day_steps(at: int, days: int, zone: tzinfo, *, parts: int = 1, back: int = 0
 def parse_time(value: str | int | Decimal, zone: ZoneInfo) -> int:
     """Returns milliseconds since the epoch; finer fractions are truncated.
 
-    Accepts `YYYY-MM-DD HH:MM:SS` in `zone`; ISO 8601 with `T`, with fractions, in `zone` unless it has an offset or
-    `Z`; Unix seconds as a number or as digits, with fractions. A local time that occurs twice is the earlier one.
-    Raises TimeProblem for other texts, for invalid dates, and for a local time that is skipped.
+    Accepts `2026-03-01 08:30:00` in `zone`; ISO 8601 such as `2026-03-01T08:30:00Z`, in `zone` without an offset; Unix
+    seconds as a number or as digits, with fractions. Of a local time that occurs twice, the earlier is meant. Raises
+    TimeProblem for other texts, for invalid dates, and for a local time that is skipped.
     """
     if not isinstance(value, str):
         return _from_number(value)

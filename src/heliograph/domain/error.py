@@ -27,7 +27,7 @@ class Reason(StrEnum):
     SUPPRESSED = "suppressed"
     """The recipient opted out."""
     FORBIDDEN = "forbidden"
-    """Not allowed, for other reasons than those above."""
+    """Not allowed, for any other reason."""
     NOT_FOUND = "not_found"
     METHOD = "method"
     CONFLICT = "conflict"

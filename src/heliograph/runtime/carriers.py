@@ -174,7 +174,7 @@ class Carriers:
                 self.sync(MARGIN_S)
 
     def sync(self, drain: float = DRAIN_S) -> None:
-        """Starts carriers of new and changed connectors; drains those of changed, disabled and removed connectors."""
+        """Drains carriers of changed, disabled and removed connectors. Starts carriers of new or changed connectors."""
         live, whole = self._carried(), self.live()
         for number, (connector, carrier) in list(self._up.items()):
             wanted = live.get(number)

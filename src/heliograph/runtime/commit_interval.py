@@ -21,9 +21,8 @@ SHORTEST_INTERVAL_S = 0.0005
 """Seconds; an interval shorter than this is not worth a timer."""
 
 PROBE_INTERVALS = 16
-"""One of so many intervals is not ended early, to count all requests that may come. If only short intervals were
-counted, small commits would stay small.
-"""
+"""Every 16th interval is a probe: it runs to its end, so that all requests that may come are counted. If only short
+intervals were counted, small commits would stay small."""
 
 CALM_S = 0.0004
 """Seconds without a request at the end of such an interval after which the waiting requests are assumed to be all."""

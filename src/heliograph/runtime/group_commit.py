@@ -104,7 +104,7 @@ class GroupCommit:
         outage: Outage,
         watchers: Sequence[Watcher] = (),
     ) -> None:
-        """`last_key` is the highest key in the store; those given here are above it."""
+        """`last_key`: the highest key in the store; new keys are above it."""
         self._commits = commits
         self._sequence = IdSequence(worker, last_key)
         self._last_key = last_key
@@ -318,7 +318,7 @@ class GroupCommit:
         return len(accepts)
 
     def _name(self, accept: Accept, now: int) -> None:
-        """Assigns the keys: a batch's own key first, then those of its messages."""
+        """Assigns the keys: a batch's own key first, then the keys of its messages."""
         next_key, tail = self._sequence.next, self._ids.tail
         if accept.batch:
             accept.key, accept.tail = next_key(now), tail()
@@ -376,7 +376,7 @@ class GroupCommit:
         for watcher in self._watchers:
             try:
                 watcher.committed(facts, now, seconds)
-            except Exception as problem:  # noqa: BLE001 - who looks on must not stop what is looked at
+            except Exception as problem:  # noqa: BLE001 - an observer must not stop the commits
                 if watcher not in self._stumbled:  # it may fail at every commit
                     self._stumbled.append(watcher)
                     self._journal.log("error", "watcher.failed", problem=repr(problem))

@@ -1,4 +1,5 @@
-"""The limits of lanes, which change at the times of day that their connectors' timetables say."""
+"""The limits of lanes, which change with their connectors' timetables. For example, a connector sends 100 a second by
+day and 300 by night."""
 
 import asyncio
 from collections.abc import Callable, Collection

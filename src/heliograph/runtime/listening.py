@@ -35,7 +35,7 @@ MOST_WAITING = 20
 
 
 class TooManyListen(Exception):
-    """Raised where as many listen as may; nothing was read."""
+    """As many clients listen as may. Nothing was read."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ AGAIN_S: Final = (5.0, 60.0)
 """Seconds until an outage is logged again: the first pause and the longest. Each pause doubles."""
 
 CALM_S: Final = 60.0
-"""Seconds within which another outage counts as the same one, and is logged as rarely."""
+"""Seconds. An outage that begins within this time of the last outage counts as the same, and is logged as rarely."""
 
 
 class Outage:

@@ -1,4 +1,4 @@
-"""Retention at work: small transactions with pauses between them, so that commits rarely wait for one."""
+"""Retention at work: small transactions with pauses between them, so that commits rarely wait."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Adding to the stored series what a node has counted, every few seconds."""
+"""Adds a node's counts to the stored series, every few seconds."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ WRITE_S: Final = 5.0
 
 
 class SeriesWriter:
-    """Writes what `counter` and `refusals` have counted."""
+    """Writes the counts of `counter` and `refusals`."""
 
     def __init__(self, counter: SeriesCounter, refusals: Refusals, store: Series) -> None:
         """Does nothing yet; `start` begins."""
@@ -30,12 +30,12 @@ class SeriesWriter:
         self._task.start()
 
     async def stop(self) -> None:
-        """Stops, and writes what is left if the store takes it."""
+        """Stops, and writes the remaining counts if the store takes them."""
         await self._task.stop()
         await self.write()
 
     async def write(self) -> None:
-        """Writes the counts since the last time; first those that the store did not take then."""
+        """Writes the counts since the last call. Counts that the store did not take then come first."""
         while True:
             if self._unwritten is None:
                 tally = self._counter.take()

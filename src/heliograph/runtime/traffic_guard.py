@@ -67,7 +67,7 @@ class TrafficGuard:
 
     async def _run(self) -> None:
         while True:
-            with suppress(Unavailable):  # others say that the store is away
+            with suppress(Unavailable):  # the commits log that the store is away
                 await self.round()
             await asyncio.sleep(ROUND_S)
 

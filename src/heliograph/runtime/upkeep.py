@@ -36,11 +36,11 @@ STATE_ROUNDS = 3
 """Rounds between two reports of the connectors' states for people."""
 
 SERIES_ROUNDS = 10
-"""Rounds between two looks for what series are to count from the rows: messages that were cancelled, and what nodes
-that ended had not counted."""
+"""Rounds between two searches for messages that series must count from their rows: cancelled messages, and messages of
+nodes that died before they counted them."""
 
 OWED_SERIES = 500
-"""Messages that series count from their rows in one transaction."""
+"""Messages that series count from their rows in a transaction."""
 
 SERIES_KEPT_ROUNDS = 600
 """Rounds between two looks for series that are older than they are kept."""

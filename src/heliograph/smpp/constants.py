@@ -81,7 +81,7 @@ MAX_SHORT_MESSAGE_OCTETS: Final = 254
 """SMPP v3.4, 5.2.21. Longer texts travel in message_payload or in parts."""
 MAX_TLV_OCTETS: Final = 65_535
 MAX_DESTINATIONS: Final = 254
-"""Addresses in one submit_multi: SMPP v3.4, 4.5.1."""
+"""Addresses in a submit_multi, at most: SMPP v3.4, 4.5.1."""
 
 # C-octet strings, in octets with the closing zero.
 SYSTEM_ID_OCTETS: Final = 16

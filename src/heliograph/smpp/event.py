@@ -14,7 +14,7 @@ class CloseReason(StrEnum):
     """Why a session wants its connection closed."""
 
     UNBOUND = "unbound"
-    """One end sent unbind and the other answered it."""
+    """An end sent unbind, and the other end answered."""
     UNBIND_TIMEOUT = "unbind_timeout"
     BIND_TIMEOUT = "bind_timeout"
     """The bind was not answered in time, or (message centre) never came."""

@@ -15,7 +15,7 @@ from heliograph.smpp.tlv import Tlvs
 
 
 class Address(NamedTuple):
-    """Type of number, numbering plan and digits (or letters) of one party: SMPP v3.4, 5.2.5 to 5.2.9."""
+    """Type of number, numbering plan and digits (or letters) of a party: SMPP v3.4, 5.2.5 to 5.2.9."""
 
     ton: int
     npi: int
@@ -286,7 +286,7 @@ class QuerySmResp(Pdu):
 
 @dataclass(slots=True, repr=False)
 class CancelSm(Pdu):
-    """SMPP v3.4, 4.9.1: cancels one message by its id, or all messages between two addresses."""
+    """SMPP v3.4, 4.9.1: cancels a message by its id, or all messages between two addresses."""
 
     command_id = c.CANCEL_SM
 

@@ -1,4 +1,4 @@
-"""One SMPP session of either role, without I/O: octets and the time come in, events and octets go out.
+"""An SMPP session of either role, without I/O: octets and the time come in, events and octets go out.
 
               receive(octets, now)                        data_to_send() -> octets
     socket ----------------------->  +----------------+  --------------------------> socket
@@ -43,7 +43,7 @@ _NOTHING: Final[frozenset[int]] = frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOptions:
-    """Limits and timeouts of one session. All times are in seconds. SMPP v3.4, 7.2 names the timers."""
+    """Limits and timeouts of a session. All times are in seconds. SMPP v3.4, 7.2 names the timers."""
 
     window: int = 10
     """Requests that may wait for a response at once. enquire_link, bind and unbind do not count."""

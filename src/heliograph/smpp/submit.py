@@ -1,6 +1,6 @@
 """Fast encoding of submit_sm and deliver_sm bodies: SMPP v3.4, 4.4.1 and 4.6.1.
 
-Messages of one customer differ in recipient and content only. `BodyTemplate` checks and encodes all other fields once.
+Messages of a customer differ in recipient and content only. `BodyTemplate` checks and encodes all other fields once.
 Each body then takes one formatting operation.
 """
 
@@ -65,9 +65,7 @@ class BodyTemplate:
             raise FieldError("template", "a number does not fit one octet") from error
 
     def body(self, destination_addr: str, short_message: bytes, tlvs: Tlvs = ()) -> bytes:
-        """Returns the body for one recipient. Raises `FieldError` for an address over 20 octets, or a content over
-        254.
-        """
+        """Returns the body for a recipient. Raises `FieldError` for an address over 20 octets or content over 254."""
         length = len(short_message)
         if length > c.MAX_SHORT_MESSAGE_OCTETS:
             raise FieldError("short_message", f"longer than {c.MAX_SHORT_MESSAGE_OCTETS} octets")

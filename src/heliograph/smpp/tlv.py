@@ -26,7 +26,7 @@ class ValueForm(StrEnum):
 
 
 class Definition(NamedTuple):
-    """One row of the table of tags: `octets` is the exact size of an integer, the largest size of others."""
+    """A row of the table of tags: `octets` is the exact size of an integer, the largest size of others."""
 
     name: str
     kind: ValueForm

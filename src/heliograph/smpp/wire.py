@@ -20,7 +20,7 @@ _FAILURE_STATUS: Final = Struct(">I")
 
 
 class WireField(Protocol):
-    """One field. `read` returns the value and the position of the next field.
+    """A field. `read` returns the value and the position of the next field.
 
     If the frame ends too early, `read` raises IndexError or ValueError. The layout's `read` turns them into `PduError`.
     """
@@ -156,7 +156,7 @@ class FailedDestinations:
 
 
 def numbers(field: str, *values: int) -> bytes:
-    """Encodes numbers of one octet each. Raises FieldError if a number does not fit."""
+    """Encodes each number as an octet. Raises FieldError if a number does not fit."""
     try:
         return bytes(values)
     except ValueError as error:

@@ -404,7 +404,7 @@ def read_options(options: Mapping[str, Any], timings: Timings) -> tuple[Dialect,
 
 
 def _advice(name: str) -> str:
-    from difflib import get_close_matches  # for those who mistype
+    from difflib import get_close_matches  # imported only after a typing error
 
     near = get_close_matches(name, OPTIONS, n=1)
     return f"do you mean {near[0]}?" if near else f"there are {', '.join(sorted(OPTIONS))}"

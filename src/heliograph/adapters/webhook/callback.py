@@ -16,7 +16,7 @@ _DEFAULT: Final = "utf-8"
 
 
 def request(job: WebhookJob, path: str, standing: str, timestamp: int) -> bytes:
-    """Returns head and body in one piece. `timestamp` is in Unix seconds. Each secret makes one signature."""
+    """Returns head and body together. `timestamp` is in Unix seconds. Each secret makes one signature."""
     body = job.body
     secrets = job.secrets
     if len(secrets) == 1:
@@ -50,7 +50,7 @@ def read_reply(answer: AnswerBody, most: int) -> tuple[str, str]:
     name = _DEFAULT if charset is None else charset[1].decode("ascii")
     try:
         text = bytes(answer.body).decode(name)
-        text.encode()  # some charsets can say what is no text
+        text.encode()  # some charsets decode to lone surrogates, which are no text
     except (LookupError, ValueError):
         return "", f"its text is not {name}"
     return text.strip(), ""

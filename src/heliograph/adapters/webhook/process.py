@@ -37,7 +37,7 @@ EXIT_SECONDS = 2.0
 
 
 class SocketEnd(asyncio.Protocol):
-    """One end of the pair of sockets between parent and child: writes and reads whole frames."""
+    """An end of the pair of sockets between parent and child: writes and reads whole frames."""
 
     def __init__(self, on_frame: Callable[[bytes], None]) -> None:
         self._on_frame = on_frame
@@ -143,7 +143,7 @@ class ProcessSender:
             channel.close()
         if self._keeper is not None:
             await self._keeper
-        if self._channel is not None:  # one that was being started meanwhile
+        if self._channel is not None:  # a child that was being started meanwhile
             self._channel.close()
         await self._reap()
         self._refuse()
@@ -248,7 +248,7 @@ def start_child(theirs: socket.socket) -> subprocess.Popen[bytes]:
 
 
 class SenderProcess:
-    """The child: takes settings, then jobs; ends when it is told to, or when its parent is gone."""
+    """The child: takes settings, then jobs. It ends after an empty list of jobs, or when its parent is gone."""
 
     def __init__(self) -> None:
         self._sender: LocalSender | None = None

@@ -1,4 +1,4 @@
-"""Bisection of a commit that the store rejected, so that a single bad fact does not cost all others.
+"""Bisection of a commit that the store rejected, so that a single bad fact does not cost the other facts.
 
     facts of the commit, in pieces: each message, each receipt without a message, each request  (`commit.pieces`)
                     |

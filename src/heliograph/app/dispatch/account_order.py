@@ -68,7 +68,7 @@ class AccountQueues(Generic[T]):
     def __init__(self) -> None:
         self.by_account: dict[int, AccountQueue[T]] = {}
         self._turns: deque[AccountQueue[T]] = deque()
-        """Queues with at least one message that may go, each once."""
+        """Queues with a message that may go, each listed once."""
         self.count = 0
         """Messages that may go, of all accounts."""
         self.held = 0

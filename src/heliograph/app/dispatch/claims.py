@@ -1,4 +1,4 @@
-"""Claims: messages that come back from the rows of the queue into their lanes, judged anew by the gate.
+"""Claims: messages that return from the rows of the queue to their lanes, after the gate judged them again.
 
     row due --claim--> claimed by this node --_is_open--> a part is left to send?   no: dequeued
                              |                                  | yes
@@ -8,12 +8,12 @@
                                                                 v
                                              lane.resume, or first a pause for a late answer (`_resume`)
 
-A claimed row belongs to this node until it is dequeued or put back. None may be left behind: if the store is away, or
-the lane was closed meanwhile, the row is put back.
+A claimed row belongs to this node until it is dequeued or put back. If the store is away, or the lane was closed
+meanwhile, the row is put back, so that no message stays behind.
 
 The gate judges a message again because rules and the hour may have changed since it was accepted. It also judges
-messages of an earlier run's memory, and messages in memory when rules change. A message that a part may have left of
-goes on: half a text is worse than none.
+messages of an earlier run's memory, and messages in memory when rules change. A message goes on if a part of it may
+have been sent: half a text is worse than no text.
 """
 
 from bisect import bisect_right
@@ -31,7 +31,7 @@ from heliograph.domain.limits.gate import PASS, Hold, Judgement, Policy, Refuse,
 from heliograph.domain.message.receipt import Delivery
 
 Route = Callable[[Routed], int | None]
-"""Returns the connector that a message takes, None where none does."""
+"""Returns the connector for a message; None without a route."""
 
 PolicyOf = Callable[[int], Policy | None]
 """Returns the policy of an account by its id."""
@@ -130,7 +130,7 @@ class QueueClaims:
         """Lets new messages into the lane's memory from now on. Raises Unavailable.
 
         Messages of accounts with rows in the queue go behind these rows, messages in memory included. The lane stays
-        closed while it is being refilled, since claimed rows are neither in the lane nor visible in the queue; the
+        closed while it is being refilled, since claimed rows are neither in the lane nor visible in the queue. The
         caller then tries again.
         """
         if lane.filling:
@@ -144,7 +144,7 @@ class QueueClaims:
         self._gathering.wake()
 
     async def reclaim(self, lane: Lane, queue: Queue, node: int) -> None:
-        """Claims due messages of a removed connector, and routes them anew."""
+        """Claims due messages of a removed connector, and routes them again."""
         claimed = await queue.claim(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
         await self._take_up(lane, claimed, partial(self.reroute, lane))
 

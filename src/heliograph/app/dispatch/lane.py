@@ -1,4 +1,4 @@
-"""A lane: the messages of one connector on their way to the operator, their order, and the limits of their pace.
+"""A lane: the messages of a connector on their way to the operator, their order, and the limits of their pace.
 
          accepted by a commit                    rows of the queue
               |                                        |
@@ -56,8 +56,8 @@ FAST_MESSAGES = 4_000
 """New messages that a lane keeps in memory, about 4 MB. Further messages wait in the queue's rows."""
 
 FAST_MESSAGES_PER_ACCOUNT = 2_000
-"""New messages of one account that a lane keeps in memory: half of `FAST_MESSAGES`, so that a campaign leaves room for
-one-time passwords of other accounts."""
+"""New messages of an account that a lane keeps in memory: half of `FAST_MESSAGES`, so that a campaign leaves room for
+other accounts' sign-in codes."""
 
 TROUBLES = 3
 """Parts deferred in a row after which the whole lane pauses: the messages are then hardly the reason."""
@@ -70,7 +70,7 @@ PARTS_A_COMMIT = 100
 hundred receipts unacknowledged. With a backlog, larger commits would send faster than receipts can come back."""
 
 ASIDE = 100
-"""Messages to one number that a lane passes over in a commit, looking for messages to other numbers."""
+"""Messages to the same number that a lane skips in a commit while it looks for messages to other numbers."""
 
 
 class Lane:
@@ -108,7 +108,7 @@ class Lane:
     flying: set[Part]
     """Parts that were written and have no outcome yet."""
     in_flight: int
-    """Slots of the window in use: by parts in flight, and by parts whose outcome is not committed yet."""
+    """Slots of the window in use: by parts in flight, and by parts with an outcome that is not committed yet."""
     paused_until: float
     """Time before which nothing is written."""
     off: bool
@@ -391,7 +391,7 @@ class Lane:
             self._leave([item])
 
     def expire(self, now_ms: int) -> list[LaneItem]:
-        """Removes and returns the waiting messages whose validity has ended."""
+        """Removes and returns the waiting messages that have expired."""
         return self._take_out(lambda item: item.message.expires <= now_ms)
 
     def withdraw(self, wanted: Callable[[Message], bool]) -> list[LaneItem]:

@@ -37,7 +37,7 @@ class LaneItem:
         self.doubtful: set[int] = set()
         """Parts with an unknown outcome that are sent again."""
         self.paused: set[int] = set()
-        """Those of `doubtful` that first wait for a late answer or a receipt."""
+        """Parts of `doubtful` that first wait for a late answer or a receipt."""
         self.row = False
         """Whether the queue has a row for the message."""
         self.counted = False
@@ -71,7 +71,7 @@ class LaneItem:
         return tuple(range(self.message.segments)) if self.whole else (segment,)
 
     def shape(self, whole: bool) -> None:
-        """Joins the parts of a message into one, or splits it again; only while all of them wait."""
+        """Joins the parts of a message into a single part, or splits it again; only while all of them wait."""
         total = self.message.segments
         if whole == self.whole or total == 1 or len(self.waiting) < (1 if self.whole else total):
             return

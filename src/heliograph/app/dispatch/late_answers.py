@@ -24,7 +24,7 @@ GUESS_MS = 1_000
 
 
 class LateAnswers:
-    """Settles parts whose outcome was unknown, by late answers and unmatched receipts."""
+    """Settles parts with an unknown outcome by late answers and unmatched receipts."""
 
     def __init__(self, outcomes: PartOutcomes, lanes: dict[int, Lane], clock: Clock) -> None:
         """`lanes`: the lanes of all connectors, by id."""
@@ -38,7 +38,7 @@ class LateAnswers:
         self._guessed_at = 0
 
     def on_late(self, lane: Lane, part: Part, outcome: Outcome) -> None:
-        """Takes the answer to a part whose outcome was Unknown by then."""
+        """Takes the late answer to a part, which already had the outcome Unknown."""
         unknown = self._unknown.of(part.message.key, lane.connector)
         if unknown is None or not isinstance(outcome, Accepted | Refused):
             return
@@ -99,9 +99,9 @@ class LateAnswers:
     def _guesses(self, now: int) -> Iterable[tuple[Lane, UnknownOutcome, int, Outcome]]:
         """Yields the outcomes that unmatched receipts suggest for parts with an unknown outcome.
 
-        A receipt is taken for a part if it is the only part to the number with an unknown outcome, nothing to the
-        number is in flight, and the lane pauses such parts. If no outcome to the number is unknown any more, the
-        receipt belongs to a first copy whose message the second copy settled; it is dropped.
+        A receipt is taken for a part under three conditions: it is the only part to the number with an unknown outcome,
+        no part to the number is in flight, and the lane pauses such parts. If no outcome to the number is unknown any
+        more, the second copy has settled the message. The receipt then belongs to the first copy, and is dropped.
         """
         for early in self._matcher.early.all():
             there = self._unknown.at(early.connector, early.destination)

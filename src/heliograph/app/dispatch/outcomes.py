@@ -1,7 +1,7 @@
-"""Outcomes: what an operator's answer to a part makes of its message, and how messages end.
+"""Outcomes: the effect of an operator's answer to a part on its message, and the end of messages.
 
-Every step leaves its facts for the next commit. A message leaves its lane when all of its parts have an answer, when
-it fails, or when it goes back to the queue for a while.
+Every step adds its facts to the next commit. A message leaves its lane in one of three ways: all of its parts have an
+answer, it fails, or it goes back to the queue for a while.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class PartOutcomes:
     """Turns the outcomes of parts into facts."""
 
     def __init__(self, gathering: Gathering, clock: Clock, matcher: ReceiptMatcher, finish: Finish) -> None:
-        """`finish` is told of each message that never left."""
+        """`finish` is called with each message that was never sent."""
         self.gathering = gathering
         self.matcher = matcher
         self.unknown = UnknownOutcomes()
@@ -38,7 +38,7 @@ class PartOutcomes:
         self._finish = finish
 
     def on_outcome(self, lane: Lane, part: Part, outcome: Outcome) -> None:
-        """Takes in the outcome of one part; passes over that of a part that is not in flight."""
+        """Applies the outcome of a part. Ignores parts that are not in flight."""
         if not lane.answered(part):
             return
         item: LaneItem = part.owner
@@ -81,8 +81,8 @@ class PartOutcomes:
         self.gathering.wake()
 
     def _unanswered(self, lane: Lane, item: LaneItem, segment: int) -> None:
-        """Handles a part whose outcome is unknown: sends it again, at once or after waiting for a late answer or a
-        receipt, up to UNANSWERED_TRIES times."""
+        """Sends a part with an unknown outcome again, up to UNANSWERED_TRIES times: at once, or after it waited for a
+        late answer or a receipt."""
         if lane.policy.unknown_wait_ms and segment not in item.doubtful:
             item.doubtful.add(segment)
             item.paused.add(segment)
@@ -249,8 +249,8 @@ class PartOutcomes:
         self.gathering.wake()
 
     def _corrected(self, unknown: UnknownOutcome, segment: int, outcome: Outcome) -> Outcome:
-        """Returns the outcome of a part that was sent again, corrected by a late answer to its first copy: whatever
-        happened to the second one, the operator has it."""
+        """Returns the outcome of a part that was sent again, corrected by a late answer to its first copy. If the
+        operator took the first copy, it has the part, even if it refused the second copy."""
         late = unknown.late.pop(segment, None)
         if isinstance(outcome, Accepted):
             unknown.answered[segment] = outcome.operator_id

@@ -19,11 +19,11 @@ REFERENCES = 255
 
 
 TlvsOf = Callable[[Message], tuple[Tlv, ...]]
-"""Returns the TLVs of a message for one operator. Raises ValueError where one of them does not pass."""
+"""Returns the TLVs of a message for an operator. Raises ValueError if the operator does not allow a TLV."""
 
 
 class PartCutter:
-    """Cuts the messages of one lane, and keeps the references that are in use."""
+    """Cuts the messages of a lane into parts, and keeps the concatenation references in use."""
 
     __slots__ = ("_used",)
 
@@ -46,9 +46,9 @@ class PartCutter:
         """Makes the waiting parts of the item for its operator, and takes them from `to_send`.
 
         `header_octets` are left free for a header, unless that would make more parts than were charged. `joins`: a long
-        message becomes one part. `repertoire` has the alphabets that the operator takes. `tlvs_of` tells the TLVs of a
-        message that may have some. A message that this operator cannot take as it was accepted becomes UNSENDABLE
-        parts, which are refused: this is the place to ask the next candidate of its route.
+        message becomes a single part. `repertoire` has the operator's alphabets. `tlvs_of` returns the TLVs of a
+        message. A message that this operator cannot take as it was accepted becomes UNSENDABLE parts, which are
+        refused. A later version could ask the next candidate of its route here.
         """
         message = item.message
         total = message.segments

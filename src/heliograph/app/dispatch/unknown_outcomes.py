@@ -29,7 +29,7 @@ class UnknownOutcome:
     answered: dict[int, str | None] = field(default_factory=dict)
     """Parts with an answer: the operator's id, or None for a part that it does not have."""
     late: dict[int, str] = field(default_factory=dict)
-    """Ids of late answers to the first copies of parts whose next copy is on its way."""
+    """Ids of late answers to first copies, by part, while the next copy is in flight."""
 
     @property
     def uncertain(self) -> list[int]:
@@ -53,7 +53,7 @@ class UnknownOutcomes:
         return len(self._by_key)
 
     def of(self, key: int, connector: int) -> UnknownOutcome | None:
-        """Returns the unknown outcomes of a message at this connector, None if there are none."""
+        """Returns the unknown outcomes of a message at this connector, or None."""
         unknown = self._by_key.get(key)
         return unknown if unknown is not None and unknown.connector == connector else None
 

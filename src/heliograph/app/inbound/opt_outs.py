@@ -46,7 +46,7 @@ class OptOuts:
             message.reply = self._reply(message, owner, text)
 
     def _may_help(self, message: InboundMessage, owner: NumberOwner) -> bool:
-        """Returns whether HELP gets an answer, and remembers it: at most one in `HELP_PAUSE_MS`."""
+        """Returns whether HELP gets an answer, and remembers it. A phone gets at most one answer in `HELP_PAUSE_MS`."""
         phone_of = (owner.account, message.sender)
         last = self._helped.get(phone_of)
         if last is not None and 0 <= message.at - last < HELP_PAUSE_MS:

@@ -1,14 +1,14 @@
 """The reception of messages from phones: each message is durable before the operator has its answer, and kept once.
 
- 1. `receive`: the header is read. A message beyond `MOST_WAITING`, or while the store is away, is refused at once; the
-    operator repeats it.
- 2. A repeat is answered without a second copy; a message that may be a repeat waits for a look-up (`Repeats`).
- 3. A whole message becomes a fact (`_take`), with its owner by the number rules. It waits in `_next`, and in
-    `_committing` while its commit is written.
- 4. A part becomes a fact of its own (`_keep_part`), whichever bind or node it came over. After each commit with parts
-    (`_sets`), complete sets are claimed and joined (`look_up`). Sets that stay incomplete are joined by `keep_house`.
- 5. `prepare`, right before the commit: the message gets its price, and its notice is owed.
- 6. `committed`: the operator gets its answer, and a STOP withdraws waiting messages.
+1. `receive`: the header is read. A message beyond `MOST_WAITING`, or while the store is away, is refused at once; the
+   operator repeats it.
+2. A repeat is answered without a second copy; a message that may be a repeat waits for a look-up (`Repeats`).
+3. A whole message becomes a fact (`_take`), with its owner by the number rules. It waits in `_next`, and in
+   `_committing` while its commit is written.
+4. A part becomes a separate fact (`_keep_part`), over any bind or node. After each commit with parts (`_sets`),
+   complete sets are claimed and joined (`look_up`). Sets that stay incomplete are joined by `keep_house`.
+5. `prepare`, right before the commit: the message gets its price, and its notice is owed.
+6. `committed`: the operator gets its answer, and a STOP withdraws waiting messages.
 
 What can go wrong: the commit fails (`refused`). The operator gets an error, and the message stays among the facts; the
 operator's next copy is then a repeat.
@@ -58,8 +58,9 @@ class Reception:
         parts_ms: int,
     ) -> None:
         """`owe` takes up a notice. `withdraw` cancels an account's messages in memory to a phone that opted out, with
-        keys below the third argument; it is called after the commit. `healthy` tells whether the store took the last
-        commit. `shared` and `unanswered` are those of `Repeats`. `parts_ms` is how long parts wait for the others."""
+        keys below the third argument; it is called after the commit. `healthy` returns whether the store took the last
+        commit. `shared` and `unanswered` are described at `Repeats`. `parts_ms` is how long parts wait for the others.
+        """
         self._gathering = gathering
         self._clock = clock
         self._store = store
@@ -79,7 +80,7 @@ class Reception:
         self._sets: dict[PartSet, None] = {}
         """Long messages with a new part since the last look-up."""
         self._fresh_sets: dict[PartSet, None] = {}
-        """Long messages whose newest part is not yet durable."""
+        """Long messages with a newest part that is not yet durable."""
 
     # --- arrivals
 
@@ -188,7 +189,7 @@ class Reception:
     # --- with the store
 
     async def look_up(self) -> None:
-        """Looks up possible repeats, and joins the messages whose last part may have come."""
+        """Looks up possible repeats, and joins long messages that may be complete."""
         try:
             await self.repeats.look_up(self._may_take)
             if self._sets:

@@ -1,8 +1,8 @@
 """Repeats: messages that an operator sends again, since it has no answer to them.
 
-A copy equals the first message in all octets, which `digest` stands for. It is a repeat if the first message may have
-lost its answer. A link that goes takes octets with it that were already written, so an answer counts only after its
-link stood for `SETTLED_MS`. Until then the message has a note (`inbound_unanswered`).
+A copy equals the first message in all octets; `digest` is a hash of them. It is a repeat if the first message may have
+lost its answer. When a link goes, octets that were already written may be lost. So an answer counts only after its link
+stood for `SETTLED_MS`. Until then the message has a note (`inbound_unanswered`).
 
     the first message                          is in           a copy is
     -----------------------------------------  --------------  ----------------------------------------------
@@ -31,14 +31,14 @@ from heliograph.app.ports.inbound import REPEAT_MS
 from heliograph.domain.text.inbound import UserData
 
 SETTLED_MS: Final = 2_000
-"""Milliseconds for which a link must stand after an answer, so that the operator certainly has it. A link whose other
-end is gone shows it within one or two round trips."""
+"""Milliseconds for which a link must stand after an answer, so that the operator certainly has it. A dead link shows
+within a round trip or two."""
 
 SETTLED_AT_ONCE: Final = 256
 """Answers that a commit notes as settled, at most: it deletes their notes, which takes time."""
 
 LOOK: Final = 500
-"""Messages that are looked up in the store by one query."""
+"""Messages that a query looks up in the store."""
 
 Digest = tuple[int, int]
 """A connector, and the digest of the octets that came over it."""
@@ -46,7 +46,7 @@ Digest = tuple[int, int]
 
 @dataclass(slots=True, eq=False)
 class Arrival:
-    """A message, or a part of one, on its way into a commit."""
+    """A message or a part on its way into a commit."""
 
     connector: int
     incoming: Incoming | None
@@ -59,7 +59,7 @@ class Arrival:
 
 @dataclass(slots=True, eq=False)
 class GivenAnswer:
-    """An answer whose link may still go, so that the message comes again."""
+    """An answer that may still be lost with its link, so that the operator repeats the message."""
 
     key: int
     """The message's key."""
@@ -143,7 +143,7 @@ class Repeats:
         return True
 
     def _lost_key(self, digest: Digest) -> int:
-        """Takes out the key of a message that has lost its answer; 0 if there is none."""
+        """Takes out the key of a message that has lost its answer, or returns 0."""
         for answer in self._answered.get(digest, ()):
             if not answer.incoming.stands():
                 self._take_out(answer)
@@ -191,7 +191,7 @@ class Repeats:
                     self._lose(answer.key, answer.digest)
 
     def tick(self) -> None:
-        """Tells other nodes of lost links, and looks up held arrivals again. Must be called about once a second."""
+        """Reports lost links to other nodes, and looks up held arrivals again. Must be called about once a second."""
         for answer in [each for each in self._settling if not each.over and not each.incoming.stands()]:
             self._take_out(answer)
             self._lose(answer.key, answer.digest)

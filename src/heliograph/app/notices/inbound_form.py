@@ -22,7 +22,7 @@ class InboundRenderer:
         self._encode_json = encode_json
 
     def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
-        """Returns the next try of the notice; its first one makes `notice.body`."""
+        """Returns the next try of the notice; the first try makes `notice.body`."""
         message = cast("InboundMessage", notice.subject)
         uuid = to_uuid(message.key, message.tail)
         body = notice.body

@@ -147,8 +147,8 @@ class Notifier:
     # --- from the rows
 
     async def next_due(self, notices: Notices) -> int | None:
-        """Returns the time (ms) of the next due notice, or None; now where parked notices may be within reach; a second
-        from now while no more may be in flight."""
+        """Returns the time (ms) of the next due notice, or None. That is now if parked notices may be reachable, and a
+        second from now while no more notices may be in flight."""
         if self.room == 0:
             return self._clock.now() + 1_000
         if any(deliverer.reachable() for deliverer in self._deliverers.values()):
@@ -201,7 +201,7 @@ class Notifier:
         self.resume(claimed, rowed=True)
 
     def resume(self, notices: Sequence[Notice], rowed: bool) -> None:
-        """Tries notices that the rows say are owed; `rowed`: they have rows in `callback_retry`."""
+        """Tries notices that are owed by their rows. `rowed`: they have rows in `callback_retry`."""
         landed = []
         for notice in notices:
             if notice.key in self._flights:
@@ -249,8 +249,7 @@ class Notifier:
         self._gathering.wake()
 
     def _again(self, notice: Notice, problem: str, now: int, room: float = 0.0) -> None:
-        """Puts off a notice that was not tried, or of which nobody knows whether it was: a little, or until there is
-        `room`, in so many seconds."""
+        """Puts off a notice that was not tried, or may not have been: for a little while, or for `room` seconds."""
         if room > 0:
             due = now + int(room * 1000)
         else:
@@ -321,7 +320,7 @@ class Notifier:
         return (2 * ((IN_THE_AIR - self._taken + 1) // 2 - self._held.get(account, 0)) + 2) // 3
 
     def _take(self, notice: Notice) -> None:
-        """Counts the notice as one in memory."""
+        """Counts the notice among the notices in memory."""
         self._taken += 1
         self._held[notice.account] = self._held.get(notice.account, 0) + 1
 

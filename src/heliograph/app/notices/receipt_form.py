@@ -28,7 +28,7 @@ class ReceiptRenderer:
         self._encode_json = encode_json
 
     def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
-        """Returns the next try of the notice; its first one makes `notice.body`."""
+        """Returns the next try of the notice; the first try makes `notice.body`."""
         final = cast("ReachedState", notice.subject)
         message = final.message
         uuid = to_uuid(message.key, message.tail)

@@ -104,7 +104,7 @@ class WebhookDeliverer:
         self._sender.on_lost(lost)
 
     def _tried(self, results: list[TryResult], listener: Callable[[list[TriedNotice]], None]) -> None:
-        """Passes results on, those with a reply when it is over."""
+        """Passes results on. A result with a reply waits until the reply is accepted or refused."""
         replies = self._replies
         if not self._asked or replies is None:
             listener([_outcome_of(result) for result in results])

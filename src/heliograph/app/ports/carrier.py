@@ -37,9 +37,9 @@ class Part:
     header_octets: int = HEADER_OCTETS
     """Octets that the parts of a long message leave free for their header."""
     elements: bytes = b""
-    """Elements of the user data header, but that which numbers the parts."""
+    """Elements of the user data header, without the element that numbers the parts."""
     tlvs: tuple[Tlv, ...] = ()
-    """Optional parameters of the submit_sm: those that pass to this operator, and those of the text's template."""
+    """Optional parameters of the submit_sm: the request's, as far as this operator allows them, and the template's."""
     written: float = 0.0
     """Monotonic seconds of its last hand-over to the carrier; the lane's own mark too."""
 
@@ -205,8 +205,8 @@ class Carrier(Protocol):
 
     @property
     def header_octets(self) -> int:
-        """Octets that the parts of a long message should leave free for their header. `Part.header_octets` says whether
-        they do, since they may not become more of them than the customer was charged for."""
+        """Octets that the parts of a long message should leave free for their header. `Part.header_octets` has the
+        octets actually free: a header must not make more parts than the customer was charged for."""
 
     def submit(self, parts: Sequence[Part]) -> None:
         """Writes the parts together. At most `capacity` parts may wait for a committed outcome."""

@@ -12,7 +12,7 @@ from heliograph.domain.message.way import Way
 
 
 class Commits(Protocol):
-    """Commits facts: all facts of a call in one transaction."""
+    """Commits facts: all facts of a call in a transaction."""
 
     async def record(self, facts: Facts) -> None:
         """Commits all of `facts`, or none. Sets the verdict of each accept.
@@ -119,7 +119,7 @@ class Notices(Protocol):
         """
 
     async def claim_parked(self, way: Way, limit: int, node: int, accounts: Sequence[int]) -> list[Notice]:
-        """Takes up to `limit` parked notices of each of these accounts by one way for this node, oldest first."""
+        """Claims up to `limit` parked notices by this way of each of these accounts for this node, oldest first."""
 
     async def accounts(self, beyond: int, limit: int) -> list[tuple[int, int]]:
         """Returns accounts with ids above `beyond` that have unclaimed notices, ascending, each with the time when its

@@ -67,7 +67,7 @@ class KeyRow:
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """How far the rows are sealed anew."""
+    """Progress of the rewrite of all rows."""
 
     table: str
     """The table that is being rewritten, for example `message`."""
@@ -84,8 +84,8 @@ class SealedRows(Protocol):
     """The keys of a store, and the columns that hold envelopes. The store takes all of them for octets."""
 
     async def keys(self) -> tuple[list[KeyRow], Rewriting | None]:
-        """Returns the data keys in the order of their making, and how far the rows are sealed anew, None when all
-        are."""
+        """Returns the data keys, oldest first, and the progress of the rewrite; None for the progress if no rewrite
+        runs."""
 
     async def add_key(self, make: Callable[[list[KeyRow]], KeyRow]) -> int | None:
         """Adds the key that `make` makes from the present keys, and starts a rewrite of all rows. Returns its number;
@@ -120,7 +120,7 @@ class EncryptionState:
     table: str | None
     """The table that is being rewritten; None when all rows are sealed with the newest key."""
     sealed: int | None
-    """Rows that were sealed anew so far."""
+    """Rows that were rewritten so far."""
     rows: int
     """Rows of the largest tables."""
 
@@ -132,14 +132,14 @@ class Encryption(Protocol):
         """Reads the keys of the store; returns whether rows are sealed now. Raises KeyRefused, Unavailable."""
 
     async def begin(self, now: int, *, plain: bool = False, delay: int = SWITCH_MS) -> int:
-        """Makes a new key, by which rows are sealed `delay` ms later, or has them written `plain`; and has all rows
-        sealed anew. Returns the key's number. Raises KeyRefused."""
+        """Makes a new key and starts a rewrite of all rows. New rows are sealed with the key `delay` ms later, or
+        written `plain`. Returns the key's number. Raises KeyRefused."""
 
     async def rewrap(self, vault: KeyVault) -> int:
         """Wraps the keys by another master key; returns how many there are. Raises KeyRefused."""
 
     async def advance(self, now: int, limit: int) -> bool:
-        """Seals up to `limit` rows anew; returns whether there may be more to do."""
+        """Rewrites up to `limit` rows; returns whether more may be left."""
 
     async def state(self) -> EncryptionState:
         """Returns the keys and the progress of the rewrite. Counts rows, which takes seconds on a large store."""

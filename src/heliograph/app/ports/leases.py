@@ -1,10 +1,10 @@
-"""Leases: how nodes on one store share workers and binds."""
+"""Leases: how nodes on a store share workers and binds."""
 
 from typing import Protocol
 
 
 class Leases(Protocol):
-    """Shares out workers and binds among nodes on one store. A node is a single run of a process; its number is never
+    """Shares out workers and binds among the nodes on a store. A node is a single run of a process; its number is never
     used again.
 
     A node has a single lease. Its claims, worker numbers and bind slots depend on it. `heartbeat` renews the lease.

@@ -62,7 +62,7 @@ class Recipients(Protocol):
     """Finds and erases the data of a phone number. `account` None means all accounts, and data without an account."""
 
     async def traces(self, number: str, account: int | None) -> PhoneTraces:
-        """Finds all data with the number, in one view. Texts that mention the number are not searched."""
+        """Finds all data with the number, as of a single moment. Texts that mention the number are not searched."""
 
     async def judge(self, account: int, keys: Sequence[int]) -> ErasureStep:
         """Returns the effect that `erase` would have. Changes nothing."""

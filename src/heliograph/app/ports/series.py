@@ -1,4 +1,4 @@
-"""Series: what happened by minute, hour and day, for people."""
+"""Series: counts of events by minute, hour and day, for people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ class Series(Protocol):
     """Keeps counts by account, connector and country, for each minute, hour and day in which something happened."""
 
     async def add(self, cells: Sequence[SeriesCell]) -> None:
-        """Adds the cells, in one transaction."""
+        """Adds the cells, in a single transaction."""
 
     async def settle(self, limit: int) -> int:
-        """Counts up to `limit` messages of which no fact tells, from their rows: cancelled ones, and replies to phones.
+        """Counts up to `limit` messages without facts from their rows: cancelled messages, and replies to phones.
         Returns their number."""
 
     async def points(self, query: SeriesQuery) -> list[tuple[int, Cell]]:
@@ -48,8 +48,8 @@ class Series(Protocol):
         """Returns plain counts over the whole query, by account, connector and country."""
 
     async def details(self, query: SeriesQuery, since: int = 0, until: int = DAY_MS) -> list[SeriesCell]:
-        """Returns codes, reasons and delays of each cell of the query, in the order of time, of those buckets that
-        begin from `since` on and before `until`, in ms after midnight of UTC."""
+        """Returns codes, reasons and delays of each cell of the query, oldest first. Only buckets that begin from
+        `since` on and before `until` (ms after midnight, UTC) are included."""
 
     async def forget(self, grain: Grain, before: int, limit: int) -> int:
         """Deletes up to `limit` cells of buckets that begin before `before`, oldest first; returns how many."""

@@ -29,9 +29,7 @@ class Fenced(Unavailable):
 
 
 class StoreRejected(Exception):
-    """The store rejects one of the facts on every attempt. Nothing of the call was recorded. The text quotes no
-    value.
-    """
+    """The store rejects a fact on every attempt. Nothing of the call was recorded. The text quotes no value."""
 
 
 class NotScheduled(Exception):
@@ -39,8 +37,8 @@ class NotScheduled(Exception):
 
 
 class Store(Protocol):
-    """Durable storage, through a port for each kind of caller. Each method of a port is one transaction: once it
-    returns, all of it is on disk; if it raises, none of it is.
+    """Durable storage, through a port for each kind of caller. Each method of a port is a transaction: once it returns,
+    all of it is on disk; if it raises, nothing is.
 
     Every method may raise `Unavailable`. Every `now` is the caller's clock; the store has no clock. Messages are looked
     up by account, key and tail together. A message of another account, or a wrong tail, counts as missing.

@@ -106,7 +106,7 @@ class SignIns(Protocol):
         """Replaces the hash of an account's password if it is still `was`. The revision stays the same."""
 
     async def rehash_user(self, name: str, was: str, hashed: str) -> None:
-        """Replaces the hash of a user's password likewise; the sessions stay."""
+        """Replaces the hash of a user's password if it is still `was`; the sessions stay."""
 
     async def forget(self, failures_before: int, daily_before: int, places_before: int, limit: int) -> int:
         """Deletes up to `limit` failures (of the door DAILY: before `daily_before`) and up to `limit` places. Returns

@@ -25,7 +25,7 @@ KEEP_MS = 30_000
 within ten seconds."""
 
 KEEP_PARTS = 20_000
-"""Parts whose receipts memory awaits, over all connectors: about 10 MB. Further parts only have rows."""
+"""Parts in memory that await receipts, over all connectors: about 10 MB. Further parts only have rows."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +38,7 @@ class TrackedMessage:
     since: int
     """The time (ms) when memory began to track the message."""
     entries: "list[AwaitedId]"
-    """The parts whose receipts memory awaits."""
+    """The parts in memory that await receipts."""
     rowed: bool = False
     """Whether all parts of `entries` have rows in `awaiting`."""
     mixed: bool = False
@@ -52,8 +52,8 @@ class TrackedMessage:
     leaving: bool = False
     """Whether the track is in `AwaitedReceipts.leaving`."""
     taken: int = 0
-    """The time (ms) when the operator last took a part, or when the message was due if the rows do not say; 0 once its
-    receipts are given up."""
+    """Time (ms) when the operator last took a part; the message's due time if its rows lack that. 0 once its receipts
+    are given up."""
     connector: int = 0
     """The connector of the last receipt; 0 before the first receipt."""
 
@@ -78,8 +78,9 @@ class AwaitedId:
 class AwaitedReceipts:
     """Tracks the messages that await receipts, and finds them by the operator's ids.
 
-    Memory and rows never disagree about a message of several parts. Its track stays in memory while facts about it wait
-    for their commit, while rows are being read that do not show them, and while a lane holds parts of it.
+    Memory and rows never disagree about a message of several parts. Its track stays in memory for as long as any of
+    these holds: facts about it wait for their commit, rows without these facts are being read, or a lane holds parts of
+    it.
     """
 
     def __init__(self, gathering: Gathering, clock: Clock, mark: int = 0, *, worker: int | None = None) -> None:
@@ -106,14 +107,14 @@ class AwaitedReceipts:
         self._clock = clock
         self._worker = worker
         self._own: set[int] = set()
-        """Connectors whose receipts come to this node only."""
+        """Connectors with receipts that come to this node only."""
 
     def __len__(self) -> int:
         """Counts the operator's ids under which memory awaits receipts."""
         return sum(map(len, self.entries.values()))
 
     def holders(self, connector: int, operator_id: str) -> Sequence[AwaitedId]:
-        """Returns the parts in memory with this id: none, or some of one message."""
+        """Returns the parts in memory with this id: an empty list, or parts of a single message."""
         entries = self.entries.get(connector)
         entry = entries.get(operator_id) if entries else None
         return () if entry is None else (entry,)
@@ -152,7 +153,7 @@ class AwaitedReceipts:
             self.mark = facts.marks[AWAITING] = mark
 
     def committed(self) -> None:
-        """Must be called right after a commit: messages whose parts all have rows leave memory."""
+        """Must be called right after a commit. Messages leave memory if all of their parts have rows."""
         self.durable = self.committing
         seen = self._seen
         if self.leaving:
@@ -258,8 +259,8 @@ class AwaitedReceipts:
         self._gathering.wake()
 
     def _needs_row(self, key: int, connector: int) -> bool:
-        """Tells whether another node may have to find the part. Its receipt may come there, or this node may die while
-        the message is another node's, which no mark of this node covers."""
+        """Whether another node may have to find the part. Its receipt may come there. Or this node may die with a
+        message of another node, which no mark of this node covers."""
         return self._worker is not None and (connector not in self._own or worker_of(key) != self._worker)
 
     # --- out

@@ -41,18 +41,18 @@ class OperatorHabits:
     usual: int = 0
     """Matched receipts that follow the specification."""
     named: int = 0
-    """Receipts whose addresses had the recipient's number."""
+    """Receipts that had the recipient's number in an address."""
     tlv_ids: int = 0
     """Receipts with two ids where the id in receipted_message_id was right."""
 
     @property
     def text_counts(self) -> bool:
-        """Whether the id in the text is the right one of two."""
+        """Whether the id in the text is right, if a receipt has two ids."""
         return self.tlv_ids == 0 and self.counts.get(ID_IN_TEXT, 0) > 0
 
     @property
     def parameter_counts(self) -> bool:
-        """Whether the id in receipted_message_id is the right one of two."""
+        """Whether the id in receipted_message_id is right, if a receipt has two ids."""
         return self.tlv_ids > 0 and ID_IN_TEXT not in self.counts
 
     @property

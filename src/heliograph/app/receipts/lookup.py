@@ -22,7 +22,7 @@ OTHER_PARTS_MS = 1_000
 """Milliseconds for which this node waits for the other parts of a message before it reads their rows."""
 
 OTHER_PARTS = 100
-"""Messages whose other parts are read in one round: each costs a query."""
+"""Messages of several parts that a round reads completely: each costs a query."""
 
 ENDS = 20_000
 """Ends of parts, roughly, that a step of `find_gathered` reads, so that it holds up the store for moments only."""
@@ -42,10 +42,10 @@ UNMARKED_MS = 5_000
 
 
 class FoundRows:
-    """Messages of one connector that a search of the rows found, by the operator's ids of their parts.
+    """Messages of a connector that a search of the rows found, by the operator's ids of their parts.
 
-    They are indexed by the number as well. Some operators give all parts one id, and a scan of thousands of messages
-    for each receipt would block the event loop.
+    They are indexed by the number as well. Some operators give all parts the same id, and a scan of thousands of
+    messages for each receipt would block the event loop.
     """
 
     def __init__(self, connector: int, found: Iterable[Outstanding]) -> None:
@@ -59,7 +59,7 @@ class FoundRows:
                     self._by_id.setdefault((operator_id, ""), []).append(outstanding)
 
     def holders(self, operator_id: str, number: str) -> Sequence[Outstanding]:
-        """Returns the messages with this id, of those whose number may agree with `number`."""
+        """Returns the messages with this id and a number that may agree with `number`."""
         return self._by_id.get((operator_id, ending(number)), ())
 
 
@@ -196,7 +196,8 @@ class ReceiptLookup:
                         self._gathering.wake()
 
     async def find_gathered(self, leases: Leases, oldest: int) -> bool:
-        """Ends messages whose parts have all ended, but not the message: the node of the last receipt died right after.
+        """Ends messages that are still open although all of their parts have ended: the node of the last receipt died
+        right after it.
 
         Each call reads a span of time, from the mark on, but not before `oldest`. Returns False after the last span.
         Raises Unavailable.
@@ -259,7 +260,7 @@ class ReceiptLookup:
     ) -> bool:
         """Applies a receipt to memory as it is now, or to the rows; returns False if it fits no message.
 
-        `spelled` and `last_resort` are those of `readings`.
+        `spelled`, `last_resort`: see `readings`.
         """
         if self._matcher.match(connector, report, spelled=spelled, last_resort=last_resort):
             return True

@@ -1,6 +1,6 @@
 """The receipt matcher: from the operator's id to the message, from the states of its parts to its final one.
 
-The way of a receipt, each step only if the one before found nothing:
+The way of a receipt. Each step runs only if the step before found nothing:
 
  1. `on_report`: memory is searched for a message that a reading of the receipt fits (`app.receipts.readings`).
  2. The receipt repeats one of a finished part: it is acknowledged, and changes nothing.
@@ -39,7 +39,7 @@ A thousand are some seconds of traffic, and some hundred kilobytes."""
 
 @dataclass(slots=True, eq=False)
 class MissedReceipt:
-    """A receipt whose message is not in memory, and that waits for a search of the rows."""
+    """A receipt that matched nothing in memory, and waits for a search of the rows."""
 
     connector: int
     report: Report
@@ -63,9 +63,9 @@ class ReceiptMatcher:
         *,
         worker: int | None = None,
     ) -> None:
-        """`finish` is called with the end of each message, in the facts that hold it. `worker` is the number of this
-        node where several share a store. Receipts may then come to another node than the one that sent, and rows are
-        searched repeatedly."""
+        """`finish` is called with the end of each message, in the facts that hold it. `worker`: the number of this node
+        if several share a store. Receipts may then come to another node than the sending node, and rows are searched
+        repeatedly."""
         self.shared = worker is not None
         self.receipts = receipts
         self.awaited = AwaitedReceipts(gathering, clock, mark, worker=worker)
@@ -170,7 +170,7 @@ class ReceiptMatcher:
     def on_unmarked(
         self, connector: int, report: Report, acknowledge: Acknowledge, otherwise: Callable[[], None]
     ) -> None:
-        """Applies a message that reads like a receipt but is not marked as one, if it is for a message of ours.
+        """Applies an unmarked message that reads like a receipt, if it is for a message of ours.
 
         Else calls `otherwise`, a while later, since its message may be on its way back with the operator's answer.
         """
@@ -207,8 +207,8 @@ class ReceiptMatcher:
     def _with_likelier_id(self, connector: int, report: Report) -> Report:
         """Chooses between the two ids of a receipt by the operator's earlier receipts.
 
-        If no number can confirm the choice, only the likelier id stays. If earlier receipts do not tell, and the ids
-        are two messages' to this number, both ids are joined: the receipt is kept as one that matches nothing.
+        If no number can confirm the choice, only the likelier id stays. Without evidence from earlier receipts, the ids
+        may belong to two messages to this number. Both ids are then joined, so that the receipt matches nothing.
         """
         habits = self.habits.of(connector)
         has_number = is_number(report.destination) or is_number(report.other_number)
@@ -277,7 +277,7 @@ class ReceiptMatcher:
     def match(self, connector: int, report: Report, *, spelled: bool = True, last_resort: bool = False) -> bool:
         """Applies the receipt to the part in memory that it is for; returns False if there is none.
 
-        `spelled` and `last_resort` are those of `readings`.
+        `spelled`, `last_resort`: see `readings`.
         """
         entries = self.awaited.entries.get(connector)
         if not entries:
@@ -326,7 +326,7 @@ class ReceiptMatcher:
         state: Delivery,
         err: str,
     ) -> None:
-        """Ends the parts whose receipt was awaited under an id."""
+        """Ends the parts that awaited their receipt under an id."""
         track.connector = connector
         self.awaited.settle(track, connector, operator_id)
         self.ids.finish(connector, operator_id, track.message.destination)

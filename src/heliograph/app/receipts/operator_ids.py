@@ -40,7 +40,7 @@ class OperatorIds:
                 del finished[forgotten]
 
     def is_repeat(self, connector: int, report: Report) -> bool:
-        """Tells whether the receipt is for a part in its final state, and then counts it."""
+        """Whether the receipt is for a part in its final state; if so, counts it."""
         finished = self._finished.get(connector)
         if not finished:
             return False

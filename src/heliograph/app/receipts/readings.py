@@ -29,8 +29,8 @@ SAME_DIGITS: Final = 7
 subscriber's number without its area code in most countries."""
 
 CERTAIN_CHARS: Final = 8
-"""Characters without leading zeros. An id of at least this length belongs to one message in any notation. Two ids of
-one counter that read alike in decimal and hexadecimal, such as 1000 and 0x1000, are shorter within some days."""
+"""Characters without leading zeros. An id of at least this length belongs to one message in any notation. Ids of a
+counter that read alike in decimal and hexadecimal, such as 1000 and 0x1000, are shorter for the first days."""
 
 STALE_MS: Final = 600_000
 """Milliseconds. A receipt that came longer than this before its message was due belongs to an earlier message with the
@@ -51,7 +51,7 @@ class Confidence(IntEnum):
 
 @dataclass(slots=True)
 class Reading:
-    """One way to read a receipt."""
+    """A way to read a receipt."""
 
     operator_id: str
     """The operator's id of the part, for example `3e8`."""
@@ -80,7 +80,7 @@ def find_candidate(
 ) -> tuple[C, str] | None:
     """Returns the candidate that the receipt is for, with its id as the operator answered it; None if there is none.
 
-    `spelled` and `last_resort` are those of `readings`.
+    `spelled`, `last_resort`: see `readings`.
     """
     for reading in readings(report, spelled=spelled, last_resort=last_resort):
         candidates = holders(reading.operator_id, reading.number)
@@ -136,7 +136,7 @@ def notations(operator_id: str) -> Iterator[str]:
 
 
 def fits(reading: Reading, report: Report, message: Message) -> bool:
-    """Tells whether a reading of the receipt fits the message, apart from other messages with the same id."""
+    """Whether a reading of the receipt fits the message, apart from other messages with the same id."""
     if report.came and report.came < message.time - STALE_MS:
         return False
     if reading.confidence == Confidence.NUMBER:
@@ -145,8 +145,8 @@ def fits(reading: Reading, report: Report, message: Message) -> bool:
 
 
 def is_for(report: Report, operator_id: str, message: Message, *, last_resort: bool = False) -> bool:
-    """Tells whether a receipt is for the message that the operator answered with `operator_id`. `last_resort` accepts
-    the id alone."""
+    """Whether a receipt is for the message that the operator answered with `operator_id`. `last_resort` accepts the id
+    alone."""
     if report.came and report.came < message.time - STALE_MS:
         return False
     if names(report, message.destination):
@@ -159,32 +159,32 @@ def is_for(report: Report, operator_id: str, message: Message, *, last_resort: b
 
 
 def matches_by_id_only(report: Report, operator_id: str, sender: str) -> bool:
-    """Tells whether the id counts although the addresses do not name the message's number. They may be masked, or the
-    message's own `sender`; a short id does not count if one of them is another phone's whole number."""
+    """Whether the id counts although the addresses lack the message's number. The addresses may be masked, or be the
+    message's own `sender`. A short id does not count if an address is another phone's whole number."""
     return is_certain(operator_id) or not any(
         is_number(each) and not agrees(each, sender) for each in (report.destination, report.other_number)
     )
 
 
 def id_is_unambiguous(report: Report, operator_id: str, message: Message, holders: Holders[C]) -> bool:
-    """Tells whether no other message has the id of the receipt in some notation."""
+    """Whether no other message has the id of the receipt in some notation."""
     return is_certain(operator_id) or all(
         each.message.key == message.key for other in ids_of(report) for each in holders(other, "")
     )
 
 
 def is_as_written(report: Report, operator_id: str) -> bool:
-    """Tells whether the receipt writes the id in exactly this way."""
+    """Whether the receipt writes the id in exactly this way."""
     return operator_id == report.operator_id or (operator_id == report.other_id and operator_id != "")
 
 
 def ids_agree(report: Report) -> bool:
-    """Tells whether the receipt has one id, or the same id in two notations."""
+    """Whether the receipt has a single id, or the same id in two notations."""
     return not report.other_id or spelling(report.operator_id, report.other_id) != "other"
 
 
 def is_certain(operator_id: str) -> bool:
-    """Tells whether an id is long enough to belong to one message in any notation."""
+    """Whether an id is long enough to belong to a single message in any notation."""
     return len(operator_id.lstrip("0")) >= CERTAIN_CHARS
 
 
@@ -192,15 +192,15 @@ def is_certain(operator_id: str) -> bool:
 
 
 def names(report: Report, destination: str) -> bool:
-    """Tells whether one of the receipt's addresses is this number."""
+    """Whether an address of the receipt is this number."""
     if report.destination and agrees(report.destination, destination):
         return True
     return report.other_number != "" and agrees(report.other_number, destination)
 
 
 def agrees(reported: str, destination: str) -> bool:
-    """Tells whether a receipt's number is the message's. Operators add or drop `+`, `00` and country codes:
-    `01701234567` agrees with `491701234567`. An empty number agrees with every number."""
+    """Whether a receipt's number is the message's. Operators add or drop `+`, `00` and country codes: `01701234567`
+    agrees with `491701234567`. An empty number agrees with every number."""
     if not reported or reported == destination:
         return True
     digits = reported.lstrip("+").lstrip("0")
@@ -213,6 +213,6 @@ def ending(number: str) -> str:
 
 
 def is_number(address: str) -> bool:
-    """Tells whether an address is a phone's whole number, rather than a name, a short code or a masked number."""
+    """Whether an address is a phone's whole number, rather than a name, a short code or a masked number."""
     digits = address.removeprefix("+")
     return len(digits) >= SAME_DIGITS and digits.isascii() and digits.isdigit()

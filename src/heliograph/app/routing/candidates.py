@@ -1,12 +1,12 @@
 """Candidates: the connectors that may take a message, in order, each with the reason and whether it is usable now.
 
-`candidates` is the one answer to where a message goes. Acceptance, quotes, dispatch and `routing.explain` call it. It
-is pure: the rules come from the tables (`RouteRules`), and all that is known of the connectors is an argument
-(`RoutingState`). So each caller sees the same order for the same moment.
+`candidates` decides where a message goes, for acceptance, quotes, dispatch and `routing.explain`. It is pure: the rules
+come from the tables (`RouteRules`), and the state of the connectors is an argument (`RoutingState`). So each caller
+gets the same order for the same moment.
 
-**To add a rule.** A rule that narrows by the message (account, sender, network) belongs into `RouteRules.fitting`; a
-rule that orders (shares, costs, quality) into `candidates`; a reason not to use a connector (no bind, breaker, limits)
-is a field of `RoutingState` and an obstacle here.
+**To add a rule.** A rule that selects by the message, such as its account or network, belongs into
+`RouteRules.fitting`. A rule that orders, such as shares or costs, belongs into `candidates`. A reason not to use a
+connector, such as a circuit breaker, is a field of `RoutingState` and an obstacle here.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence

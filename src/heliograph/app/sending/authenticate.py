@@ -29,9 +29,8 @@ REMEMBERED = 20_000
 """Successful checks remembered at once; of more, the oldest is dropped."""
 
 FAILURES_REFUSED = 100
-"""Failures of a user from an address within LOGIN_WINDOW_S after which nothing more is checked from there. The same
-number of failures of all users from an address stops checks of users who never signed in from there.
-"""
+"""Failures of a user from an address within LOGIN_WINDOW_S after which the address is refused without a check. The same
+number of failures of all users from an address stops checks of users who never signed in from there."""
 
 Hash = Callable[[str], Awaitable[str]]
 """Runs `Secrets.hash_password` without blocking the loop."""

@@ -1,7 +1,7 @@
 """Composing: turns a request's fields into messages to store and charge.
 
 Fields are checked in the order of the API guide: `to`, `from`, `content`, `time`, `type`, `dlr`, `dlr-url`,
-`reference`, then `app.sending.optional_fields`. The customer is told the first wrong field.
+`reference`, then `app.sending.optional_fields`. The error names the first wrong field, for example `to`.
 """
 
 from collections.abc import Callable
@@ -252,7 +252,7 @@ class Composer:
         return self.scheduled_time(who.view, time, now)
 
     def _callback(self, who: Principal, fields: Fields) -> tuple[bool, Way, str]:
-        """Returns whether a receipt is wanted, by which way it goes, and to which URL: `(True, Way.NONE, "")` is one
+        """Returns whether a receipt is wanted, its way, and its URL. For example, `(True, Way.NONE, "")` is a receipt
         that is only recorded. Raises Fault."""
         wants, url, way = fields.wants_receipt, fields.url, who.door.way
         if way is not Way.WEBHOOK:

@@ -154,11 +154,11 @@ class Directory:
         return view
 
     def candidates(self, message: Routed) -> list[Candidate]:
-        """Returns the connectors that may take a message, the preferred one first (`app.routing.candidates`)."""
+        """Returns the connectors that may take a message, the preferred connector first (`app.routing.candidates`)."""
         return candidates(message, self._rules, self._routing)
 
     def route(self, message: Routed) -> int | None:
-        """Returns the connector that a message takes; None where none does."""
+        """Returns the connector for a message; None without a route."""
         return chosen(self.candidates(message))
 
     def claim_policy(self, account: int) -> Policy | None:
@@ -179,8 +179,8 @@ class Directory:
         return self._tlvs.get(connector, ())
 
     def tlvs_over(self, connector: int, message: Message) -> tuple[Tlv, ...]:
-        """Returns the TLVs that a message has over a connector: those of the template that its text fits, and those of
-        its request. Raises ValueError where one of its request does not pass to the operator."""
+        """Returns the TLVs of a message over a connector, from the template that its text fits and from its request.
+        Raises ValueError if the operator does not allow a TLV of the request."""
         given = passing(read_extras(message.extras).tlvs, self.tlvs(connector)) if message.extras else ()
         if self.templates is None:
             return given

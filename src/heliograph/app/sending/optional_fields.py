@@ -47,8 +47,8 @@ class OptionalFields:
     """
 
     def check_tlvs(self, rules: tuple[TlvRule, ...], attached: tuple[Tlv, ...] = ()) -> None:
-        """Checks that the TLVs pass to an operator with these rules, beside those `attached` of a template. Raises
-        Fault."""
+        """Checks that an operator with these rules allows the TLVs, together with the TLVs `attached` by a template.
+        Raises Fault."""
         try:
             tlvs = {**dict(attached), **dict(passing(self.extras.tlvs, rules))}
         except ValueError as problem:

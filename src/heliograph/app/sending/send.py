@@ -1,19 +1,19 @@
-"""Sending: the one use case behind every door.
+"""Sending: the use case behind every door.
 
-Whoever has a request to send (HTTP v1 and v2, its short cut, the console's lists) says who asks, a `Principal`, and
-what they ask, `Fields`, and gets it composed, judged and handed to the next commit:
+The callers are HTTP v1 and v2, the short cut, and the console's lists. Each passes a `Principal` (the account and its
+door) and `Fields` (the request). A request takes three steps:
 
 1. The *composer* checks the fields in their order, routes and prices each destination.
-2. The *gate* judges the account's rules; an account without any skips this. A message that it holds goes through the
-   queue, where it is judged anew when it is claimed.
-3. The *intake* takes the request for the next commit, which charges and stores it, or finds that the credit or a limit
-   of the day does not suffice, or that its `reference` was used before. `then` is called when that is known, on the
-   event loop: no request costs a task or a future.
+2. The *gate* judges the account's rules; an account without rules skips this. A held message goes through the queue,
+   and is judged again when it is claimed.
+3. The *intake* takes the request for the next commit. The commit charges and stores it, or refuses it for its credit or
+   a daily limit, or finds that its `reference` was used before. `then` is called after the commit, on the event loop:
+   no request costs a task or a future.
 
-What is refused before the commit is a Fault, and nothing has been done. But a request that was accepted under the same
-reference before is answered as it was then, even if it would not be accepted now (its time is past, its route is gone,
-the account is over its rate). That takes a look into the store, which only `replay` waits for. So a caller with a Fault
-in hand asks `may_be_replayed` and, if so, awaits `replay`, which gives the first result or raises that Fault.
+A refusal before the commit raises a Fault, and changes nothing. But a request with the reference of an accepted request
+gets the first answer again, even if it would be refused now. For example, its time is past, its route is gone, or the
+account is over its rate. Only `replay` reads the store for that. So a caller that caught a Fault calls
+`may_be_replayed`, and if it returns True awaits `replay`, which returns the first result or raises that Fault.
 """
 
 from collections.abc import Callable
@@ -122,7 +122,7 @@ class Sending:
 
 
 def _judge(rules: tuple[Rule, ...], accept: Accept) -> None:
-    """Asks the gate about each message: all are accepted, or none. Raises Fault."""
+    """Asks the gate about each message. A single refusal refuses the whole request. Raises Fault."""
     for message in accept.messages:
         judgement = judge(message, rules, accept.at)
         require(judgement)

@@ -49,7 +49,7 @@ class TemplateBook:
         return True
 
     def of(self, account: int, sender: str) -> list[RegisteredText]:
-        """Returns the templates that a message may fit; those of exactly this account and sender come first."""
+        """Returns the templates that a message may fit. Templates of exactly this account and sender come first."""
         found: list[RegisteredText] = []
         for whose in ((account, sender), (account, ""), (0, sender), (0, "")):
             if whose in self._templates:
@@ -75,8 +75,8 @@ class TemplateBook:
         return attached
 
     def attached(self, account: int, sender: str, kind: int, connector: int, text: str) -> tuple[Tlv, ...]:
-        """Returns the TLVs to attach when a text is written to an operator. A text that fits no template has none:
-        requests are checked when they are accepted, and answers to phones go as they are."""
+        """Returns the TLVs to attach when a text is written to an operator. A text that fits no template has no TLVs:
+        requests are checked when they are accepted, and replies to phones are exempt."""
         if kind == Kind.BINARY:
             return ()
         try:

@@ -85,7 +85,7 @@ class FailureCounts:
 
 
 class Sketch:
-    """Counts many names in little memory, over the present window and the one before. Never counts too low."""
+    """Counts many names in little memory, over the present and the previous window. Never counts too low."""
 
     def __init__(self, window: float, now: float) -> None:
         self._window = window

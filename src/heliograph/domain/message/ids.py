@@ -39,8 +39,8 @@ _FORM = re.compile(
 class IdSequence:
     """The keys of a worker, strictly ascending.
 
-    If the clock goes back, or if more than 128 keys are needed in a millisecond, the sequence runs ahead of the clock
-    instead of repeating keys. The clock catches up later.
+    The sequence runs ahead of the clock if the clock goes back, or if a millisecond needs more than 128 keys. So keys
+    never repeat. The clock catches up later.
     """
 
     __slots__ = ("_last", "_worker")

@@ -1,7 +1,7 @@
-"""The operator's own names for messages: the same one is written in several ways.
+"""The operator's own ids of messages, and the notations in which it writes the same id.
 
-Operators give an id in hexadecimal in the answer to submit_sm and in decimal in the receipt, or the other way
-round, change its case, or pad it with zeros (SMPP v3.4 leaves its form open: 4.4.2 and appendix B).
+SMPP v3.4 leaves the form of ids open (4.4.2 and appendix B). For example, operators answer submit_sm with `3E8`, and
+send the receipt for `1000`, `3e8` or `00003E8`.
 """
 
 import re

@@ -29,8 +29,8 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?").fullmatch
 def parse_credits(text: str) -> int:
     """Returns the micro-credits of a decimal text such as `12`, `0.035` or `-2.5`.
 
-    Raises ValueError, with a sentence for people, for an exponent, for more than 6 decimals (they could not be stored
-    exactly), and for a million million or more (the sum of a ledger must fit 64 bits).
+    Raises ValueError, with a sentence for people, for three reasons: an exponent, more than 6 decimals (not exact in
+    the store), and a million million or more (the sum of a ledger must fit 64 bits).
     """
     match = _CREDITS(text)
     if match is None:

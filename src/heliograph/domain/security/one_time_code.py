@@ -1,6 +1,5 @@
-"""One-time codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds, the variant
-that all apps support.
-"""
+"""One-time codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds. All apps
+support this variant."""
 
 import hmac
 from base64 import b32encode

@@ -1,7 +1,7 @@
 """Secrets for programs as text: a prefix, random characters and a checksum, so that scanners recognise leaked secrets.
 
-All characters are letters and digits, except for the last of the prefix, so that a secret is safe in a shell, a URL or
-an option.
+All characters are letters and digits, except for the last character of the prefix. So a secret is safe in a shell, a
+URL or an option.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
 """Inbound messages: headers of user data, joining of parts, and decoding of octets. Pure; no octets make it fail.
 
 A short message may begin with a user data header (3GPP TS 23.040, 9.2.3.24): elements that number the parts of a long
-message, select national tables, or have another meaning. A truncated or malformed header is ignored, and the message is
-an ordinary one. Parts are joined before they are decoded, because phones do split escape and surrogate pairs.
+message, select national tables, or have another meaning. A truncated or malformed header is ignored. Parts are joined
+before they are decoded, because phones do split escape and surrogate pairs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -87,7 +87,7 @@ def read(octets: bytes, coding: int, *, has_header: bool, sar: PartPosition | No
 
 
 def _read_elements(data: UserData, elements: list[Element]) -> None:
-    """Sorts the elements; of repeated elements the last well-formed one is used (9.2.3.24)."""
+    """Sorts the elements; of repeated elements the last well-formed element is used (9.2.3.24)."""
     others: list[Element] = []
     for kind, value in elements:
         size = len(value)
@@ -215,9 +215,8 @@ def is_binary(coding: int) -> bool:
 
 
 def message_class(coding: int) -> int | None:
-    """Returns the message class of a data_coding, 0 (shown at once and not stored) to 3, or None if it has none (3GPP
-    TS 23.038, 4).
-    """
+    """Returns the message class of a data_coding, or None (3GPP TS 23.038, 4). Class 0 is shown at once and not stored
+    (flash); the highest class is 3."""
     if coding >= 0xF0 or (0x10 <= coding < 0x80 and coding & 0x10):
         return coding & 0x03
     return None

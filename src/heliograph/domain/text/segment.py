@@ -61,9 +61,9 @@ def split(
     """Returns the content of a `Kind` as a single part, or as parts that leave `header_octets` (length octet included)
     for a header with their number. Each part also has room for `elements` of a header.
 
-    A text uses the alphabet of the operator's `repertoire` with the fewest parts; of two with as many, the more usual
-    one. Empty content is a single empty part. Raises ValueError on a lone surrogate and on binary content that
-    `hex_problem` rejects.
+    A text uses the alphabet of the operator's `repertoire` with the fewest parts; of two alphabets with as many parts,
+    the more usual alphabet. Empty content is a single empty part. Raises ValueError on a lone surrogate and on binary
+    content that `hex_problem` rejects.
     """
     if kind == Kind.BINARY:
         if content and (problem := hex_problem(content)) is not None:

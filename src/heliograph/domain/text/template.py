@@ -292,9 +292,8 @@ def _tokens(text: str) -> list[Token]:
 
 
 def nearest(patterns: Sequence[TemplatePattern], text: ScannedText) -> int:
-    """Returns the index of the template with the fixed text most similar to the text, among the first ones. There must
-    be one.
-    """
+    """Returns the index of the template with the fixed text most similar to the text, among the first templates.
+    `patterns` must not be empty."""
     from difflib import SequenceMatcher  # few texts fit no template
     from heapq import nlargest
 
