@@ -33,7 +33,7 @@ def test_every_test_that_it_names_is_there(file: str, name: str) -> None:
 
 
 def test_every_attack_has_what_stops_it_and_a_test_of_its_own() -> None:
-    attacks = [row for row in rows("What stops what") if not row[0].startswith("**")]
+    attacks = [row for row in rows("Attacks and defences") if not row[0].startswith("**")]
     assert len(attacks) >= LEAST_ROWS
     for attack, means, test in attacks:
         assert attack
@@ -44,7 +44,7 @@ def test_every_attack_has_what_stops_it_and_a_test_of_its_own() -> None:
 
 def test_every_part_of_it_is_there() -> None:
     found = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
-    first = ["What is protected", "Who comes", "What stops what", "What is not defended"]
+    first = ["Assets", "Actors", "Attacks and defences", "Known gaps"]
     assert found[: len(first)] == first
     assert {"Floods", "Signing in", "Fuzzing"} <= set(found)
 
