@@ -55,7 +55,7 @@ def test_every_field_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("status", CommandStatus)
 def test_the_table_of_outcomes_is_that_of_the_code(status: CommandStatus) -> None:
-    lines = [line for line in section("What an answer means").splitlines() if line.startswith(f"| {status.name} |")]
+    lines = [line for line in section("Answers to submit_sm").splitlines() if line.startswith(f"| {status.name} |")]
     outcome = outcome_of(status, "1", {})
     if isinstance(outcome, Refused):
         assert lines == []

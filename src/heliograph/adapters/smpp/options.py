@@ -292,7 +292,7 @@ class Dialect:
     alphabet: Literal["gsm", "latin1", "ascii"] = option(
         "gsm",
         _one_of("gsm", "latin1", "ascii"),
-        "the operator's meaning of data_coding 0: `gsm` (GSM 03.38, unpacked), `latin1` or `ascii`",
+        "the operator's meaning of data_coding 0: `gsm` (GSM 03.38, an octet for each septet), `latin1` or `ascii`",
     )
     default_alphabet: Literal["", "gsm", "latin1", "ascii"] = option(
         "",
