@@ -1,6 +1,6 @@
 """The values of administration: accounts, keys, connectors, routes, prices, as the store keeps them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from heliograph.domain.limits.gate import SenderState
@@ -11,7 +11,10 @@ from heliograph.domain.numbers.number_rules import InboundNumber
 
 @dataclass(slots=True)
 class Account:
-    """A customer. Secrets: `password_hash` is argon2id, `signing_secret` the 32 bytes behind `whsec_...`."""
+    """A customer. Each field is a column of that name in both stores.
+
+    Secrets: `password_hash` is argon2id, `signing_secret` the 32 bytes behind `whsec_...`.
+    """
 
     id: int
     name: str
@@ -63,21 +66,15 @@ class Account:
     guard: str = "auto"
     """`auto`, `on` or `off`: whether the pumping guard watches it; `auto` while it is young."""
     retain_text_days: float | None = None
-    """Days after which texts are redacted; None uses the gateway's setting, 0 keeps them. The next two fields are the
-    same for numbers and rows.
-    """
+    """Days after which texts are redacted; None uses the gateway's setting, 0 keeps them."""
     retain_number_days: float | None = None
+    """Days after which phones are redacted, in the same way."""
     retain_days: float | None = None
+    """Days after which messages are dropped, in the same way."""
 
 
-# : The fields that `account set` may change.
-ACCOUNT_FIELDS = (
-    "password_hash", "signing_secret", "timezone", "plan", "credit_limit", "suspended", "list_interval", "rate",
-    "callback_url", "callback_format", "content_decoding", "networks", "senders", "inbound_url",
-    "inbound_reply", "opt_out", "stop_text", "help_text", "smart", "request_rate", "request_burst", "daily_messages",
-    "daily_spend", "max_waiting", "prefixes", "guard",
-    "retain_text_days", "retain_number_days", "retain_days",
-)  # fmt: skip
+ACCOUNT_FIELDS = tuple(each.name for each in fields(Account) if each.name not in ("id", "name", "created"))
+"""The fields of an account that may change."""
 
 
 @dataclass(slots=True)

@@ -47,11 +47,14 @@ COLUMNS = {
     "hit": HIT_COLUMNS,
     "taken": TAKEN,
     "account": ", ".join(f'"{name}"' for name in _ACCOUNT),
+    "account_columns": ", ".join(f'"{name}"' for name in _ACCOUNT[1:]),
+    "account_values": ", ".join(f":{name}" for name in _ACCOUNT[1:]),
+    "account_changes": ", ".join(f'"{name}" = :{name}' for name in ACCOUNT_FIELDS),
     "connector": ", ".join(f'"{name}"' for name in _CONNECTOR),
     "inbound": INBOUND_COLUMNS,
     "inbound_part": PART_COLUMNS,
 }
-"""Column lists that words such as `{message}` stand for in named SQL."""
+"""Lists of columns and parameters that words such as `{message}` stand for in named SQL."""
 
 ANY_KEY = (1 << 63) - 1
 """A key after every other one."""
@@ -177,18 +180,14 @@ def _texts(value: str) -> tuple[str, ...]:
     return tuple(json.loads(value))
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "suspended": bool,
-    "enabled": bool,
-    "networks": _texts,
-    "senders": _texts,
-    "prefixes": _texts,
-    "settings": json.loads,
-}
+_READERS: dict[Any, Callable[[Any], Any]] = {bool: bool, tuple[str, ...]: _texts, dict[str, Any]: json.loads}
+"""Readers of columns, by the type of the field."""
+
+_READ = {each.name: _READERS[each.type] for of in (Account, Connector) for each in fields(of) if each.type in _READERS}
 
 
 def _read(names: tuple[str, ...], row: Sequence[Any]) -> dict[str, Any]:
-    return {name: _READERS[name](value) if name in _READERS else value for name, value in zip(names, row, strict=False)}
+    return {name: _READ[name](value) if name in _READ else value for name, value in zip(names, row, strict=False)}
 
 
 def changed_account(account: Account, changes: dict[str, Any]) -> Account:

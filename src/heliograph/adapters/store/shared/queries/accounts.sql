@@ -1,28 +1,10 @@
 -- add_account: A new account; no row where one of its name is there.
-INSERT INTO account (
-    name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate,
-    callback_url, callback_format, content_decoding, networks, senders, created, inbound_url,
-    inbound_reply, opt_out, stop_text, help_text, smart, request_rate, request_burst, daily_messages, daily_spend,
-    max_waiting, prefixes, guard, retain_text_days, retain_number_days, retain_days
-) VALUES (
-    :name, :password_hash, :signing_secret, :timezone, :plan, :credit_limit, :suspended, :list_interval, :rate,
-    :callback_url, :callback_format, :content_decoding, :networks, :senders, :created, :inbound_url,
-    :inbound_reply, :opt_out, :stop_text, :help_text, :smart, :request_rate, :request_burst, :daily_messages,
-    :daily_spend, :max_waiting, :prefixes, :guard, :retain_text_days, :retain_number_days, :retain_days
-) ON CONFLICT (name) DO NOTHING RETURNING id;
+INSERT INTO account ({account_columns}) VALUES ({account_values}) ON CONFLICT (name) DO NOTHING RETURNING id;
 
 -- update_account: Changes all of an account that may be changed. What waits is not counted without a limit: a new one has
 -- it counted by the next request.
 UPDATE account SET
-    password_hash = :password_hash, signing_secret = :signing_secret, timezone = :timezone, plan = :plan,
-    credit_limit = :credit_limit, suspended = :suspended, list_interval = :list_interval, rate = :rate,
-    callback_url = :callback_url, callback_format = :callback_format, content_decoding = :content_decoding,
-    networks = :networks, senders = :senders, inbound_url = :inbound_url, inbound_reply = :inbound_reply,
-    opt_out = :opt_out, stop_text = :stop_text, help_text = :help_text, smart = :smart, request_rate = :request_rate,
-    request_burst = :request_burst, daily_messages = :daily_messages, daily_spend = :daily_spend,
-    used_waiting = CASE WHEN max_waiting = :max_waiting THEN used_waiting ELSE {UNCOUNTED} END,
-    max_waiting = :max_waiting, prefixes = :prefixes, guard = :guard,
-    retain_text_days = :retain_text_days, retain_number_days = :retain_number_days, retain_days = :retain_days
+    used_waiting = CASE WHEN max_waiting = :max_waiting THEN used_waiting ELSE {UNCOUNTED} END, {account_changes}
 WHERE id = :id;
 
 -- account_by_id: An account.
