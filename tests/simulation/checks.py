@@ -287,10 +287,8 @@ def callbacks(rows: Rows, arrived: dict[int, list[bytes]]) -> list[str]:
     return wrong
 
 
-_OF_LANE = (
-    "front", "fast", "queues", "ahead", "incoming", "marked", "ready", "flying", "in_flight", "per_account",
-    "_gathered", "_committing", "cutter", "_behind", "_returned",
-)  # fmt: skip
+_OF_LANE = ("front", "fast", "queues", "ahead", "incoming", "per_account", "cutter", "_behind", "_returned")
+_OF_WINDOW = ("marked", "ready", "flying", "in_flight", "_gathered", "_committing")
 
 
 def nothing_left(rows: Rows, engine: Engine) -> list[str]:
@@ -312,6 +310,7 @@ def nothing_left(rows: Rows, engine: Engine) -> list[str]:
         wrong.append("the notifier still holds something")
     for lane in engine.dispatcher.lanes.values():
         kept = {what: getattr(lane, what) for what in _OF_LANE}
+        kept |= {what: getattr(lane.window, what) for what in _OF_WINDOW}
         kept["accounts"] = lane.queues.by_account
         wrong += [f"the {what} of the lane {lane.connector}: {held}" for what, held in kept.items() if held]
     if engine.gatherer._waiting or engine.gatherer.facts:

@@ -20,6 +20,7 @@ from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem
+from heliograph.app.dispatch.lane_window import LaneWindow
 from heliograph.app.dispatch.outcomes import PartOutcomes
 from heliograph.app.facts import (
     Accept,
@@ -432,14 +433,14 @@ def the_mark_of_attempts_stands_still(patch: pytest.MonkeyPatch) -> None:
 
 @bug("the window is never exceeded")
 def a_place_in_the_window_is_free_before_its_outcome_is_durable(patch: pytest.MonkeyPatch) -> None:
-    def broken(self: Lane, part: Part) -> bool:
+    def broken(self: LaneWindow, part: Part) -> bool:
         if part not in self.flying:
             return False
         self.flying.remove(part)
         self.in_flight -= 1
         return True
 
-    patch.setattr(Lane, "answered", broken)
+    patch.setattr(LaneWindow, "answered", broken)
 
 
 @bug("parts at once were written at a rate of", plan=replace(BRIEF, rate=4.0))

@@ -127,7 +127,7 @@ class Carriers:
     def _state(self, connector: Connector, carrier: Carrier) -> ConnectorState:
         lane, state = self.dispatcher.lane(connector.id), carrier.state()
         held = self._limits.held(connector.id, connector.rate)
-        pace, learnt, clock = lane.pace.rate, lane.pace.learnt_at, self._environment.clock
+        pace, learnt, clock = lane.window.pace.rate, lane.window.pace.learnt_at, self._environment.clock
         return ConnectorState(
             **{each.name: getattr(state, each.name) for each in fields(CarrierState)},
             rate=held.rate or 0.0,
@@ -135,9 +135,9 @@ class Carriers:
             off=held.rate is None,
             pace=round(pace, 1) if pace < inf else None,
             pace_learnt=None if learnt is None else clock.now() - int((clock.monotonic() - learnt) * 1000),
-            put_off=round(lane.pace.background_share, 3),
-            throttles=lane.pace.throttles,
-            window_used=lane.in_flight,
+            put_off=round(lane.window.pace.background_share, 3),
+            throttles=lane.window.pace.throttles,
+            window_used=lane.window.in_flight,
             waiting=len(lane),
             oldest=lane.oldest,
             receipts=self.dispatcher.matcher.habits.of(connector.id).shown(),
@@ -184,7 +184,7 @@ class Carriers:
                     continue
                 del self._up[number]
                 lane = self.dispatcher.lane(number)
-                lane.carrier = None
+                lane.window.carrier = None
                 lane.unready()
                 self._end(number, carrier, drain)
         for number, connector in live.items():
@@ -194,7 +194,7 @@ class Carriers:
                 events = LaneEvents(self.dispatcher, lane, self._reception.receive)
                 carrier = self._environment.make_carrier(connector, events)
                 self._up[number] = (connector, carrier)
-                lane.carrier = carrier
+                lane.window.carrier = carrier
         self._limits.watch(live)
 
     async def drain(self, deadline: float) -> None:

@@ -87,4 +87,4 @@ class Feeder:
 
     def _may_fill(self, lane: Lane) -> bool:
         """True if a lane may claim rows. If other nodes may send them too, it claims only rows that it can send."""
-        return self._environment.leases is None or (not lane.closed and lane.capacity > 0)
+        return self._environment.leases is None or (not lane.closed and lane.window.capacity > 0)

@@ -65,12 +65,12 @@ class LaneLimits:
     def _apply(self, lane: Lane, limit: Limit) -> None:
         rate = limit.held(self._clock.now()).rate
         if rate is None:
-            lane.off = True
+            lane.window.off = True
             lane.unready()
             return
-        lane.pace.limit(self._clock.monotonic(), rate)
-        if lane.off:
-            lane.off = False
+        lane.window.pace.limit(self._clock.monotonic(), rate)
+        if lane.window.off:
+            lane.window.off = False
             self._wake()
 
     def _wait(self) -> None:

@@ -20,7 +20,7 @@ class LaneMachine(RuleBasedStateMachine):
         super().__init__()
         self.carrier = NotedCarrier(capacity=3)
         self.lane = Lane(1, rate=1_000_000.0)
-        self.lane.carrier = self.carrier
+        self.lane.window.carrier = self.carrier
         self.message = Messages(SetClock())
         self.accepts: list[Accept] = []
         self.on_the_wire: list[Part] = []
@@ -59,7 +59,7 @@ class LaneMachine(RuleBasedStateMachine):
         self.pump()
 
     def pump(self) -> None:
-        self.lane.pump(NOW)
+        self.lane.window.pump(NOW)
         parts = self.carrier.take()
         self.on_the_wire += parts
         assert not parts or len(self.on_the_wire) + self.answered_open <= self.carrier.capacity
@@ -74,8 +74,8 @@ class LaneMachine(RuleBasedStateMachine):
         self.settle(part, decides)
 
     def settle(self, part: Part, decides: bool) -> None:
-        assert self.lane.answered(part)
-        assert not self.lane.answered(part)
+        assert self.lane.window.answered(part)
+        assert not self.lane.window.answered(part)
         self.answered_open += 1
         if not decides:
             self.lane.take_back(part.owner, part.segment)
@@ -99,13 +99,15 @@ class LaneMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_place_is_accounted_for(self) -> None:
-        assert self.lane.in_flight == len(self.on_the_wire) + self.answered_open
-        assert self.lane.flying == set(self.on_the_wire)
+        assert self.lane.window.in_flight == len(self.on_the_wire) + self.answered_open
+        assert self.lane.window.flying == set(self.on_the_wire)
 
     @invariant()
     def every_part_is_somewhere_once(self) -> None:
         lane = self.lane
-        held = [(part.message.key, part.segment) for part in (*lane.marked, *lane.ready, *lane.flying)]
+        held = [
+            (part.message.key, part.segment) for part in (*lane.window.marked, *lane.window.ready, *lane.window.flying)
+        ]
         for item in (*lane.front, *lane.fast, *lane.queues.items()):
             held += [(item.message.key, segment) for segment in item.waiting]
         assert len(held) == len(set(held))

@@ -107,7 +107,7 @@ class OrderMachine(RuleBasedStateMachine):
         self.lane.mark = recovery.marks.get(attempted(LIVE), 0)
         finish(self.dispatcher.claims.recover(recovery.unsent))
         finish(self.dispatcher.claims.open(self.lane, self.store.queue))
-        self.lane.carrier = self.carrier
+        self.lane.window.carrier = self.carrier
 
     def finished(self, message: Message, final: MessageEnd) -> None:
         """Nobody is told."""

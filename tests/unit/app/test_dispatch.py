@@ -83,8 +83,8 @@ class Desk:
         self.dispatcher = Dispatcher(self.gathering, self.clock, self.matcher, self._finish, self._route)
         self.message = Messages(self.clock)
         self.lane = self.dispatcher.lane(1)
-        self.lane.pace.limit(0.0, 1_000_000.0)
-        self.lane.carrier = self.carrier = NotedCarrier()
+        self.lane.window.pace.limit(0.0, 1_000_000.0)
+        self.lane.window.carrier = self.carrier = NotedCarrier()
 
     def _finish(self, message: Message, final: MessageEnd) -> None:
         self.finished.append((message.key, final.state))
@@ -147,7 +147,7 @@ def test_what_was_never_written_goes_again_at_once_and_nobody_hears_of_it(desk: 
     facts = desk.commit()
     assert (facts.attempts, facts.queueings) == ([], [])
     assert [each.message.key for each in desk.carrier.take()] == [one.key]
-    assert desk.lane.paused_until == 0.0
+    assert desk.lane.window.paused_until == 0.0
 
 
 def test_nobody_waits_for_a_receipt_that_was_not_wanted(desk: Desk) -> None:
@@ -248,7 +248,7 @@ def test_a_second_outcome_of_a_part_is_not_believed(desk: Desk) -> None:
     desk.answer(part, REFUSED)
     facts = desk.commit()
     assert (len(facts.submissions), facts.finals) == (1, [])
-    assert desk.lane.in_flight == 0
+    assert desk.lane.window.in_flight == 0
 
 
 # --- too late
@@ -367,7 +367,7 @@ async def test_due_messages_are_claimed_for_the_lane_that_asked_whatever_they_we
 async def test_a_lane_is_refilled_when_it_runs_low_and_not_before(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (claims, dispatcher):
         monkeypatch.setattr(module, "SLOW_MESSAGES", 4)
-    desk.lane.carrier = None
+    desk.lane.window.carrier = None
     store = QueueStore(*(Queued(desk.message(), False) for _ in range(10)))
     assert await desk.dispatcher.claims.refill(desk.lane, store.queue, NODE)
     assert (desk.lane.ahead, desk.dispatcher.wants_rows) == (4, False)
@@ -382,7 +382,7 @@ async def test_overflow_ends_when_the_queue_is_empty_not_while_its_rows_are_on_t
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lane, "FAST_MESSAGES", 1)
-    desk.lane.carrier = None
+    desk.lane.window.carrier = None
     one, other = desk.message(), desk.message()
     accepts = [accept_of(one), accept_of(other)]
     desk.gathering.facts.accepts += accepts
@@ -528,7 +528,7 @@ def test_a_stop_gives_rows_to_what_is_not_with_the_operator_and_sends_no_more(de
     assert [queueing.key for queueing in facts.queueings] == [waiting.key]
     desk.answer(desk.carrier.take()[0], Deferred(0x14, 1.0))
     desk.commit()
-    assert desk.lane.paused_until == inf
+    assert desk.lane.window.paused_until == inf
     desk.dispatcher.park()
     assert late.queued, "nothing passes what waits in the queue"
     assert desk.commit().queueings == []

@@ -29,7 +29,7 @@ class Desk:
         self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, lambda _: LIVE)
         self.messages = Messages(self.clock)
         self.lane = self.dispatcher.lane(LIVE)
-        self.lane.pace.limit(0.0, 1_000_000.0)
+        self.lane.window.pace.limit(0.0, 1_000_000.0)
 
     def _finish(self, message: Message, final: MessageEnd) -> None:
         raise AssertionError(f"{message.key} ended: {final}")
@@ -58,7 +58,7 @@ async def test_what_a_commit_under_way_accepts_is_not_left_to_a_row_that_it_does
     desk = Desk()
     await Given(desk.store).account("a", 1_000 * CREDIT)
     await desk.dispatcher.claims.open(desk.lane, desk.store.queue)
-    desk.lane.carrier = carrier = NotedCarrier(capacity=0)
+    desk.lane.window.carrier = carrier = NotedCarrier(capacity=0)
     gone = desk.dispatcher.lane(GONE)
     gone.closed = True
     await desk.commit(*(desk.messages() for _ in range(3)), connector=GONE)
@@ -90,7 +90,7 @@ async def test_what_a_commit_under_way_accepts_is_not_left_to_a_row_that_it_does
 async def test_what_a_lost_bind_never_wrote_goes_before_what_was_marked_meanwhile() -> None:
     desk = Desk()
     await Given(desk.store).account("a", 1_000 * CREDIT)
-    desk.lane.carrier = carrier = NotedCarrier(capacity=20)  # two binds of ten
+    desk.lane.window.carrier = carrier = NotedCarrier(capacity=20)  # two binds of ten
     await desk.commit(*(desk.messages() for _ in range(15)))
     parts = carrier.take()
     facts = desk.begin(*(desk.messages() for _ in range(5)))

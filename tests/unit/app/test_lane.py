@@ -24,7 +24,7 @@ def carrier() -> NotedCarrier:
 @pytest.fixture
 def lane(carrier: NotedCarrier) -> Lane:
     lane = Lane(1, UNHURRIED)
-    lane.carrier = carrier
+    lane.window.carrier = carrier
     return lane
 
 
@@ -47,7 +47,7 @@ def commit(lane: Lane, *accepts: Accept, verdict: Verdict = Verdict.ACCEPTED, no
     for accept in accepts:
         accept.verdict = verdict
     lane.committed()
-    lane.pump(now)
+    lane.window.pump(now)
     return facts
 
 
@@ -60,12 +60,12 @@ def fail(lane: Lane, *accepts: Accept) -> None:
 
 
 def places(lane: Lane) -> int:
-    return lane.in_flight + len(lane.ready) + len(lane.marked)
+    return lane.window.in_flight + len(lane.window.ready) + len(lane.window.marked)
 
 
 def answer(lane: Lane, *parts: Part) -> None:
     for part in parts:
-        assert lane.answered(part)
+        assert lane.window.answered(part)
         lane.forget(part.owner)
 
 
@@ -80,12 +80,12 @@ def test_a_message_goes_right_after_the_commit_that_accepts_it(
     accept = accept_of(one)
     lane.admit(accept, one)
     lane.prepare(facts, NOW, START)
-    assert lane.pump(NOW) is None
+    assert lane.window.pump(NOW) is None
     assert carrier.parts == []
     assert facts.marks == {attempted(1): one.key}
     accept.verdict = Verdict.ACCEPTED
     lane.committed()
-    lane.pump(NOW)
+    lane.window.pump(NOW)
     assert carrier.keys == [one.key]
 
 
@@ -104,12 +104,12 @@ def test_a_place_is_free_only_when_the_answer_is_committed(
     several = [message() for _ in range(4)]
     commit(lane, *(accept_of(each) for each in several))
     answer(lane, carrier.take()[0])
-    lane.pump(NOW)
+    lane.window.pump(NOW)
     assert carrier.parts == []
-    assert lane.in_flight == 3
+    assert lane.window.in_flight == 3
     commit(lane)
     assert carrier.keys == [several[3].key]
-    assert lane.in_flight == 3
+    assert lane.window.in_flight == 3
 
 
 def test_an_answer_that_comes_while_a_commit_is_written_waits_for_the_next_one(
@@ -119,8 +119,8 @@ def test_an_answer_that_comes_while_a_commit_is_written_waits_for_the_next_one(
     lane.prepare(Facts(), NOW, START)
     answer(lane, carrier.take()[0])
     lane.committed()
-    lane.pump(NOW)
-    assert (carrier.parts, lane.in_flight) == ([], 3)
+    lane.window.pump(NOW)
+    assert (carrier.parts, lane.window.in_flight) == ([], 3)
     commit(lane)
     assert len(carrier.parts) == 1
 
@@ -130,9 +130,9 @@ def test_a_failed_commit_frees_no_place_and_loses_none(lane: Lane, carrier: Note
     answer(lane, carrier.take()[0])
     for _ in range(3):
         fail(lane)
-        assert (carrier.parts, lane.in_flight) == ([], 3)
+        assert (carrier.parts, lane.window.in_flight) == ([], 3)
     commit(lane)
-    assert (len(carrier.parts), lane.in_flight) == (1, 3)
+    assert (len(carrier.parts), lane.window.in_flight) == (1, 3)
 
 
 def test_what_a_failed_commit_would_have_accepted_leaves_no_trace(
@@ -157,7 +157,7 @@ def test_what_is_not_accepted_is_not_sent_and_the_next_is_called_for(
     lane.prepare(Facts(), NOW, START)
     bad.verdict, good.verdict = verdict, Verdict.ACCEPTED
     lane.committed()
-    lane.pump(NOW)
+    lane.window.pump(NOW)
     assert carrier.parts == []
     assert lane.can_send(NOW)
     commit(lane)
@@ -168,14 +168,14 @@ def test_what_is_not_accepted_is_not_sent_and_the_next_is_called_for(
 
 def test_a_message_longer_than_the_window_goes_a_window_at_a_time(message: Messages) -> None:
     lane, carrier = Lane(1, UNHURRIED), NotedCarrier(capacity=2)
-    lane.carrier = carrier
+    lane.window.carrier = carrier
     commit(lane, accept_of(message(LONG)), accept_of(message()))
     sent = [part.segment for part in carrier.parts]
     assert sent == [0, 1]
     for _ in range(3):
         answer(lane, *carrier.take()[:1])
         commit(lane)
-        assert lane.in_flight <= 2
+        assert lane.window.in_flight <= 2
         sent += [part.segment for part in carrier.parts[1:]] or [part.segment for part in carrier.parts]
     assert places(lane) <= 3
 
@@ -197,10 +197,10 @@ def test_a_window_that_shrinks_sends_nothing_until_it_has_room(
 def test_an_outcome_that_comes_twice_counts_once(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
     commit(lane, accept_of(message()))
     (part,) = carrier.take()
-    assert lane.answered(part)
-    assert not lane.answered(part)
+    assert lane.window.answered(part)
+    assert not lane.window.answered(part)
     commit(lane)
-    assert lane.in_flight == 0
+    assert lane.window.in_flight == 0
 
 
 # --- pauses and links
@@ -214,10 +214,10 @@ def test_nothing_goes_while_the_lane_pauses_not_even_what_is_ready(
     lane.prepare(Facts(), NOW, START)
     accept.verdict = Verdict.ACCEPTED
     lane.committed()
-    lane.paused_until = NOW + 2
-    lane.pump(NOW + 1)
+    lane.window.paused_until = NOW + 2
+    lane.window.pump(NOW + 1)
     assert carrier.parts == []
-    lane.pump(NOW + 2)
+    lane.window.pump(NOW + 2)
     assert len(carrier.parts) == 1
 
 
@@ -230,14 +230,14 @@ def test_a_lane_that_is_off_takes_back_what_was_ready_and_sends_it_first_when_it
     lane.admit(second, second.messages[0])
     lane.prepare(Facts(), NOW, START)
     second.verdict = Verdict.ACCEPTED
-    lane.off = True
+    lane.window.off = True
     lane.unready()
     lane.committed()
     third = accept_of(message())
     commit(lane, third)
-    assert (carrier.parts, list(lane.ready), lane.capacity, lane.can_send(NOW)) == ([], [], 0, False)
-    assert lane.pump(NOW) is None
-    lane.off = False
+    assert (carrier.parts, list(lane.window.ready), lane.window.capacity, lane.can_send(NOW)) == ([], [], 0, False)
+    assert lane.window.pump(NOW) is None
+    lane.window.off = False
     assert lane.can_send(NOW)
     commit(lane)
     assert [part.message for part in carrier.parts] == [second.messages[0], third.messages[0]]
@@ -254,7 +254,7 @@ def test_what_was_ready_when_the_link_went_goes_first_when_it_is_back_and_in_ord
     carrier.capacity = 0
     lane.committed()
     for part in in_flight[1:]:
-        assert lane.answered(part)
+        assert lane.window.answered(part)
         lane.take_back(part.owner, part.segment)
     lane.unready()
     assert [item.message.key for item in lane.items()][:1] != []
@@ -274,7 +274,7 @@ def test_what_a_commit_marks_does_not_pass_what_was_ready_when_the_link_was_gone
         if each is second:
             lane.unready()
         lane.committed()
-    lane.pump(NOW)
+    lane.window.pump(NOW)
     assert carrier.parts == []
     commit(lane)
     assert carrier.keys == [first.key, second.key]
@@ -283,7 +283,7 @@ def test_what_a_commit_marks_does_not_pass_what_was_ready_when_the_link_was_gone
 def test_parts_of_one_message_come_back_in_order(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
     commit(lane, accept_of(message(LONG)))
     for part in reversed(carrier.take()):
-        lane.answered(part)
+        lane.window.answered(part)
         lane.take_back(part.owner, part.segment)
     commit(lane)
     assert [part.segment for part in carrier.parts] == [0, 1, 2]
@@ -292,12 +292,12 @@ def test_parts_of_one_message_come_back_in_order(lane: Lane, carrier: NotedCarri
 
 def test_a_rate_says_when_the_next_may_go(carrier: NotedCarrier, message: Messages) -> None:
     lane = Lane(1, rate=2.0)
-    lane.carrier = carrier
+    lane.window.carrier = carrier
     commit(lane, *(accept_of(message()) for _ in range(3)))
     assert len(carrier.parts) == 1
-    again = lane.pump(NOW)
+    again = lane.window.pump(NOW)
     assert again == pytest.approx(NOW + 0.5)
-    lane.pump(NOW + 0.5)
+    lane.window.pump(NOW + 0.5)
     assert len(carrier.parts) == 2
 
 
@@ -326,7 +326,7 @@ def test_a_row_is_marked_before_each_of_its_attempts(lane: Lane, carrier: NotedC
     lane.resume(LaneItem.of_queue(Queued(one, False)))
     assert commit(lane).sending == [(one.account, one.key)]
     (part,) = carrier.take()
-    lane.answered(part)
+    lane.window.answered(part)
     lane.take_back(part.owner, 0)
     facts = commit(lane)
     assert facts.sending == [(one.account, one.key)]
@@ -365,7 +365,7 @@ def test_beyond_its_share_an_accounts_messages_wait_in_the_queue_behind_each_oth
     assert facts.marks[attempted(1)] == others.key
     assert lane.more
     late = message()
-    answer(lane, *lane.flying.copy())
+    answer(lane, *lane.window.flying.copy())
     commit(lane, accept_of(late))
     assert late.queued, "it may not overtake what is in the queue"
 
@@ -373,7 +373,7 @@ def test_beyond_its_share_an_accounts_messages_wait_in_the_queue_behind_each_oth
 def test_the_fast_lane_has_an_end(lane: Lane, message: Messages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "FAST_MESSAGES", 2)
     several = [message(account=n) for n in range(4)]
-    lane.carrier = None
+    lane.window.carrier = None
     commit(lane, *(accept_of(each) for each in several))
     assert [each.queued for each in several] == [False, False, True, True]
     assert lane.per_account == {0: 1, 1: 1}
@@ -410,12 +410,12 @@ def test_a_message_with_a_part_under_way_does_not_vacate_the_lane(
     commit(lane, accept_of(other))
     parts = carrier.take()
     for part in parts[:2]:
-        lane.answered(part)
+        lane.window.answered(part)
         lane.take_back(part.owner, part.segment)
     carrier.capacity = 0
     commit(lane)
     assert [item.message for item in lane.vacate()] == [other]
-    lane.answered(parts[2])
+    lane.window.answered(parts[2])
     lane.take_back(parts[2].owner, 2)
     commit(lane)
     assert [item.message for item in lane.vacate()] == [one]
@@ -432,7 +432,7 @@ def test_long_messages_to_one_number_have_references_of_their_own(
     references = [part.reference for part in carrier.parts if part.segment == 0]
     assert sorted(references) == list(range(1, 256))
     for part in carrier.take():
-        lane.answered(part)
+        lane.window.answered(part)
         lane.forget(part.owner)
     assert not lane.cutter
 
@@ -455,7 +455,7 @@ def test_one_commit_makes_no_more_than_so_many_ready_and_calls_for_the_next(
 @pytest.mark.usefixtures("large_commits")
 def test_a_thousand_long_messages_to_one_number_never_share_a_reference(lane: Lane, message: Messages) -> None:
     carrier = NotedCarrier(capacity=1_000)
-    lane.carrier = carrier
+    lane.window.carrier = carrier
     messages = [message("x" * 200) for _ in range(1_000)]
     under_way: dict[int, int] = {}
     """By reference, the message that has it."""
@@ -472,7 +472,7 @@ def test_a_thousand_long_messages_to_one_number_never_share_a_reference(lane: La
                 order.append(part.message.key)
         most = max(most, len(under_way))
         for part in parts:
-            lane.answered(part)
+            lane.window.answered(part)
             if part.segment == 1:
                 lane.forget(part.owner)
                 del under_way[part.reference]
@@ -486,7 +486,7 @@ def test_a_thousand_long_messages_to_one_number_never_share_a_reference(lane: La
 @pytest.mark.usefixtures("large_commits")
 def test_others_pass_those_that_wait_for_a_reference_and_nobody_spins(lane: Lane, message: Messages) -> None:
     carrier = NotedCarrier(capacity=2_000)
-    lane.carrier = carrier
+    lane.window.carrier = carrier
     crowd = [message("x" * 200) for _ in range(300)]
     short, other, long = message("hi"), message("hi", destination="49170999"), message(LONG, destination="49170999")
     commit(lane, *(accept_of(each) for each in (*crowd, short, other, long)))
@@ -504,12 +504,12 @@ def test_a_part_of_a_message_that_has_its_reference_goes_before_those_that_wait_
     lane: Lane, message: Messages
 ) -> None:
     carrier = NotedCarrier(capacity=2_000)
-    lane.carrier = carrier
+    lane.window.carrier = carrier
     crowd = [message("x" * 200) for _ in range(256)]
     commit(lane, *(accept_of(each) for each in crowd))
     parts = carrier.take()
     for part in parts:
-        lane.answered(part)
+        lane.window.answered(part)
         lane.take_back(part.owner, part.segment)
     commit(lane)
     assert len({part.message.key for part in carrier.parts}) == 255

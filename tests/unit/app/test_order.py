@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.dispatch.lane import TROUBLES
+from heliograph.app.dispatch.lane_window import TROUBLES
 from heliograph.app.dispatch.outcomes import UNANSWERED_TRIES
 from heliograph.app.ports import Accepted, Deferred, Outcome, Unknown
 from tests.support.use_case_fakes import LONG

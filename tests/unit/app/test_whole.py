@@ -37,7 +37,7 @@ def test_it_goes_as_one_and_is_recorded_for_each_segment(desk: Desk) -> None:
     assert long.segments == 3
     parts = desk.sent(long)
     assert shapes(parts) == [(0, 1, len(LONG))]
-    assert desk.lane.in_flight == 1
+    assert desk.lane.window.in_flight == 1
     desk.answer(parts[0], Accepted("a"))
     facts = desk.commit()
     assert [(each.segment, each.operator_id, each.status) for each in facts.submissions] == [
@@ -132,7 +132,7 @@ async def test_its_late_answer_counts_for_all_of_it(patient: Desk) -> None:
 
 async def test_after_a_crash_a_receipt_that_nothing_else_explains_is_taken_for_it(patient: Desk) -> None:
     long = patient.message(LONG)
-    patient.lane.carrier = None
+    patient.lane.window.carrier = None
     await patient.dispatcher.claims.recover([Queued(long, attempted=True)])
     facts = patient.commit()
     assert [(each.key, each.due) for each in facts.queueings] == [(long.key, patient.clock.now() + WAIT_MS)]

@@ -40,7 +40,7 @@ class Desk:
             policy_of=lambda account: policy if account in self.suspended else None,
         )
         self.lane = self.dispatcher.lane(1)
-        self.lane.carrier = self.carrier = NotedCarrier(capacity=0)
+        self.lane.window.carrier = self.carrier = NotedCarrier(capacity=0)
         self.account = 0
 
     async def open(self) -> "Desk":
@@ -117,7 +117,7 @@ async def test_what_has_begun_to_leave_goes_on(desk: Desk) -> None:
 async def test_what_was_made_ready_is_called_back(desk: Desk) -> None:
     """Its part was cut and chosen, but not written: the operator throttles."""
     desk.carrier.capacity = 10
-    desk.lane.paused_until = desk.clock.monotonic() + 5
+    desk.lane.window.paused_until = desk.clock.monotonic() + 5
     message = desk.messages()
     await desk.commit(message)
     await desk.commit()
@@ -134,7 +134,7 @@ async def test_what_was_made_ready_by_the_commit_of_the_stop_does_not_go(desk: D
     desk.carrier.capacity = 10
     message = desk.messages()
     await desk.write(message)
-    assert desk.lane.ready
+    assert desk.lane.window.ready
     desk.dispatcher.withdraw(desk.account, PHONE, EVER)
     for _ in range(3):
         await desk.commit()
@@ -165,7 +165,7 @@ async def test_what_was_made_ready_is_called_back_and_held(desk: Desk) -> None:
     desk.carrier.capacity = 10
     message = desk.messages()
     await desk.write(message)
-    assert desk.lane.ready
+    assert desk.lane.window.ready
     desk.suspended.add(desk.account)
     desk.dispatcher.judge_anew()
     desk.dispatcher.judge_anew()

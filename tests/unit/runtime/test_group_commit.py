@@ -213,7 +213,7 @@ def test_no_more_is_accepted_than_is_sent_however_many_customers_there_are() -> 
 
     async def story(rig: Rig) -> None:
         lane, carrier = Lane(1, rate=1_000_000.0), NotedCarrier(capacity=1_000)
-        lane.carrier = carrier
+        lane.window.carrier = carrier
         accepted = sent = 0
 
         def prepare(facts: Facts, now: int) -> None:
@@ -224,9 +224,9 @@ def test_no_more_is_accepted_than_is_sent_however_many_customers_there_are() -> 
         def committed() -> None:
             nonlocal sent
             lane.committed()
-            lane.pump(rig.clock.monotonic())
+            lane.window.pump(rig.clock.monotonic())
             for part in carrier.take():
-                lane.answered(part)
+                lane.window.answered(part)
                 lane.forget(part.owner)
                 sent += 1
             if lane.can_send(rig.clock.monotonic()):

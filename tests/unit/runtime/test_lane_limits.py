@@ -40,10 +40,10 @@ def test_lanes_change_at_their_times_and_the_commit_is_woken() -> None:
         seen: list[tuple[float, bool]] = []
         for second in (39.9, 40.1, 99.9, 100.1, 399.9, 400.1):
             await asyncio.sleep(second - clock.monotonic())
-            seen.append((lane.pace.rate, lane.off))
+            seen.append((lane.window.pace.rate, lane.window.off))
         assert seen == [(60.0, False), (100.0, False), (100.0, False), (100.0, True), (100.0, True), (60.0, False)]
         assert {40.0, 100.0, 400.0} <= {round(at, 2) for at in woken}
-        assert (other.pace.rate, limits.held(2, 9.0), limits.held(3, 9.0)) == (7.0, HeldRate(7.0), HeldRate(9.0))
+        assert (other.window.pace.rate, limits.held(2, 9.0), limits.held(3, 9.0)) == (7.0, HeldRate(7.0), HeldRate(9.0))
         limits.watch({2})
         assert limits.held(1, 9.0) == HeldRate(9.0)
 
@@ -57,9 +57,9 @@ def test_a_timetable_that_is_taken_away_lets_the_lane_send_at_once() -> None:
         woken: list[float] = []
         limits, lane = LaneLimits(clock, lambda: woken.append(clock.monotonic())), Lane(1)
         limits.set(lane, Limit(TIMETABLE, 0.0, 1.0))
-        assert lane.off
+        assert lane.window.off
         limits.set(lane, Limit(None, 0.0, 1.0))
-        assert (lane.off, lane.pace.rate < inf, len(woken)) == (False, True, 1)
+        assert (lane.window.off, lane.window.pace.rate < inf, len(woken)) == (False, True, 1)
 
     run(play())
 
@@ -72,7 +72,7 @@ def test_a_clock_that_is_set_is_noticed_within_a_minute() -> None:
         limits.watch({1})
         clock.ahead = 14 * 3600 * SECOND
         await asyncio.sleep(60.1)
-        assert lane.pace.rate == 5.0
+        assert lane.window.pace.rate == 5.0
         limits.close()
 
     run(play())

@@ -209,10 +209,10 @@ class Collector:
             yield Sample("heliograph_connector_binds_up", label, state.bound)
             yield Sample("heliograph_connector_silent_seconds", label, state.silent_s)
             yield Sample("heliograph_connector_window", label, state.capacity)
-            yield Sample("heliograph_connector_in_flight", label, lane.in_flight)
+            yield Sample("heliograph_connector_in_flight", label, lane.window.in_flight)
             yield Sample("heliograph_connector_rate_limit", label, float(connector.rate))
-            yield Sample("heliograph_connector_rate", label, 0.0 if lane.off else float(lane.pace.rate))
-            paused_s = max(lane.paused_until, lane.pace.paused_until) - now
+            yield Sample("heliograph_connector_rate", label, 0.0 if lane.window.off else float(lane.window.pace.rate))
+            paused_s = max(lane.window.paused_until, lane.window.pace.paused_until) - now
             yield Sample("heliograph_connector_paused_seconds", label, max(0.0, round(paused_s, 3)))
             yield Sample("heliograph_connector_queue", label, len(lane))
 

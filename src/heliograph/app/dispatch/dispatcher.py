@@ -44,10 +44,10 @@ class LaneEvents:
         self.take_inbound(self.lane.connector, incoming)
 
     def on_congestion(self, percent: int) -> None:
-        self.lane.pace.congested(self.dispatcher.monotonic(), percent)
+        self.lane.window.pace.congested(self.dispatcher.monotonic(), percent)
 
     def on_capacity(self) -> None:
-        if self.lane.capacity == 0:
+        if self.lane.window.capacity == 0:
             self.lane.unready()
         else:
             self.dispatcher.gathering.wake()
@@ -127,12 +127,12 @@ class Dispatcher:
         monotonic = self._clock.monotonic()
         again: float | None = None
         for lane in self.lanes.values():
-            if lane.ready:
-                at = lane.pump(monotonic)
+            if lane.window.ready:
+                at = lane.window.pump(monotonic)
                 if at is not None and (again is None or at < again):
                     again = at
-            if monotonic < lane.paused_until < inf and (again is None or lane.paused_until < again):
-                again = lane.paused_until
+            if monotonic < lane.window.paused_until < inf and (again is None or lane.window.paused_until < again):
+                again = lane.window.paused_until
         return again
 
     # --- suppressions and rules
@@ -198,7 +198,7 @@ class Dispatcher:
     def park(self) -> None:
         """Stops sending before a planned shutdown, and gives a row to each message that the operator does not have."""
         for lane in self.lanes.values():
-            lane.paused_until = inf
+            lane.window.paused_until = inf
             for item in lane.vacate():
                 self.outcomes.requeue(lane, item)
         self.gathering.wake()

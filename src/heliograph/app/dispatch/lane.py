@@ -1,4 +1,7 @@
-"""A lane: the messages of a connector on their way to the operator, their order, and the limits of their pace.
+"""A lane: the messages of a connector on their way to the operator.
+
+It has two halves: `Lane` keeps the waiting messages and their order; `LaneWindow` (`lane_window`) keeps the parts from
+the commit that marks them to the commit of their outcome, and the limits of the pace.
 
          accepted by a commit                    rows of the queue
               |                                        |
@@ -12,11 +15,11 @@
    parts that must go again --|--->|  front  |         |             before all others
                               |    +---------+         |
                               v         v              v
-            which next:  front, then fast and queues in turn, then incoming          (_next)
-                                        |  prepare: cut into parts, at most PARTS_A_COMMIT
+            which next:  front, then fast and queues in turn, then incoming          (_next)        Lane
+     - - - - - - - - - - - - - - - - -  |  prepare: cut into parts, at most PARTS_A_COMMIT  - - - - - - - -
                                         v
                                   +----------+
-                                  |  marked  |      the commit under way writes the attempt mark
+                                  |  marked  |      the commit under way writes the attempt mark  LaneWindow
                                   +----------+
                                         |  committed
                                         v
@@ -44,13 +47,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.lane_item import LaneItem
+from heliograph.app.dispatch.lane_window import LaneWindow
 from heliograph.app.dispatch.parts import PartCutter, TlvsOf
 from heliograph.app.facts import Accept, Facts, Message, Queueing, Verdict
 from heliograph.app.marks import attempted
-from heliograph.app.ports import Carrier, Part
+from heliograph.app.ports import Part
 from heliograph.domain.message.state import State
-from heliograph.domain.pace.pace import Pace
-from heliograph.domain.text.segment import HEADER_OCTETS
 
 FAST_MESSAGES = 4_000
 """New messages that a lane keeps in memory, about 4 MB. Further messages wait in the queue's rows."""
@@ -58,9 +60,6 @@ FAST_MESSAGES = 4_000
 FAST_MESSAGES_PER_ACCOUNT = 2_000
 """New messages of an account that a lane keeps in memory: half of `FAST_MESSAGES`, so that a campaign leaves room for
 other accounts' sign-in codes."""
-
-TROUBLES = 3
-"""Parts deferred in a row after which the whole lane pauses: the messages are then hardly the reason."""
 
 SLOW_MESSAGES = 1_000
 """Messages that a lane claims from the queue ahead of their turn: some seconds of a fast operator."""
@@ -74,15 +73,16 @@ ASIDE = 100
 
 
 class Lane:
-    """Decides which message goes next, and when: order, window, pause and pace. Times are monotonic seconds."""
+    """Keeps the waiting messages of a connector, and decides which message goes next. Times are monotonic seconds."""
 
     __slots__ = (
-        "_begun", "_behind", "_committing", "_disordered", "_gathered", "_lacks_references", "_overtaking", "_returned",
-        "_troubles", "_turn", "ahead", "carrier", "closed", "connector", "cutter", "fast", "filling",
-        "flying", "front", "holders", "in_flight", "incoming", "mark", "marked", "more", "off", "overflowing",
-        "pace", "paused_until", "per_account", "policy", "queues", "ready", "tlvs_of", "took",
+        "_begun", "_behind", "_disordered", "_lacks_references", "_overtaking", "_returned", "_turn", "ahead", "closed",
+        "connector", "cutter", "fast", "filling", "front", "holders", "incoming", "mark", "more", "overflowing",
+        "per_account", "policy", "queues", "tlvs_of", "window",
     )  # fmt: skip
 
+    window: LaneWindow
+    """Parts that are marked, ready or in flight."""
     closed: bool
     """Whether other nodes have the connector's binds, so that new messages go to the queue's rows."""
     filling: bool
@@ -101,26 +101,12 @@ class Lane:
     """Accounts that had more rows in the queue at the last claim."""
     incoming: deque[LaneItem]
     """Messages that the commit under way accepts."""
-    marked: list[Part]
-    """Parts that are sent right after the commit under way."""
-    ready: deque[Part]
-    """Parts that may be written as window, pause and pace allow."""
-    flying: set[Part]
-    """Parts that were written and have no outcome yet."""
-    in_flight: int
-    """Slots of the window in use: by parts in flight, and by parts with an outcome that is not committed yet."""
-    paused_until: float
-    """Time before which nothing is written."""
-    off: bool
-    """Whether nothing is to be sent at this time of day."""
     per_account: dict[int, int]
     """New messages in memory by account."""
     overflowing: bool
     """Whether the commit under way writes messages to the queue's rows, since memory is full."""
     more: bool
     """Whether the queue may hold more messages that are due."""
-    took: int
-    """Taken parts that are not counted in `pace` yet, since the pace is free."""
     policy: LanePolicy
     """The carrier's rules for messages, such as alphabets."""
     tlvs_of: TlvsOf | None
@@ -133,38 +119,25 @@ class Lane:
     """Messages that were in memory, and that the next commit gives rows."""
     _overtaking: bool
     """True if a part of the commit under way was overtaken by a part that must be sent again."""
-    _gathered: int
-    """Outcomes among the facts being gathered."""
-    _committing: int
-    """Outcomes among the facts being committed."""
     _disordered: bool
     """Whether `front` must be sorted before its next use."""
     _turn: bool
     """Whether `queues` have their turn before `fast`."""
-    _troubles: int
-    """Parts deferred in a row."""
     _lacks_references: bool
     """Whether all waiting messages wait for a concatenation reference."""
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
         self.connector, self.mark = connector, mark
-        self.carrier: Carrier | None = None
+        self.window = LaneWindow(rate)
         self.policy, self.tlvs_of = LanePolicy(), None
-        self.pace, self.took, self.paused_until = Pace(rate), 0, 0.0
-        self.closed = self.filling = self.off = self.overflowing = self.more = False
+        self.closed = self.filling = self.overflowing = self.more = False
         self.front, self.fast, self.incoming = deque(), deque(), deque()
         self.queues = AccountQueues()
-        self.marked, self.ready, self.flying = [], deque(), set()
-        self.ahead = self.in_flight = self._gathered = self._committing = self._troubles = 0
+        self.ahead = 0
         self.holders, self.per_account = [], {}
         self.cutter = PartCutter()
         self._behind, self._returned = [], []
         self._begun = self._overtaking = self._disordered = self._turn = self._lacks_references = False
-
-    @property
-    def capacity(self) -> int:
-        """Slots of the window, over all binds that are up; 0 if nothing is to be sent."""
-        return 0 if self.carrier is None or self.off else self.carrier.capacity
 
     def __len__(self) -> int:
         """Messages that wait, whole or in part."""
@@ -173,13 +146,11 @@ class Lane:
     @property
     def idle(self) -> bool:
         """Whether the lane holds no message and no part."""
-        return not (len(self) or self.incoming or self.marked or self.ready or self.in_flight)
+        return not (len(self) or self.incoming or self.window.busy)
 
     def can_send(self, now: float) -> bool:
         """Returns whether the next commit could make more parts ready."""
-        if not self._sendable or now < self.paused_until or self._lacks_references:
-            return False
-        return self.capacity - self.in_flight + self._gathered - len(self.ready) - len(self.marked) > 0
+        return self._sendable > 0 and not self._lacks_references and self.window.will_have_room(now)
 
     # --- in
 
@@ -244,10 +215,11 @@ class Lane:
 
     def unready(self, *, overtaken: bool = False) -> None:
         """Puts the ready parts back to the front, in their order, since no bind is up or sending has stopped."""
-        if self.marked and (self.ready or overtaken):
+        window = self.window
+        if window.marked and (window.ready or overtaken):
             self._overtaking = True
-        while self.ready:
-            part = self.ready.popleft()
+        while window.ready:
+            part = window.ready.popleft()
             self.take_back(part.owner, part.segment)
 
     # --- out
@@ -259,12 +231,12 @@ class Lane:
         aside: dict[str, list[LaneItem]] = {}
         self._lacks_references = False
         self._begin(facts, now)
-        free = self.capacity - self.in_flight + self._committing - len(self.ready) - len(self.marked)
-        free = min(free, PARTS_A_COMMIT)
-        if free <= 0 or now < self.paused_until:
+        window = self.window
+        free = min(window.room(now), PARTS_A_COMMIT)
+        if free <= 0:
             return late
         mark = self.mark
-        header_octets = HEADER_OCTETS if self.carrier is None else self.carrier.header_octets
+        header_octets = window.header_octets
         while free > 0:
             item = self._next()
             if item is None:
@@ -278,7 +250,7 @@ class Lane:
                     break
                 continue
             parts = self._make(item, header_octets, facts)
-            self.marked += parts
+            window.marked += parts
             free -= len(parts)
             if item.row:
                 facts.sending.append((message.account, message.key))
@@ -302,39 +274,13 @@ class Lane:
         repertoire = policy.repertoire
         return self.cutter.cut(item, header_octets, joins=policy.joins_parts, repertoire=repertoire, tlvs_of=tlvs_of)
 
-    def pump(self, now: float) -> float | None:
-        """Submits the ready parts as window, pause and pace allow. Must be called right after a commit, and at the time
-        that it returns: when the pace allows the next part. Returns None without such a time."""
-        ready, carrier = self.ready, self.carrier
-        if not ready or carrier is None or now < self.paused_until:
-            return None
-        room = min(len(ready), carrier.capacity - self.in_flight)
-        if room <= 0:
-            return None
-        room = self.pace.take(now, room)
-        parts = [ready.popleft() for _ in range(room)]
-        if parts:
-            for part in parts:
-                part.written = now
-            self.in_flight += len(parts)
-            self.flying.update(parts)
-            carrier.submit(parts)
-        if ready and carrier.capacity > self.in_flight:
-            return self.pace.ready_at(now)
-        return None
-
     def committed(self) -> None:
         """Applies a successful commit: answered parts leave the window, and marked parts become ready. Accepted
         messages stay, refused messages leave."""
-        self.in_flight -= self._committing
-        self._committing = 0
-        marked, self.marked = self.marked, []
-        for part in marked:
-            if self._is_accepted(part.owner):
-                self.ready.append(part)
+        self.window.committed(self._is_accepted)
         self._settle()
         self.queues.committed()
-        if self.capacity == 0 or self._overtaking:
+        if self.window.capacity == 0 or self._overtaking:
             self._overtaking = False
             self.unready()
         if self.overflowing:
@@ -343,44 +289,12 @@ class Lane:
 
     def refused(self) -> None:
         """Applies a failed commit: messages that it would have accepted leave, all others wait for the next commit."""
-        self.marked = [part for part in self.marked if self._is_accepted(part.owner)]
+        self.window.refused(self._is_accepted)
         self._settle()
         self.queues.refused()
         self.overflowing = False
 
-    def answered(self, part: Part) -> bool:
-        """Notes that a part has its outcome in the facts being gathered; False if it was not in flight."""
-        if part not in self.flying:
-            return False
-        self.flying.remove(part)
-        self._gathered += 1
-        return True
-
-    def taken(self, part: Part, now: float) -> None:
-        """Notes that the operator took a part."""
-        self._troubles = 0
-        if self.pace.is_free:
-            self.took += 1
-        else:
-            self.pace.taken(part.written, now)
-
-    def throttled(self, part: Part, now: float, pause: float) -> None:
-        """Notes that the operator throttled a part. `pause` is the configured pause, beside the pauses of the pace."""
-        self.paused_until = max(self.paused_until, now + pause)
-        self._count_taken(now)
-        self.pace.throttled(part.written, now)
-
-    def hold(self, now: float, pause: float) -> None:
-        """Notes a deferred part. Pauses the lane after `TROUBLES` deferred parts in a row."""
-        self._troubles += 1
-        if self._troubles >= TROUBLES:
-            self.paused_until = max(self.paused_until, now + pause)
-
     # --- keeping order
-
-    def is_sending_to(self, destination: str) -> bool:
-        """Returns whether a part to this number is marked, ready or in flight."""
-        return any(part.message.destination == destination for part in (*self.flying, *self.ready, *self.marked))
 
     def drop(self, item: LaneItem) -> None:
         """Removes an item that has nothing left to send."""
@@ -402,7 +316,7 @@ class Lane:
 
         if not any(map(is_wanted, self.items())):
             return []
-        if any(is_wanted(part.owner) for part in self.ready):
+        if any(is_wanted(part.owner) for part in self.window.ready):
             self.unready()
         return self._take_out(lambda item: is_wanted(item) and item.unsent)
 
@@ -416,7 +330,7 @@ class Lane:
 
     def items(self) -> Iterator[LaneItem]:
         """Yields all unfinished items; an item with several parts under way may come more than once."""
-        for part in (*self.marked, *self.ready, *self.flying):
+        for part in self.window.parts():
             yield part.owner
         yield from self.front
         yield from self.fast
@@ -489,9 +403,7 @@ class Lane:
 
     def _begin(self, facts: Facts, now: float) -> None:
         """Begins a commit, which also writes the rows of messages that moved from memory to the queue."""
-        self._committing += self._gathered
-        self._gathered = 0
-        self._count_taken(now)
+        self.window.begin(now)
         self.queues.begun += 1
         self._begun = True
         for message in (item.message for item in self._returned if item.accept is None):
@@ -507,11 +419,6 @@ class Lane:
                 )
             )
         self._returned.clear()
-
-    def _count_taken(self, now: float) -> None:
-        if self.took:
-            self.pace.took_freely(now, self.took)
-            self.took = 0
 
     def _leave(self, items: Iterable[LaneItem]) -> None:
         """Notes that items have left `queues`."""

@@ -106,7 +106,7 @@ class LateAnswers:
         for early in self._matcher.early.all():
             there = self._unknown.at(early.connector, early.destination)
             lane = self._lanes.get(early.connector)
-            if not there or lane is None or lane.is_sending_to(there[0].destination):
+            if not there or lane is None or lane.window.is_sending_to(there[0].destination):
                 continue
             uncertain = [(unknown, segment) for unknown in there for segment in unknown.uncertain]
             if len(uncertain) == 1 and lane.policy.unknown_wait_ms:

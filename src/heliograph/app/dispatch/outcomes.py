@@ -39,7 +39,7 @@ class PartOutcomes:
 
     def on_outcome(self, lane: Lane, part: Part, outcome: Outcome) -> None:
         """Applies the outcome of a part. Ignores parts that are not in flight."""
-        if not lane.answered(part):
+        if not lane.window.answered(part):
             return
         item: LaneItem = part.owner
         message = part.message
@@ -51,7 +51,7 @@ class PartOutcomes:
             case Accepted(operator_id):
                 monotonic = self._clock.monotonic()
                 took = int((monotonic - part.written) * 1000)
-                lane.taken(part, monotonic)
+                lane.window.taken(part, monotonic)
                 self.accept(lane, item, part.segment, operator_id, now, now - took - message.time, took)
             case Refused():
                 took = int((self._clock.monotonic() - part.written) * 1000)  # ms
@@ -63,10 +63,10 @@ class PartOutcomes:
                 attempt = Attempt(message.account, message.key, part.segment, lane.connector, status, now)
                 if throttled:
                     facts.throttles.append(attempt)
-                    lane.throttled(part, self._clock.monotonic(), pause)
+                    lane.window.throttled(part, self._clock.monotonic(), pause)
                 else:
                     facts.attempts.append(attempt)
-                    lane.hold(self._clock.monotonic(), pause)
+                    lane.window.hold(self._clock.monotonic(), pause)
                 if throttled or item.away > 1 or item.to_send or item.paused:
                     lane.take_back(item, part.segment)
                 else:
