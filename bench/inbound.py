@@ -1,4 +1,4 @@
-"""What it takes to read inbound messages among many.
+"""Latency of reading inbound messages from a large store.
 
     .venv/bin/python bench/inbound.py [--folder DIR] [--size 1e6] [--postgres]
 

@@ -60,7 +60,7 @@ INTERPRETED = "heliograph-interpreted"
 
 
 class Wish(Enum):
-    """What a request asks for."""
+    """Kinds of requests."""
 
     RECEIPT = "receipt"
     """A message with a receipt that is called back."""
@@ -72,7 +72,7 @@ class Wish(Enum):
 
 @dataclass(slots=True)
 class Ask:
-    """One HTTP request as the load generator wants it; `expect` is in the body of an answer that accepts."""
+    """An HTTP request for the load generator. `expect`: text in the body of an answer that accepts."""
 
     method: str
     path: str
@@ -83,7 +83,7 @@ class Ask:
 
 
 class Gateway(ABC):
-    """One gateway, its state in a folder of its own."""
+    """A gateway with its state in a separate folder."""
 
     name = ""
 
@@ -117,10 +117,10 @@ class Gateway(ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """SIGKILL to what holds the messages, and an end of the rest."""
+        """Kills the process with the messages (SIGKILL), and ends the other processes."""
 
     def audit(self) -> list[str]:
-        """What is wrong with its books, while it does not run."""
+        """Returns the errors in its ledger, while it does not run."""
         return []
 
     def stop(self) -> None:
@@ -203,7 +203,7 @@ class Heliograph(Gateway):
         return self.folder / "state"
 
     def command(self, *arguments: str) -> Any:
-        """What a command of the program answers, as JSON."""
+        """Returns the answer of a command of the program, as JSON."""
         done = subprocess.run(
             [str(self.program), *arguments, "--json", "--data", str(self.data)],
             check=True, capture_output=True, text=True, env=self._environment,
@@ -229,18 +229,18 @@ class Heliograph(Gateway):
         self.command("number", "add", NUMBER_OF_PHONES, "--account", "bench")
 
     def reopen(self) -> None:
-        """Takes up what another run has prepared and left."""
+        """Continues with the state that another run prepared."""
         self._secrets = json.loads((self.folder / "secrets.json").read_text())
         for number in range(self._connectors):
             self.command("connector", "set", f"operator{number}", f"port={self.smpp_port}")
 
     async def open_store(self) -> Store:
-        """What it stands on, while it does not run."""
+        """Opens its store, while it does not run."""
         return await SqliteStore.open(self.data / STORE_FILE)
 
     def read_through(self) -> None:
-        """Has the system keep all that is stored in its memory: some give up what nobody has read for a minute, and
-        what would be measured is the disk."""
+        """Reads all files, so that the system caches them. Some systems drop pages that were not read for a minute, and
+        the disk would be measured instead."""
         with (self.data / STORE_FILE).open("rb", buffering=0) as file:
             while file.read(READ_OCTETS):
                 pass
@@ -368,8 +368,8 @@ class HeliographPostgres(Heliograph):
         return await PostgresStore.open(self.url)
 
     async def _use_wal(self) -> None:
-        """A server that has been in use for a while writes into the files of its log over again. A new one makes each
-        of them first, which is as much to write once more: 16 MiB of zeros, while the commit that needs it waits."""
+        """Fills the files of the log once. A server in use writes over existing files. A new server first writes 16 MiB
+        of zeros for each file, while a commit waits for it."""
         for _ in range(WAL_FILES):
             await self._server.execute("SELECT pg_logical_emit_message(false, 'bench', repeat(' ', 16 << 20))")
         await self._server.execute("CHECKPOINT")
@@ -398,7 +398,7 @@ class HeliographPostgres(Heliograph):
 
 
 class HeliographNodes(HeliographPostgres):
-    """Several of ours on one PostgreSQL server, with a bind of the one connector each; requests go to all of them."""
+    """Several nodes on a PostgreSQL server, each with a bind of the connector; requests go to all nodes."""
 
     def share(self, nodes: int) -> "HeliographNodes":
         """Must be called before `prepare`."""
