@@ -26,21 +26,16 @@ from heliograph.api.shapes import (
 from heliograph.app.admin.history import history
 from heliograph.app.facts import Accept, InboundMessage, Message, Verdict
 from heliograph.app.ports import MessageRecord
+from heliograph.app.sending.refusal import refusal_of
 from heliograph.app.sending.reschedule import Rescheduled
 from heliograph.domain.calendar import format_local
 from heliograph.domain.error import (
-    CONFLICT,
     FORBIDDEN,
     METHOD,
-    NO_CREDIT,
     NOT_FOUND,
     UNAUTHENTICATED,
-    UNAVAILABLE,
     Fault,
-    Reason,
 )
-from heliograph.domain.limits.allowance import overrun_fault
-from heliograph.domain.limits.gate import SUPPRESSED, SUSPENDED
 from heliograph.domain.message import ids
 from heliograph.domain.message.receipt import Delivery, err_of
 from heliograph.domain.message.state import State
@@ -55,9 +50,6 @@ REALM = b'Basic realm="Heliograph", charset="UTF-8"'
 
 REPLAYED = ((b"idempotency-replayed", b"true"),)
 """Header that marks the answer to a repeated request (idempotent replay)."""
-
-STORE_PAUSE_S = 2
-"""Seconds in `Retry-After` while the store cannot write."""
 
 Deliveries = Mapping[int, tuple[Delivery, str, int]]
 """Final states of messages, by key: state, the operator's code, time in ms."""
@@ -87,7 +79,7 @@ def of_accept(accept: Accept) -> Reply:
         return Reply(200, _send_result(accept))
     if verdict is Verdict.REPLAYED:
         return Reply(200, _send_result(accept), REPLAYED)
-    raise _refusal(accept)
+    raise refusal_of(accept)
 
 
 def _send_result(accept: Accept) -> bytes:
@@ -220,27 +212,6 @@ def _number(micro: int) -> msgspec.Raw:
     return msgspec.Raw(format_credits(micro))
 
 
-def _refusal(accept: Accept) -> Fault:
-    match accept.verdict:
-        case Verdict.TOO_LITTLE_CREDIT:
-            cost = format_credits(accept.total)
-            return Fault(NO_CREDIT, f"The credit is too low: this costs {cost}. Nothing was sent or charged; top up.")
-        case Verdict.SUSPENDED:
-            return SUSPENDED.fault()
-        case Verdict.SUPPRESSED:
-            return SUPPRESSED.fault()
-        case Verdict.REFERENCE_CONFLICT:
-            return Fault(CONFLICT, "The reference was used for another request; choose a new one.", "reference")
-        case Verdict.DAILY_MESSAGES:
-            return overrun_fault(Reason.DAILY_MESSAGES, accept.day_ends, accept.at)
-        case Verdict.DAILY_SPEND:
-            return overrun_fault(Reason.DAILY_SPEND, accept.day_ends, accept.at)
-        case Verdict.WAITING:
-            return overrun_fault(Reason.WAITING, accept.day_ends, accept.at)
-        case _:
-            return unavailable()
-
-
 def no_such_path() -> Fault:
     return Fault(NOT_FOUND, "There is no such path; see the API guide for the paths.")
 
@@ -252,8 +223,3 @@ def not_allowed(methods: Iterable[str]) -> Fault:
 def allow(methods: Iterable[str]) -> tuple[bytes, bytes]:
     """Returns the header of a 405, with the methods that there are."""
     return b"allow", ", ".join(sorted(methods)).encode()
-
-
-def unavailable() -> Fault:
-    problem = "The gateway cannot store messages at this moment; nothing was charged. Send it again later."
-    return Fault(UNAVAILABLE, problem, None, STORE_PAUSE_S)

@@ -19,6 +19,7 @@ from heliograph.api.services import Services
 from heliograph.app.observing.refusals import Asked
 from heliograph.app.ports import Journal, Unavailable
 from heliograph.app.sending.principal import Principal
+from heliograph.app.sending.refusal import unavailable
 from heliograph.domain.error import INTERNAL, MALFORMED, TOO_EARLY, UNAVAILABLE, Fault
 from heliograph.http.asgi import Asgi, ClientGone, Event, Receive, Scope, Send, respond
 from heliograph.http.reply import Reply
@@ -115,7 +116,7 @@ class Api:
             reply = self._refused(call, fault)
             work = self._clock.monotonic() - call.begun if call.begun else 0.0
         except Unavailable:
-            reply = self._refused(call, answer.unavailable())
+            reply = self._refused(call, unavailable())
         except (ClientGone, asyncio.CancelledError):
             # The connection is closed, or is dropped at the end of a stop: no client waits for an answer.
             return None

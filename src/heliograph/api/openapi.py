@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heliograph import __version__
-from heliograph.api import answer, fields, shapes
+from heliograph.api import fields, shapes
 from heliograph.api.fields import Field, Schema, Terms
 from heliograph.api.operations import OPERATIONS, CustomerOperation
 from heliograph.api.samples import ShownCall, programs
+from heliograph.app.sending.refusal import unavailable
 from heliograph.domain import error
 from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry, Fault
 from heliograph.domain.message.receipt import MAX_CODE_CHARS
@@ -43,7 +44,7 @@ FAULTS: dict[Entry, Fault] = {
         Fault(error.TOO_LARGE, "The body is too large; it may have 1048576 octets."),
         Fault(error.MEDIA_TYPE, "Send application/json or application/x-www-form-urlencoded."),
         Fault(error.TOO_EARLY, "One list query is allowed every 10 seconds; wait before the next.", None, 10),
-        answer.unavailable(),
+        unavailable(),
         Fault(error.INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator."),
     )
 }
