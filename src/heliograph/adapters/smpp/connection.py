@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from math import inf
 from typing import Final, Protocol, cast
 
-from heliograph.adapters.smpp.bounded_reader import PortionedReader
 from heliograph.adapters.smpp.context import BindContext
 from heliograph.adapters.smpp.dial import send_at_once
 from heliograph.adapters.smpp.messages import NOT_READ, why_closed, why_refused
@@ -23,6 +22,7 @@ from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.operator_id import kept
 from heliograph.domain.message.receipt import NO_CODE, Delivery
+from heliograph.net.portioned_reader import PortionedReader
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p

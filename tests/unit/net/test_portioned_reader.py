@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.smpp.bounded_reader import PORTION_OCTETS, PortionedReader
+from heliograph.net.portioned_reader import PORTION_OCTETS, PortionedReader
 
 
 class Tap(asyncio.Transport):

@@ -28,7 +28,10 @@ class PortionedReader:
     def feed(self, data: bytes) -> None:
         """Passes on `data` at once if it is short and nothing is buffered; otherwise appends it to the buffer."""
         if self._held or self._paused or len(data) > PORTION_OCTETS:
-            self._hold(data)
+            if not self._held:
+                self._transport.pause_reading()
+                self._loop.call_soon(self._go_on)
+            self._held += data
         else:
             self._take(data)
 
@@ -53,12 +56,6 @@ class PortionedReader:
             self._take(held[start : start + PORTION_OCTETS])
 
     # --- inside
-
-    def _hold(self, data: bytes) -> None:
-        if not self._held:
-            self._transport.pause_reading()
-            self._loop.call_soon(self._go_on)
-        self._held += data
 
     def _go_on(self) -> None:
         if self._paused or not self._held:
