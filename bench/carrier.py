@@ -1,4 +1,4 @@
-"""CPU cost and speed of the SMPP carrier: `python -m bench.carrier [--seconds S]`.
+"""What the SMPP carrier costs and how fast it goes: `python -m bench.carrier [--seconds S]`.
 
 Two runs on uvloop, each against an SMSC in a process of its own:
 

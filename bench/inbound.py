@@ -1,4 +1,4 @@
-"""Latency of reading inbound messages from a large store.
+"""What it takes to read inbound messages among many.
 
     .venv/bin/python bench/inbound.py [--folder DIR] [--size 1e6] [--postgres]
 

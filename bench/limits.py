@@ -48,13 +48,13 @@ LIMITS: Final[dict[str, dict[str, Any]]] = {
     "prefixes": {"prefixes": ("49", "44", "1")},
     "daily": {"daily_messages": 10**8, "daily_spend": 10**14, "max_waiting": 10**6},
 }
-"""Limits by kind. Each is above the load, so that no request is refused."""
+"""Limits by kind, each wider than what is sent."""
 
 KINDS: Final = ("none", *LIMITS, "senders", "limits", "guard", "all")
 """`limits` are all that an account can have; `all` is the pumping guard too."""
 
 WARM_UP: Final = 200
-"""Messages sent before the counting begins."""
+"""Messages before those that are counted."""
 
 COUNTED: Final = 800
 

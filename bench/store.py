@@ -1,4 +1,4 @@
-"""The cost of a row in a store, with its share of the commit.
+"""What one row costs in a store, its share of the commit included.
 
     .venv/bin/python bench/store.py [--folder DIR] [--rounds 200] [--postgres]
 
@@ -146,7 +146,7 @@ async def open_accounts(store: Store) -> None:
 
 
 def server_cpu(folder: Path) -> float:
-    """Seconds of CPU that the server in this folder and its children have used, ended children included."""
+    """Seconds of CPU that the server in this folder and its children have used, those that ended too."""
     tick = os.sysconf("SC_CLK_TCK")
     main = (folder / "data" / "postmaster.pid").read_text().splitlines()[0]
     total = 0

@@ -1,4 +1,4 @@
-"""The cost of watching: the tally of a commit's facts for a message, and a scrape.
+"""What it costs to watch: the tally of a commit's facts, a message, and a scrape.
 
     python -m bench.watching
 
@@ -56,7 +56,7 @@ def facts() -> Facts:
 
 
 def best(work: Callable[[], object], rounds: int) -> float:
-    """Seconds for a call in the best run, because disturbances only add time."""
+    """Seconds a call, of the best run: what disturbs only adds."""
     times = []
     for _ in range(BEST_OF):
         begun = time.perf_counter()

@@ -42,7 +42,7 @@ async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 class Receivers:
-    """Posts jobs, and posts jobs again that were not delivered."""
+    """Posts, and posts again what was not delivered."""
 
     def __init__(self, sender: ProcessSender, hosts: int, mute: int, good: int) -> None:
         self._sender = sender

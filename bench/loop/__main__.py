@@ -1,4 +1,4 @@
-"""`make bench`: runs scenarios and prints their tables. docs/performance.md explains them."""
+"""`make bench`: runs scenarios and prints their tables. docs/performance.md says what they mean."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ from bench.loop.run import Bench, Observer
 from bench.loop.scenarios import FRESH_FROM_SPARE, SCENARIOS, Options, Stand
 
 DEFAULT = ("loop", "accept", "newconn", "few", "crowd", "many", "latency", "idle", "kill")
-"""Scenarios that take minutes at most."""
+"""Of all scenarios, those that take no more than minutes."""
 
 LEAST_NUMBERS = 4_000_000
 

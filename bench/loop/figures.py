@@ -1,4 +1,4 @@
-"""Figures computed from the records of a run. Pure: no clock, no files, no processes."""
+"""What is worked out from the records of a run. Pure: no clock, no files, no processes."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,7 @@ DRAIN_S = 1.0
 """A rate holds only if the last callback comes within so many seconds of the end of the load."""
 
 TOLERANCE = 0.01
-"""Share by which the measured rate may fall below the offered rate and still hold, because the edges of the measuring
-window are blurred."""
+"""By how much a rate that holds may fall short of what was offered: the edges of the window are not sharp."""
 
 NS = 1_000_000_000
 
@@ -40,7 +39,7 @@ class Window:
 
 @dataclass(slots=True)
 class Request:
-    """A request of the load. Times in ns, 0 for never."""
+    """One request of the load; times in ns, 0 for never."""
 
     sent: int
     answered: int
@@ -54,7 +53,7 @@ class Request:
 
 @dataclass(slots=True)
 class Journey:
-    """Times at which the operator and the receiver saw a message, in ns; 0 for never."""
+    """What the operator and the receiver saw of one message; times in ns, 0 for never."""
 
     submitted: int
     receipt: int
@@ -65,7 +64,7 @@ class Journey:
 
 @dataclass(slots=True)
 class Counts:
-    """Messages by error: lost, duplicated and so on."""
+    """Messages, by what may not happen to them."""
 
     accepted: int = 0
     never_submitted: int = 0
@@ -73,12 +72,12 @@ class Counts:
     submitted_twice: int = 0
     called_back_twice: int = 0
     submitted_unaccepted: int = 0
-    """Messages submitted although their request was refused. Requests without an answer do not count."""
+    """Submitted although the request was refused; those without any answer may be either."""
 
 
 @dataclass(slots=True)
 class Run:
-    """A run of a scenario on a gateway. Rates are messages a second; latencies are (p50, p99) in ms."""
+    """One run of one scenario on one gateway. Rates are messages a second, latencies (p50, p99) ms."""
 
     gateway: str
     offered: float = 0.0
@@ -99,7 +98,7 @@ class Run:
     """Microseconds of CPU a message, by process."""
     memory_mib: float = 0.0
     audit: list[str] = field(default_factory=list)
-    """Findings of the audit."""
+    """What the audit complains of."""
     with_receipts: bool = True
     killed: bool = False
 
@@ -115,7 +114,7 @@ class Refused(Exception):
 def problems(run: Run) -> list[str]:
     """Why a run may not be reported; empty if it may.
 
-    After a SIGKILL, messages in flight may be sent again (unknown outcomes), but no message may be missing.
+    After a SIGKILL what was in the air may go again (an unknown outcome is sent again), but nothing may be missing.
     """
     counts = run.counts
     found = {
@@ -157,7 +156,7 @@ def percentiles(durations_ns: Iterable[int]) -> tuple[float, float] | None:
 
 
 def read_requests(data: bytes) -> list[Request]:
-    """Reads the records of the load generator."""
+    """What the load generator wrote."""
     words = array("Q")
     words.frombytes(data)
     return [
@@ -167,7 +166,7 @@ def read_requests(data: bytes) -> list[Request]:
 
 
 def read_journeys(data: bytes) -> list[Journey]:
-    """Reads the records of the operator, by message number."""
+    """What the operator wrote, by message number."""
     words = array("Q")
     words.frombytes(data)
     return [
@@ -226,12 +225,12 @@ def latencies(
 
 
 def answer_latencies(requests: Sequence[Request]) -> tuple[float, float] | None:
-    """Latency of accepted requests, from the first octet to the answer."""
+    """From a request's first octet to its answer, of those that were accepted."""
     return percentiles(request.answered - request.sent for request in requests if request.accepted)
 
 
 def middle(runs: Sequence[Run]) -> Run:
-    """The medians of a gateway's runs, figure by figure."""
+    """The medians of runs of one gateway, figure by figure."""
     first = runs[0]
     return Run(
         gateway=first.gateway,
@@ -272,8 +271,8 @@ THREADS_APART = 0.04
 def alike(run: Run, other: Run) -> bool:
     """Whether the commits of both were made by the event loop, or of both by the store's thread, for the same time.
 
-    If the disk is slow for a moment, the thread commits for a while, and a message costs 20 % more. Such a difference
-    would hide smaller effects.
+    Where a disk is slow for a moment, the loop leaves commits to the thread for a while, and a message costs a fifth
+    more: that would hide what smaller things cost.
     """
     return abs(_threads_share(run) - _threads_share(other)) < THREADS_APART
 
@@ -283,8 +282,8 @@ def _threads_share(run: Run) -> float:
 
 
 def next_rate(low: float, high: float, step: float) -> float | None:
-    """The next rate to try between `low`, which holds, and `high`, which does not. None when they differ by less than
-    `step`, as a share of `low`. `high` is 0 while unknown."""
+    """The next rate to try between one that holds and one that does not; None when they are within `step` of one
+    another, as a share of the lower one. A `high` of 0 is not known yet."""
     if not high:
         return low * 1.5
     return None if high - low <= low * step else (low + high) / 2

@@ -28,7 +28,7 @@ PRICE = 1_000_000
 
 VALIDITY_MS = 2 * 86_400_000
 SPAN_MS = 1 << 32
-"""Milliseconds that eight hexadecimal digits can hold: 49.7 days."""
+"""What eight hexadecimal digits of milliseconds can tell apart."""
 
 SPAN_AT = 4
 """Where in an id these eight digits begin: 12 digits of milliseconds come first (RFC 9562, 5.7)."""

@@ -60,7 +60,7 @@ INTERPRETED = "heliograph-interpreted"
 
 
 class Wish(Enum):
-    """Kinds of requests."""
+    """What a request asks for."""
 
     RECEIPT = "receipt"
     """A message with a receipt that is called back."""
@@ -72,7 +72,7 @@ class Wish(Enum):
 
 @dataclass(slots=True)
 class Ask:
-    """An HTTP request for the load generator. `expect`: text in the body of an answer that accepts."""
+    """One HTTP request as the load generator wants it; `expect` is in the body of an answer that accepts."""
 
     method: str
     path: str
@@ -83,7 +83,7 @@ class Ask:
 
 
 class Gateway(ABC):
-    """A gateway with its state in a separate folder."""
+    """One gateway, its state in a folder of its own."""
 
     name = ""
 
@@ -117,10 +117,10 @@ class Gateway(ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """Kills the process with the messages (SIGKILL), and ends the other processes."""
+        """SIGKILL to what holds the messages, and an end of the rest."""
 
     def audit(self) -> list[str]:
-        """Returns the errors in its ledger, while it does not run."""
+        """What is wrong with its books, while it does not run."""
         return []
 
     def stop(self) -> None:
@@ -203,7 +203,7 @@ class Heliograph(Gateway):
         return self.folder / "state"
 
     def command(self, *arguments: str) -> Any:
-        """Returns the answer of a command of the program, as JSON."""
+        """What a command of the program answers, as JSON."""
         done = subprocess.run(
             [str(self.program), *arguments, "--json", "--data", str(self.data)],
             check=True, capture_output=True, text=True, env=self._environment,
@@ -229,18 +229,18 @@ class Heliograph(Gateway):
         self.command("number", "add", NUMBER_OF_PHONES, "--account", "bench")
 
     def reopen(self) -> None:
-        """Continues with the state that another run prepared."""
+        """Takes up what another run has prepared and left."""
         self._secrets = json.loads((self.folder / "secrets.json").read_text())
         for number in range(self._connectors):
             self.command("connector", "set", f"operator{number}", f"port={self.smpp_port}")
 
     async def open_store(self) -> Store:
-        """Opens its store, while it does not run."""
+        """What it stands on, while it does not run."""
         return await SqliteStore.open(self.data / STORE_FILE)
 
     def read_through(self) -> None:
-        """Reads all files, so that the system caches them. Some systems drop pages that were not read for a minute, and
-        the disk would be measured instead."""
+        """Has the system keep all that is stored in its memory: some give up what nobody has read for a minute, and
+        what would be measured is the disk."""
         with (self.data / STORE_FILE).open("rb", buffering=0) as file:
             while file.read(READ_OCTETS):
                 pass
@@ -368,8 +368,8 @@ class HeliographPostgres(Heliograph):
         return await PostgresStore.open(self.url)
 
     async def _use_wal(self) -> None:
-        """Fills the files of the log once. A server in use writes over existing files. A new server first writes 16 MiB
-        of zeros for each file, while a commit waits for it."""
+        """A server that has been in use for a while writes into the files of its log over again. A new one makes each
+        of them first, which is as much to write once more: 16 MiB of zeros, while the commit that needs it waits."""
         for _ in range(WAL_FILES):
             await self._server.execute("SELECT pg_logical_emit_message(false, 'bench', repeat(' ', 16 << 20))")
         await self._server.execute("CHECKPOINT")
@@ -398,7 +398,7 @@ class HeliographPostgres(Heliograph):
 
 
 class HeliographNodes(HeliographPostgres):
-    """Several nodes on a PostgreSQL server, each with a bind of the connector; requests go to all nodes."""
+    """Several of ours on one PostgreSQL server, with a bind of the one connector each; requests go to all of them."""
 
     def share(self, nodes: int) -> "HeliographNodes":
         """Must be called before `prepare`."""

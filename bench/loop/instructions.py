@@ -1,7 +1,7 @@
-"""Instructions for a message. Unlike time, they do not depend on other work of the machine.
+"""How many instructions a message takes: its time depends on who else uses the machine, this does not.
 
-Linux' `perf` counts them, in each process while the load lasts. Two runs differ by less than 1 % on any load, so that a
-pair of runs shows the effect of a change.
+Linux' `perf` counts them, in each process while the load lasts. Two runs differ by less than a hundredth, beside
+whatever else, so that a pair of runs tells what a change is worth.
 """
 
 import shutil
@@ -46,7 +46,7 @@ class Instructions:
 
 
 def read_count(text: str) -> Count:
-    """Reads the output of `perf stat` for a process, separated by commas. Raises Refused if nothing was counted."""
+    """What `perf stat` wrote of one process, with commas between. Raises Refused where it did not count."""
     found = {}
     for line in text.splitlines():
         number, _, event, *_ = [*line.split(","), "", "", ""]

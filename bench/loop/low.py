@@ -1,4 +1,4 @@
-"""A gateway with little load: the cost of a lone message, and the cost of waiting for the next message."""
+"""A gateway with little to do: what a message costs that comes alone, and what waiting for the next one costs."""
 
 import time
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Quiet:
 
     run: Run
     wake_ups: float
-    """How often a thread of the gateway went to sleep, per message."""
+    """Times that one of the gateway's threads went to sleep, a message."""
     commits: float | None
     """A message; None where the gateway does not say."""
     idle_cpu: float
@@ -40,9 +40,8 @@ class Quiet:
 
 
 def measure(bench: Bench, gateway: Gateway, rate: float, seconds: float) -> Quiet:
-    """Runs on empty state: first without load, then with `rate` messages a second. CPU and wake-ups are those of all
-    processes that belong to the gateway, from the first request until the last callback. Raises Refused as any scenario
-    does."""
+    """One run on empty state: first nothing, then `rate` messages a second. CPU and wake-ups are those of all processes
+    that belong to the gateway, from the first request until the last callback. Raises Refused as any scenario does."""
     gateway.prepare()
     load = Load(seconds=seconds, rate=rate)
     try:

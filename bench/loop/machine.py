@@ -1,4 +1,4 @@
-"""Description of the machine that figures were measured on."""
+"""What figures were measured on."""
 
 import os
 import platform

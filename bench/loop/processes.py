@@ -13,7 +13,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 STOP_S = 15.0
 
 _WATCHMAN = 'read -r never; kill -9 -- "-$0" 2>/dev/null'
-"""A shell that ends a process group once the pipe that it reads from closes, because its owner has died."""
+"""A shell that ends a process group once the pipe that it reads from closes: when whoever holds it is gone."""
 
 
 def free_port() -> int:
@@ -68,7 +68,7 @@ class Process:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """Sends SIGKILL to this process, and not to its children."""
+        """SIGKILL to this one alone, not to its children."""
         self._process.kill()
         self._process.wait()
 

@@ -36,7 +36,7 @@ STEP_MS: Final = 100
 """From one message to the next."""
 
 CHUNK: Final = 10 * NUMBERS_BLOCK
-"""Messages of a transaction."""
+"""Messages of one transaction."""
 
 MOST_S: Final = 480.0
 """Seconds after which filling ends, with as many messages as there are."""

@@ -1,4 +1,4 @@
-"""A run: the operator and the gateway are started, customers send, everything drains, the messages are counted."""
+"""One run: the operator and the gateway are started, customers send, everything drains, the messages are counted."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ SCATTERED = 400_000
 """The numbers of a scattered load, which has no factor in common with SCATTER. A load may not have more messages."""
 
 QUIET_S = 3.0
-"""Seconds without any event after which missing messages count as lost."""
+"""When nothing has moved for so long, what is missing is missing."""
 
 MOST_DRAIN_S = 60.0
 LIFE_S = 3600
@@ -46,7 +46,7 @@ LIFE_S = 3600
 
 @dataclass(slots=True)
 class Load:
-    """The load of customers. `rate` is requests a second, 0 for a closed loop."""
+    """What customers do. `rate` is requests a second, 0 for a closed loop."""
 
     wish: Wish = Wish.RECEIPT
     seconds: float = 6.0
@@ -88,12 +88,12 @@ class Operator:
         self._control("reset")
 
     def send_from_phones(self, to: str, count: int, rate: float, text: str) -> None:
-        """Begins to send `count` messages, `rate` a second; at 0 as fast as they are acknowledged. Ends an earlier run.
-        `text` consists of capital letters."""
+        """Begins to send `count` messages, `rate` a second, or as fast as they are acknowledged where it is 0. Ends
+        what was begun before. `text` is of capital letters."""
         self._control(f"phones?to={to}&count={count}&rate={rate:.0f}&text={text}")
 
     def records(self) -> bytes:
-        """Its records of each message, by number."""
+        """What it saw of each message, by number."""
         path = self._folder / "operator.bin"
         self._control(f"dump?f={path}")
         return path.read_bytes()
@@ -138,8 +138,8 @@ class Customers:
         return self
 
     def end(self) -> tuple[dict[str, Any], bytes]:
-        """Its summary, and the result of each request. Raises Refused if requests did not go to all ports, as with a
-        program compiled before it could share them out."""
+        """Its summary, and what became of each request. Raises Refused if they did not go to all ports, as with a
+        program that was compiled before it could share them out."""
         assert self._process is not None
         summary, _ = self._process.communicate(timeout=self._most_s)
         found: dict[str, Any] = json.loads(summary)
@@ -159,7 +159,7 @@ class Observer(Protocol):
 
 
 class Bench:
-    """Shared by all runs of a scenario."""
+    """What all runs of one scenario share."""
 
     def __init__(self, programs: Path, folder: Path, observer: Observer | None, numbers: int = 4_000_000) -> None:
         self.programs = programs
@@ -217,7 +217,7 @@ class Bench:
         return self.operator.stats()
 
     def measure(self, gateway: Gateway, load: Load, *, keep: bool = False, audit: bool = True) -> Run:
-        """Runs with everything counted, on empty state unless `keep`."""
+        """One run with everything counted, on empty state unless `keep`."""
         if not keep:
             gateway.prepare()
         try:

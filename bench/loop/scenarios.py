@@ -1,4 +1,4 @@
-"""The scenarios: their runs, and their tables."""
+"""The scenarios: what is run, and the table it makes."""
 
 import subprocess
 import sys
@@ -50,7 +50,7 @@ from bench.loop.run import Bench, Load
 Ours = TypeVar("Ours", bound=Heliograph)
 
 RATE_STEP = 0.05
-"""The search for a capacity ends when the highest rate that holds and the lowest that does not differ by this share."""
+"""A capacity is searched until the rates that hold and that do not are so near to one another."""
 
 MANY_SPAN = 1_000
 OURS = Heliograph.name
@@ -84,7 +84,7 @@ BACKLOG_QUIET_S = 15.0
 
 @dataclass(slots=True)
 class Options:
-    """Options of the command."""
+    """What the caller chose."""
 
     runs: int = 3
     seconds: float = 6.0
@@ -100,7 +100,7 @@ class Options:
 
 @dataclass(slots=True)
 class Report:
-    """A table with its explanation."""
+    """A table with what must be known to read it."""
 
     title: str
     heads: Sequence[str]
@@ -218,7 +218,7 @@ class Stand:
     # --- what safety costs
 
     def safety(self) -> Report:
-        """The full loop of an account without limits, of an account with all limits, and in an encrypted store. Pairs
+        """The full loop of an account without limits, of one that has all of them, and in an encrypted store. Pairs
         that did not commit in the same way are left out."""
         load = Load(seconds=self._options.seconds, scattered=True)
         kinds = (Heliograph, HeliographLimited, HeliographEncrypted)
@@ -245,8 +245,9 @@ class Stand:
     # --- several nodes
 
     def nodes(self) -> Report:
-        """CPU for a message with one, two and four nodes on a PostgreSQL server, under three loads: the same total
-        load, the same load for each node, and a closed loop with the same number of connections to each node."""
+        """One, two and four nodes that share a PostgreSQL server: what each message costs of CPU, with the same load
+        shared out over them, with as much load for each as one of four has of that, and with a closed loop of as many
+        connections to each as to one."""
         rate = self._options.rates[0] if self._options.rates else NODES_RATE
         shared: dict[str, list[Run]] = {}
         each: dict[str, list[Run]] = {}
@@ -311,7 +312,7 @@ class Stand:
     # --- with many messages stored
 
     def fill(self) -> None:
-        """Fills the store that `growth` measures, and keeps it. Takes long; other work beside it does no harm."""
+        """What `growth` measures, to be kept: takes long, and does not mind other work beside it."""
         if self._options.stored is None:
             raise Refused("fill needs a folder for what it makes: STORED=/var/tmp/stored")
         self._filled()
@@ -365,7 +366,7 @@ class Stand:
         return demand_sound(self._bench.measure(gateway, load, keep=True, audit=False))
 
     def _reading(self, gateway: Heliograph, size: int, now: int) -> dict[str, float]:
-        """Reading requests a second: single messages all over the store, and lists of the newest and the oldest."""
+        """Requests a second that read: one message each, all over the store, and lists of the newest and the oldest."""
         load = Load(seconds=self._options.seconds / 2, connections=16)
         asks = {
             "get, random /s": known_path(now),
@@ -557,7 +558,7 @@ class Stand:
             return []
 
     def _take_turns(self, load: Callable[[str], Load], runs: int = 0) -> dict[str, list[Run]]:
-        """Runs the gateways in turns, so that other work of the machine affects all of them."""
+        """The gateways in turns, so that what else the machine does meets all of them."""
         found: dict[str, list[Run]] = {}
         for _ in range(runs or self._options.runs):
             for name in self._names():
@@ -588,7 +589,7 @@ class Stand:
         return low
 
     def _keeps_up(self, name: str, rate: float) -> bool:
-        """Above its capacity a gateway may still have messages when the time is over. They do not count as lost."""
+        """Beyond its capacity a gateway may not have drained when patience ends: what is missing then is no loss."""
         run = self._bench.measure(self._any(name), Load(seconds=self._options.seconds, rate=rate))
         held = holds(run)
         if not held:
@@ -615,7 +616,7 @@ class Stand:
 
 
 def _measure(run: Run) -> float:
-    """The rate by which gateways are compared: of whole loops, or of submitted messages if no callbacks are wanted.
+    """What two gateways are compared by: the rate of whole loops, or of messages submitted where none are wanted.
 
     Messages that are accepted faster than they are sent are a backlog, not a rate.
     """

@@ -17,6 +17,7 @@ from heliograph.app.configuration import (
     Missing,
     Price,
     Route,
+    SmppTerms,
 )
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.app.ports.carrier_state import BindState
@@ -59,6 +60,9 @@ FULL = Account(
     retain_text_days=0.5,
     retain_number_days=0.0,
     retain_days=730.0,
+    inbound_way="bind",
+    smpp_system_id="mueller",
+    smpp=SmppTerms("$argon2id$...", 2, 10, "hex16", "always", "latin1", "49", "0x1402", (("credit", 0x401),)),
 )
 
 
@@ -68,6 +72,21 @@ def connector(name: str = "north", **values: object) -> Connector:
 
 
 # --- accounts
+
+
+async def test_clients_bind_by_the_name_of_the_account_or_one_that_it_chose(store: Store, given: Given) -> None:
+    long, short = await given.account("a-rather-long-name"), await given.account("acme")
+    await store.accounts.update(long.id, {"smpp_system_id": "long"})
+    for system_id, expected in (("long", long), ("a-rather-long-name", long), ("acme", short)):
+        found = await store.accounts.find(system_id, to_bind=True)
+        assert found is not None
+        assert found[0].id == expected.id
+    assert await store.accounts.find("", to_bind=True) is None
+    assert await store.accounts.find("long") is None
+    for taken in ("acme", "long"):
+        with pytest.raises(Exists):
+            await store.accounts.update(short.id if taken == "long" else long.id, {"smpp_system_id": taken})
+    await store.accounts.update(long.id, {"smpp_system_id": "long", "rate": 5.0})
 
 
 async def test_an_account_is_created_with_key_credit_and_prices(store: Store) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from heliograph.app.configuration import (
-    ACCOUNT_FIELDS,
     Account,
     ApiKey,
     Connector,
@@ -20,6 +19,7 @@ from heliograph.app.configuration import (
     Price,
     Route,
     Tables,
+    changed_account,
     inbound_way,
 )
 from heliograph.app.ports import ConnectorReport
@@ -60,16 +60,18 @@ class MemoryAccounts(MemoryPart):
         rows = self._open()
         if account not in rows.accounts:
             raise Missing("no such account")
-        if not changes.keys() <= set(ACCOUNT_FIELDS):
-            raise ValueError(f"not all of {', '.join(changes)} can be changed")
-        rows.accounts[account] = replace(rows.accounts[account], **changes)
+        wanted = changes.get("smpp_system_id")
+        if wanted and (known := await self.find(wanted, to_bind=True)) is not None and known[0].id != account:
+            raise Exists(f"another account binds as {wanted}")
+        rows.accounts[account] = changed_account(rows.accounts[account], changes)
         rows.revision += 1
         return replace(rows.accounts[account])
 
-    async def find(self, name: str) -> tuple[Account, list[ApiKey]] | None:
+    async def find(self, name: str, *, to_bind: bool = False) -> tuple[Account, list[ApiKey]] | None:
         rows = self._open()
-        for account in rows.accounts.values():
-            if account.name == name:
+        bound = [each for each in rows.accounts.values() if to_bind and name and each.smpp_system_id == name]
+        for account in [*rows.accounts.values(), *bound]:
+            if account.name == name or account in bound:
                 return replace(account), [replace(key) for key in rows.keys if key.account == account.id]
         return None
 
@@ -173,7 +175,7 @@ def _owner(account: Account) -> NumberOwner:
     return NumberOwner(
         account.id,
         account.plan,
-        inbound_way(account.inbound_url),
+        inbound_way(account.inbound_way, account.inbound_url),
         account.opt_out != "off",
         account.stop_text,
         account.help_text,

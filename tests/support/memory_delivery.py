@@ -543,6 +543,11 @@ class MemoryCustomers(MemoryReading):
             return None
         return replace(message)
 
+    async def tail(self, account: int, key: int) -> int | None:
+        rows = self._open()
+        found = rows.messages.get(key) or rows.batches.get(key)
+        return None if found is None or found.account != account else found.tail
+
     async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None:
         rows = self._open()
         batch = rows.batches.get(key)

@@ -144,7 +144,10 @@ class MemoryInbound(MemoryReading):
         if message is None or message.tail != tail or message.account:
             raise Missing("no such inbound message, or it has an owner")
         rows.positions[key] = max(key, first_key_at(now), _newest(rows, account) + 1)
-        message.account, message.way = account, inbound_way(rows.accounts[account].inbound_url)
+        message.account, message.way = (
+            account,
+            inbound_way(rows.accounts[account].inbound_way, rows.accounts[account].inbound_url),
+        )
         holding = in_force(rows.prices.values(), now)
         prices = PriceTable(((each.plan, each.prefix, each.inbound or 0) for each in holding), built_in=0)
         message.price = prices.tariff(rows.accounts[account].plan).price(message.sender.removeprefix("+")) or 0

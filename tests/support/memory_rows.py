@@ -33,6 +33,7 @@ from heliograph.app.records import (
     AdminUser,
     AuditHead,
     AuditLink,
+    CustomerBind,
     RefusalCount,
     RefusedRequest,
     SignInFailure,
@@ -171,6 +172,8 @@ class Rows:
     numbers: dict[int, InboundNumber] = field(default_factory=dict)
     templates: dict[str, MessageTemplate] = field(default_factory=dict)
     senders: dict[tuple[int, str], RegisteredSender] = field(default_factory=dict)
+    binds: dict[int, CustomerBind] = field(default_factory=dict)
+    dropped_binds: set[int] = field(default_factory=set)
     traffic: dict[tuple[int, str, int], TrafficCount] = field(default_factory=dict)
     holds: dict[tuple[int, str], tuple[TrafficHold, int | None]] = field(default_factory=dict)
     """What the pumping guard held, and when that ended."""

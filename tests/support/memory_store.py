@@ -14,6 +14,7 @@ from tests.support.memory_administration import (
     MemoryTokens,
     MemoryUsers,
 )
+from tests.support.memory_binds import MemoryBinds
 from tests.support.memory_delivery import (
     MemoryCommits,
     MemoryCustomers,
@@ -77,6 +78,7 @@ class MemoryStore:
         self.network: ports.Network = MemoryNetwork(place)
         self.templates: ports.Templates = MemoryTemplates(place)
         self.senders: ports.Senders = MemorySenders(place)
+        self.binds: ports.CustomerBinds = MemoryBinds(place)
         self.guard: ports.Guard = MemoryGuard(place)
         self.users: ports.Users = MemoryUsers(place)
         self.tokens: ports.Tokens = MemoryTokens(place)

@@ -1,5 +1,6 @@
 """Values for the fields of any resource, out of its own examples."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from heliograph.app.resources.description import Operation, Resource
@@ -7,6 +8,11 @@ from heliograph.app.resources.fields import REQUIRED, Field, Many, Reference
 
 NAMES = {"account": "acme", "connector": "operator"}
 """Things that others may name."""
+
+
+def added(resources: Iterable[Resource]) -> list[Resource]:
+    """The resources that people add things to."""
+    return [each for each in resources if any(operation.name == "add" for operation in each.operations)]
 
 
 def sample(field: Field) -> Any:

@@ -55,6 +55,16 @@ class AccountShape(Struct):
     max_waiting: Annotated[int, Meta(description="Messages scheduled or waiting at once; 0 is no limit.")]
     prefixes: Annotated[list[str], Meta(description="Prefixes of numbers that it may send to; empty is all.")]
     guard: Annotated[str, Meta(description="Whether the pumping guard watches it: auto (while it is young), on, off.")]
+    inbound_way: Annotated[str, Meta(description="How messages from phones are told: auto, webhook or bind.")]
+    country: Annotated[str, Meta(description="Country code of SMPP clients' national numbers; empty refuses them.")]
+    smpp_system_id: Annotated[str, Meta(description="Name to bind with beside the account's; empty is none.")]
+    smpp_binds: Annotated[int, Meta(description="SMPP binds at once, over all nodes.")]
+    smpp_window: Annotated[int, Meta(description="Requests of a bind that may wait for their answer.")]
+    smpp_id: Annotated[str, Meta(description="Form of message ids for SMPP clients: uuid, decimal or hex16.")]
+    smpp_receipts: Annotated[str, Meta(description="Whether every submit_sm gets a receipt: asked or always.")]
+    smpp_alphabet: Annotated[str, Meta(description="What data_coding 0 means: gsm, latin1 or ascii.")]
+    smpp_reference: Annotated[str, Meta(description="TLV with the client's reference; empty is none.")]
+    smpp_status: Annotated[list[str], Meta(description="command_status of refusals by reason, such as credit=0x401.")]
 
 
 class AccountWithKeys(AccountShape):
@@ -97,6 +107,16 @@ class AccountSettings(Accepts):
     max_waiting: Annotated[int, Meta(ge=0, le=MAX_COUNT)] | UnsetType = UNSET
     prefixes: list[str] | UnsetType = UNSET
     guard: Literal["auto", "on", "off"] | UnsetType = UNSET
+    inbound_way: Literal["auto", "webhook", "bind"] | UnsetType = UNSET
+    country: str | UnsetType = UNSET
+    smpp_system_id: str | UnsetType = UNSET
+    smpp_binds: Annotated[int, Meta(ge=0, le=1_000)] | UnsetType = UNSET
+    smpp_window: Annotated[int, Meta(ge=1, le=1_000)] | UnsetType = UNSET
+    smpp_id: Literal["uuid", "decimal", "hex16"] | UnsetType = UNSET
+    smpp_receipts: Literal["asked", "always"] | UnsetType = UNSET
+    smpp_alphabet: Literal["gsm", "latin1", "ascii"] | UnsetType = UNSET
+    smpp_reference: str | UnsetType = UNSET
+    smpp_status: list[str] | UnsetType = UNSET
 
 
 class NewAccountShape(AccountSettings, kw_only=True):
@@ -168,6 +188,12 @@ class NewSecret(Struct):
 
 class Keys(Struct):
     keys: list[Key]
+
+
+class NewSmppPassword(Accepts):
+    """A password to make for SMPP clients."""
+
+    length: Annotated[int, Meta(ge=8, le=16, description="Characters; most clients take 8 at most.")] = 8
 
 
 class NewApiKey(Accepts):

@@ -77,6 +77,11 @@ async def new_password(request: AdminRequest) -> Struct:
     return account_shapes.NewSecret(await request.manage.new_password(request.path["name"]))
 
 
+async def new_smpp_password(request: AdminRequest) -> Struct:
+    length = request.body.length
+    return account_shapes.NewSecret(await request.manage.new_smpp_password(request.path["name"], length))
+
+
 async def new_signing_secret(request: AdminRequest) -> Struct:
     return account_shapes.NewSecret(await request.manage.new_signing_secret(request.path["name"]))
 

@@ -33,6 +33,7 @@ from heliograph.app.admin.report_steps import RANGES
 from heliograph.app.admin.reports import DEFAULT_RANGE
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
+from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.description import Resource
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.routes import ROUTES
@@ -62,7 +63,7 @@ _MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = QueryParameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
 _PLAN = QueryParameter("plan", "The price plan.")
 
-RESOURCES: tuple[Resource, ...] = (SUPPRESSIONS, SENDERS, ROUTES, NUMBERS)
+RESOURCES: tuple[Resource, ...] = (SUPPRESSIONS, SENDERS, ROUTES, NUMBERS, BINDS)
 """All of which the operations are drawn from their descriptions."""
 
 _FIRST: tuple[AdminOperation, ...] = (
@@ -86,6 +87,9 @@ _FIRST: tuple[AdminOperation, ...] = (
     AdminOperation("GET", "/accounts/{name}/usage", Scope.READ_ACCOUNTS, "Charges and refunds, by the hour or the day",
         customers.usage, account_shapes.UsageOfAccount, None,
         (_DAYS,), (INVALID, NOT_FOUND)),
+    AdminOperation("POST", "/accounts/{name}/smpp-password", Scope.WRITE_KEYS, "Replace the password of SMPP clients",
+        customers.new_smpp_password, account_shapes.NewSecret, account_shapes.NewSmppPassword, (), (INVALID, NOT_FOUND),
+        201, may_be_bare=True),
     AdminOperation("POST", "/accounts/{name}/password", Scope.WRITE_KEYS, "Replace the password of /api/v2",
         customers.new_password, account_shapes.NewSecret, None, (), (NOT_FOUND,), 201),
     AdminOperation("POST", "/accounts/{name}/signing-secret", Scope.WRITE_KEYS, "Replace the secret of receipts",

@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from heliograph.admin_api import account_shapes, bind_states, price_shapes, shapes, template_shapes
 from heliograph.app import configuration
 from heliograph.app.admin.explain import is_held
+from heliograph.app.admin.fields import status_texts
 from heliograph.app.admin.history import Event
 from heliograph.app.admin.manage import AccountDetails
 from heliograph.app.admin.prices import BuiltIn
@@ -62,6 +63,16 @@ def account(found: configuration.Account, balance: int) -> account_shapes.Accoun
         retain_text_days=found.retain_text_days,
         retain_number_days=found.retain_number_days,
         retain_days=found.retain_days,
+        inbound_way=found.inbound_way,
+        smpp_system_id=found.smpp_system_id,
+        country=found.smpp.country,
+        smpp_binds=found.smpp.binds,
+        smpp_window=found.smpp.window,
+        smpp_id=found.smpp.id_form,
+        smpp_receipts=found.smpp.receipts,
+        smpp_alphabet=found.smpp.alphabet,
+        smpp_reference=found.smpp.reference,
+        smpp_status=status_texts(found.smpp.statuses),
     )
 
 

@@ -1,12 +1,36 @@
 """The values of administration: accounts, keys, connectors, routes, prices, as the store keeps them."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.numbers.number_rules import InboundNumber
+
+
+@dataclass(frozen=True, slots=True)
+class SmppTerms:
+    """How the SMPP clients of an account bind and send."""
+
+    password_hash: str = field(default="", repr=False)
+    """argon2id of the password to bind with; empty if the account may not bind."""
+    binds: int = 4
+    """Binds at once, over all nodes."""
+    window: int = 100
+    """Requests of a bind that may wait for their answer, in each direction."""
+    id_form: str = "uuid"
+    """Form of message ids: `uuid`, `decimal` or `hex16`."""
+    receipts: str = "asked"
+    """`asked` or `always`: whether a submit_sm without registered_delivery gets a receipt."""
+    alphabet: str = "gsm"
+    """Alphabet of data_coding 0: `gsm`, `latin1` or `ascii`."""
+    country: str = ""
+    """Country code of national numbers, for example `49`; empty refuses them."""
+    reference: str = ""
+    """TLV with the client's reference: `user_message_reference` or a tag such as `0x1402`; empty for none."""
+    statuses: tuple[tuple[str, int], ...] = ()
+    """command_status of refusals by reason, for example `(("credit", 0x401),)`, in place of the usual ones."""
 
 
 @dataclass(slots=True)
@@ -71,10 +95,34 @@ class Account:
     """Days after which phones are redacted, in the same way."""
     retain_days: float | None = None
     """Days after which messages are dropped, in the same way."""
+    inbound_way: str = "auto"
+    """How inbound messages are told: `webhook`, `bind`, or `auto`: by a webhook if there is an `inbound_url`."""
+    smpp_system_id: str = ""
+    """Name that its SMPP clients may bind with beside the account's name, up to 15 characters; empty for none."""
+    smpp: SmppTerms = field(default_factory=SmppTerms)
+    """Its terms for SMPP clients."""
 
 
 ACCOUNT_FIELDS = tuple(each.name for each in fields(Account) if each.name not in ("id", "name", "created"))
 """The fields of an account that may change."""
+
+
+def changed_account(account: Account, changes: dict[str, Any]) -> Account:
+    """Returns the account with changes out of ACCOUNT_FIELDS. `smpp.binds` changes one of its terms. Raises
+    ValueError for another name.
+    """
+    plain: dict[str, Any] = {}
+    terms: dict[str, Any] = {}
+    for name, value in changes.items():
+        field_name, _, of_terms = name.partition(".")
+        if field_name not in ACCOUNT_FIELDS or (of_terms and field_name != "smpp"):
+            raise ValueError(f"{name} of an account cannot be changed")
+        if of_terms:
+            terms[of_terms] = value
+        else:
+            plain[field_name] = value
+    changed = replace(account, **plain)
+    return replace(changed, smpp=replace(changed.smpp, **terms)) if terms else changed
 
 
 @dataclass(slots=True)
@@ -219,8 +267,10 @@ class TrafficHold:
     why: str
 
 
-def inbound_way(url: str) -> Way:
-    """Returns the way by which an account with this `inbound_url` gets messages from phones."""
+def inbound_way(chosen: str, url: str) -> Way:
+    """Returns the way by which an account with this `inbound_way` and `inbound_url` gets messages from phones."""
+    if chosen == "bind":
+        return Way.BIND
     return Way.WEBHOOK if url else Way.NONE
 
 

@@ -96,6 +96,8 @@ class TriedNotice:
     """True if nothing was tried because too many notices wait for the receiver."""
     room: float = 0.0
     """Seconds until a busy receiver has room; 0: unknown."""
+    away: bool = False
+    """Whether the account went out of reach before it answered: the notice is parked, and the try counts."""
 
 
 def notice_of(message: Message, final: MessageEnd) -> Notice:

@@ -368,6 +368,49 @@ class MessageRecord:
         return sum(each.status == 0 for each in self.submissions) >= self.message.segments
 
 
+BIND_ALIVE_MS = 20_000
+"""Milliseconds after which a bind that no node has reported is gone: four reports."""
+
+
+@dataclass(slots=True)
+class BindState:
+    """A customer's SMPP bind as its node reports it."""
+
+    kind: str
+    """`transmitter`, `receiver` or `transceiver`."""
+    address: str
+    """Host and port of the client, for example `192.0.2.1:40112`."""
+    tls: bool
+    since: int
+    """When it was bound (ms)."""
+    window: int
+    in_flight: int = 0
+    """deliver_sm that wait for their answer."""
+    unanswered: int = 0
+    """Requests of the client that wait for our answer."""
+    submitted: int = 0
+    """Submissions that came: submit_sm, data_sm and submit_multi."""
+    refused: int = 0
+    """Submissions that were answered with an error."""
+    delivered: int = 0
+    """deliver_sm that the client answered with ESME_ROK."""
+    put_off: int = 0
+    """deliver_sm that the client answered with an error."""
+    last_error: str = ""
+    """The last refusal, for people, for example `ESME_RINVDSTADR: No route ...`."""
+
+
+@dataclass(slots=True)
+class CustomerBind:
+    """A customer's SMPP bind on a node, as reported at a time (ms)."""
+
+    id: int
+    account: int
+    node: int
+    at: int
+    state: BindState
+
+
 @dataclass(slots=True)
 class InboundQuery:
     """A query for inbound messages with keys below `before`.

@@ -256,6 +256,24 @@ def new_password(invocation: Invocation, name: str) -> None:
     )
 
 
+@account.command(
+    "smpp-password",
+    epilog=examples("heliograph account smpp-password acme", "heliograph account smpp-password acme --length 16"),
+)
+@click.argument("name")
+@click.option("--length", metavar="N", type=int, default=8, show_default=True, help="Characters, 8 to 16.")
+@click.pass_obj
+def smpp_password(invocation: Invocation, name: str, length: int) -> None:
+    """Replaces the password that SMPP clients bind with.
+
+    Most clients take 8 characters at most: Kannel cuts a longer one without an error."""
+    password = invocation.manage(lambda manage: manage.new_smpp_password(name, length))
+    invocation.show(
+        {"username": name, "smpp_password": password},
+        lambda: click.echo(f"The new SMPP password of {name}: {password}\nIt is shown only now."),
+    )
+
+
 @account.command("new-signing-secret")
 @click.argument("name")
 @click.pass_obj

@@ -1,7 +1,7 @@
 """Commands drawn from the description of a resource: a group with a command for each operation and each preset."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -27,12 +27,21 @@ MOST_ROWS = 100_000
 def group_of(resource: Resource) -> Group:
     """Returns the commands of a resource; others can be added to the group, in modules of `cli` with its name."""
     group = Group(resource.name, help=f"{resource.summary}.\n\n{resource.more}")
+    if resource.name == resource.plural:
+        group.invoke_without_command, group.callback = True, _list_by_default
     for operation in resource.operations:
         group.add_command(command_of(resource, operation))
         for preset in resource.presets:
             if preset.of == operation.name:
                 group.add_command(command_of(resource, operation, preset))
     return group
+
+
+def _list_by_default() -> None:
+    """Lists the things where a group with the name of its list is called without a command: `heliograph binds`."""
+    context = click.get_current_context()
+    if context.invoked_subcommand is None:
+        context.invoke(cast("click.Group", context.command).commands["list"])
 
 
 def command_of(resource: Resource, operation: Operation, preset: Preset | None = None) -> click.Command:

@@ -19,6 +19,7 @@ _MODULES = {
     "number": "resources.numbers",
     "inbound": "inbound",
     "sender": "resources.senders",
+    "binds": "resources.binds",
     "guard": "guard",
     "suppression": "suppression",
     "template": "template",

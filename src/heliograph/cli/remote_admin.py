@@ -22,7 +22,7 @@ from heliograph.app.admin.manage import AccountDetails, NewAccount
 from heliograph.app.admin.prices import BuiltIn, PriceChanges, format_since
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.admin.views import FailingHost
-from heliograph.app.configuration import Account, ApiKey, LedgerEntry, Price
+from heliograph.app.configuration import Account, ApiKey, LedgerEntry, Price, SmppTerms
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
 from heliograph.cli.remote import RemoteGateway
@@ -99,6 +99,10 @@ class RemoteManage(RemoteUseCases):
 
     async def new_password(self, name: str) -> str:
         return self.gateway.ask("POST", account_shapes.NewSecret, "accounts", name, "password").secret
+
+    async def new_smpp_password(self, name: str, length: int = 8) -> str:
+        body = {"length": length}
+        return self.gateway.ask("POST", account_shapes.NewSecret, "accounts", name, "smpp-password", body=body).secret
 
     async def new_signing_secret(self, name: str) -> str:
         return self.gateway.ask("POST", account_shapes.NewSecret, "accounts", name, "signing-secret").secret
@@ -264,16 +268,23 @@ def account_values(texts: Mapping[str, str]) -> dict[str, Any]:
     """Converts texts for fields of an account to the values of the admin API. Raises Invalid."""
     from heliograph.app.admin import fields
 
-    values = fields.parse_changes(fields.ACCOUNT, texts)
+    names = {attribute: name for name, attribute in fields.TERMS.items()}
+    values = {names.get(name, name): value for name, value in fields.parse_changes(fields.ACCOUNT, texts).items()}
+    if "smpp_status" in values:
+        values["smpp_status"] = fields.status_texts(values["smpp_status"])
     return values | {name: format_credits(values[name]) for name in _AMOUNTS if name in values}
 
 
 def _account(found: account_shapes.AccountShape) -> Account:
+    from heliograph.app.admin import fields
+
     given = {name: value for name, value in asdict(found).items() if name not in ("balance", "keys")}
     given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
     given |= {name: parse_credits(given[name]) for name in _AMOUNTS}
     given["created"] = parse_utc(found.created)
-    return Account(id=0, password_hash="", signing_secret=b"", **given)
+    terms = {attribute.partition(".")[2]: given.pop(name) for name, attribute in fields.TERMS.items()}
+    terms["statuses"] = fields.statuses_of(",".join(terms["statuses"]))
+    return Account(id=0, password_hash="", signing_secret=b"", smpp=SmppTerms(**terms), **given)
 
 
 def _key(found: account_shapes.Key) -> ApiKey:

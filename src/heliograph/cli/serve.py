@@ -13,10 +13,16 @@ from heliograph.cli.command import Command, Failure, Invocation, examples
     epilog=examples(
         "heliograph serve --dev",
         "heliograph serve --listen 0.0.0.0:8080 --data /var/lib/heliograph",
+        "heliograph serve --smpp 0.0.0.0:2775",
         "heliograph serve --roles dispatch,notify,upkeep",
     ),
 )
 @click.option("--listen", metavar="HOST:PORT", help="Where the API listens [127.0.0.1:8080, setting http.listen].")
+@click.option(
+    "--smpp",
+    metavar="HOST:PORT",
+    help="Where customers' SMPP clients bind [nowhere, setting smpp_server.listen; with --dev 127.0.0.1:2775].",
+)
 @click.option(
     "--roles",
     metavar="ROLE,...",
@@ -33,7 +39,9 @@ from heliograph.cli.command import Command, Failure, Invocation, examples
     help="Let --dev listen beyond loopback, where anybody who reaches it can use the demo account.",
 )
 @click.pass_context
-def serve(context: click.Context, listen: str | None, roles: str | None, dev: bool, dev_anywhere: bool) -> None:
+def serve(
+    context: click.Context, listen: str | None, smpp: str | None, roles: str | None, dev: bool, dev_anywhere: bool
+) -> None:
     """Runs the gateway.
 
     It stops on SIGTERM or Ctrl-C: it then takes no more requests, waits for operators' answers, and ends.
@@ -46,29 +54,30 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
 
     invocation = context.find_object(Invocation) or Invocation()
     settings = invocation.settings()
-    if listen is not None:
+    named = None if roles is None else [role.strip() for role in roles.split(",") if role.strip()]
+    for setting, value, option, usual in (
+        ("http.listen", listen, "--listen", "127.0.0.1:8080"),
+        ("smpp_server.listen", smpp, "--smpp", "127.0.0.1:2775"),
+        ("node.roles", named, "--roles", "api,dispatch,notify,upkeep"),
+    ):
+        if value is None:
+            continue
         try:
-            settings = changed(settings, "http.listen", listen, "--listen")
+            settings = changed(settings, setting, value, option)
         except SettingsError as error:
-            raise Failure(str(error), command="heliograph serve --listen 127.0.0.1:8080") from error
-    if roles is not None:
-        named = [role.strip() for role in roles.split(",") if role.strip()]
-        try:
-            settings = changed(settings, "node.roles", named, "--roles")
-        except SettingsError as error:
-            raise Failure(str(error), command="heliograph serve --roles api,dispatch,notify,upkeep") from error
+            raise Failure(str(error), command=f"heliograph serve {option} {usual}") from error
     if not settings.store.url and set(settings.node.roles) != set(ROLES):
         raise Failure(
             "on an embedded store one node does everything: node.roles must name all of " + ", ".join(ROLES) + ".",
             "Several nodes need PostgreSQL (--database-url).",
         )
-    host = parse_address(settings.http.listen)[0]
-    if dev and not dev_anywhere and not _is_loopback(host):
-        raise Failure(
-            f"--dev has an account whose secrets everybody knows, and {settings.http.listen} is beyond loopback.",
-            "Listen on 127.0.0.1, or add --dev-anywhere if the network is yours alone.",
-            "heliograph serve --dev --listen 127.0.0.1:8080",
-        )
+    for address in filter(None, (settings.http.listen, settings.smpp_server.listen)):
+        if dev and not dev_anywhere and not _is_loopback(parse_address(address)[0]):
+            raise Failure(
+                f"--dev has an account whose secrets everybody knows, and {address} is beyond loopback.",
+                "Listen on 127.0.0.1, or add --dev-anywhere if the network is yours alone.",
+                "heliograph serve --dev --listen 127.0.0.1:8080",
+            )
     try:
         code = gateway.serve(settings, dev=dev, as_json=invocation.as_json)
     except AlreadyRunning as error:

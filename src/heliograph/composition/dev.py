@@ -37,6 +37,7 @@ NAMES = {SIMULATOR: "simulator"}
 
 DEMO_NAME = "demo"
 DEMO_PASSWORD = "demo-password"  # noqa: S105 - public on purpose
+DEMO_SMPP_PASSWORD = "demosmpp"  # noqa: S105 - public on purpose
 DEMO_API_KEY = "demo-api-key"
 DEMO_SIGNING_SECRET = b"a demonstration secret, 32 bytes"
 DEMO_NUMBER = "3388"
@@ -62,9 +63,11 @@ async def open_demo_account(manage: Manage) -> None:
     """Creates the demo account, or makes it usable again. Raises AlreadyThere if a real account has its name."""
     if await _demo_exists(manage):
         await manage.suspend(DEMO_NAME, suspended=False)
-        return
-    credentials = Credentials(DEMO_PASSWORD, DEMO_API_KEY, DEMO_SIGNING_SECRET)
-    await manage.create_account(DEMO_NAME, DEMO_CREDIT, DEMO_FIELDS, credentials=credentials)
+    else:
+        credentials = Credentials(DEMO_PASSWORD, DEMO_API_KEY, DEMO_SIGNING_SECRET)
+        await manage.create_account(DEMO_NAME, DEMO_CREDIT, DEMO_FIELDS, credentials=credentials)
+    if not (await manage.account(DEMO_NAME)).account.smpp.password_hash:
+        await manage.set_smpp_password(DEMO_NAME, DEMO_SMPP_PASSWORD)
 
 
 async def close_demo_account(manage: Manage) -> bool:
@@ -264,8 +267,9 @@ def _receipt(body: bytes) -> dict[str, Any] | str:
     return dict(parse_qsl(text, keep_blank_values=True))
 
 
-def banner(url: str) -> str:
-    """Returns the text on the terminal when a development run is ready: everything to paste."""
+def banner(url: str, smpp: str) -> str:
+    """Returns the text on the terminal when a development run is ready: everything to paste. `smpp`: where SMPP clients
+    bind."""
     return f"""
 Heliograph is ready, with a simulated operator.
 
@@ -273,6 +277,7 @@ Heliograph is ready, with a simulated operator.
   API        {url}/api/v1  and  {url}/api/v2
   Reference  {url}/docs
   Health     {url}/health/ready
+  SMPP       {smpp}      bind as {DEMO_NAME} with {DEMO_SMPP_PASSWORD}
   Receipts   {url}{BOARD_PATH}   (what your callback URL would have got)
 
   Account    {DEMO_NAME}     v1 signs in with the API key  {DEMO_API_KEY}

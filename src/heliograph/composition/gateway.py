@@ -25,6 +25,7 @@ from heliograph.composition.commands import STORE_FILE, make_secrets, open_store
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.listening import Listening
+from heliograph.composition.smpp_server import CustomerBinds
 from heliograph.composition.watching import Watching
 from heliograph.config import Settings
 from heliograph.config.opt_out import load_opt_out_words
@@ -42,7 +43,9 @@ from heliograph.runtime.tasks import whereabouts
 from heliograph.runtime.traffic_guard import TrafficGuard
 
 if TYPE_CHECKING:
+    from heliograph.adapters.smpp_server.services import Services as SmppServices
     from heliograph.api.app import Api
+    from heliograph.app.sending.authenticate import Authenticator
 
 OVERDUE_S = 10.0
 """Seconds beyond `shutdown.drain_s` after which a process that should have ended ends at once."""
@@ -96,13 +99,15 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
 
 def _announce(gateway: "Gateway", *, dev: bool, as_json: bool) -> None:
     if as_json:
-        ready = {"url": gateway.url, **({"tls_url": gateway.tls_url} if gateway.tls_url else {}), "pid": os.getpid()}
+        found = {"url": gateway.url, "tls_url": gateway.tls_url, "smpp": gateway.smpp}
+        ready = {name: address for name, address in found.items() if address} | {"pid": os.getpid()}
         sys.stdout.write(msgspec.json.encode(ready).decode() + "\n")
     elif dev:
-        sys.stdout.write(development.banner(gateway.url))
+        sys.stdout.write(development.banner(gateway.url, gateway.smpp))
     else:
         also = f" and {gateway.tls_url}" if gateway.tls_url else ""
-        sys.stdout.write(f"Heliograph is ready at {gateway.url}{also}\n")
+        smpp = f", for SMPP at {gateway.smpp}" if gateway.smpp else ""
+        sys.stdout.write(f"Heliograph is ready at {gateway.url}{also}{smpp}\n")
     sys.stdout.flush()
 
 
@@ -128,6 +133,11 @@ class Gateway:
     def tls_url(self) -> str:
         """The address of the API by HTTPS, for example `https://127.0.0.1:8443`; empty without HTTPS."""
         return "" if self._listening is None else self._listening.tls_url
+
+    @property
+    def smpp(self) -> str:
+        """Host and port of the SMPP server; empty while it is off."""
+        return self._smpp_server.address if hasattr(self, "_smpp_server") else ""
 
     def reload(self) -> None:
         """Starts to reload the parts of the configuration that may change at run time. The result is logged."""
@@ -164,12 +174,14 @@ class Gateway:
         self._listeners = NoticeListeners(
             store.messages, self._clock, msgspec.json.encode, secrets.token_hex(4), f"Heliograph/{__version__}"
         )
+        self._smpp_server = CustomerBinds(settings, self._clock, self._watching.binds, dev=self._dev)
         self.engine = self._make_engine(self._watching.sender(await self._make_sender()))
         await self.engine.start()
         guard = AddressGuard(self._allowed_networks(), settings.callbacks.allowed_ports)
         composer = Composer(self._directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
         sending = Sending(composer, store.customers, self._watching.intake(self.engine.gatherer), self._clock)
         self.engine.replies.sending = sending
+        self._authenticator = self._make_authenticator()
         api = self._make_api(composer, sending)
         if "api" in settings.node.roles:
             self._admin = self._make_admin(composer, sending)
@@ -192,6 +204,7 @@ class Gateway:
         self._encryption.start()
         self._start_guard()
         await listening.open(api, self._watching)
+        await self._smpp_server.open(self._smpp_services(composer, sending), embedded=self._store.leases is None)
         self._journal.log("info", "ready", url=self.url)
 
     async def stop(self) -> None:
@@ -204,6 +217,8 @@ class Gateway:
             await self._listeners.close()
         if self._listening is not None:
             await self._listening.stop(drain * HTTP_GRACE_SHARE)
+        if hasattr(self, "_smpp_server"):
+            await self._smpp_server.stop(drain * HTTP_GRACE_SHARE)
         if hasattr(self, "_admin"):
             await self._admin.stop()
         if hasattr(self, "engine"):
@@ -302,6 +317,7 @@ class Gateway:
                 watchers=(*self._watching.watchers, self._long_polls, self._listeners),
                 retention=retention(settings),
                 retained=self._watching.retained,
+                ways=self._smpp_server.ways,
                 leases=self._store.leases,
             ),
             TimeLimits(
@@ -316,6 +332,31 @@ class Gateway:
             roles=NodeRoles("dispatch" in roles, "notify" in roles, "upkeep" in roles, settings.node.most_binds),
         )
 
+    def _make_authenticator(self) -> "Authenticator":
+        from heliograph.app.sending.authenticate import Authenticator
+
+        rehash = Rehash(self._secrets, self._verifier.hash, self._store.sign_ins)
+        return Authenticator(self._directory, self._secrets, self._verifier, self._customer_failures, rehash)
+
+    def _smpp_services(self, composer: Composer, sending: Sending) -> "SmppServices":
+        from heliograph.adapters.smpp_server.services import Services as SmppServices
+        from heliograph.app.sending.reschedule import Rescheduling
+
+        return SmppServices(
+            authenticator=self._authenticator,
+            sending=sending,
+            rescheduling=Rescheduling(self._store.customers, composer),
+            customers=self._store.customers,
+            directory=self._directory,
+            clock=self._clock,
+            journal=self._journal,
+            refusals=self._watching.refusals,
+            wake=self.engine.gatherer.wake_feeder,
+            store=self._store.binds,
+            node=self._node,
+            longest_validity_ms=terms(self._settings).rules.validity_ms,
+        )
+
     def _make_api(self, composer: Composer, sending: Sending) -> "Api":
         from heliograph.api.app import Api
         from heliograph.api.decode import Bounds
@@ -323,7 +364,6 @@ class Gateway:
         from heliograph.api.services import Services
         from heliograph.app.inbound.pull import Pulling
         from heliograph.app.inbound.suppression_list import SuppressionList
-        from heliograph.app.sending.authenticate import Authenticator
         from heliograph.app.sending.browse import Browse
         from heliograph.app.sending.reschedule import Rescheduling
 
@@ -331,13 +371,7 @@ class Gateway:
         customers = "api" in self._settings.node.roles
         api = Api(
             Services(
-                authenticator=Authenticator(
-                    self._directory,
-                    self._secrets,
-                    self._verifier,
-                    self._customer_failures,
-                    Rehash(self._secrets, self._verifier.hash, store.sign_ins),
-                ),
+                authenticator=self._authenticator,
                 sending=sending,
                 rescheduling=Rescheduling(store.customers, composer),
                 browse=Browse(store.customers, in_force.list_interval_s),

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from heliograph.app.observing.counters import MessageCounters, RetentionCounters
+from heliograph.app.observing.counters import BindCounters, MessageCounters, RetentionCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.observing.series_counter import SeriesCounter
@@ -45,6 +45,7 @@ class Watching:
         self._counters = MessageCounters()
         self._feed = EventFeed()
         self.refusals = Refusals()
+        self.binds = BindCounters()
         self.series = SeriesCounter()
         self.traffic = TrafficWatch()
         self.retained = RetentionCounters()
@@ -105,6 +106,7 @@ class Watching:
             tls,
             self.retained,
             sign_ins,
+            self.binds,
         )
         self._series_writer = SeriesWriter(self.series, self.refusals, store.series)
         self._series_writer.start()

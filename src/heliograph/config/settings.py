@@ -257,6 +257,32 @@ class CallbackSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SmppServerSettings:
+    """The SMPP server, to which customers' clients bind."""
+
+    listen: str = _setting(
+        "",
+        "Address of the SMPP server, as HOST:PORT or [IPV6]:PORT, for example [::]:2775. Empty: no SMPP server.",
+        check=optional_address_problem,
+    )
+    connections: int = _setting(
+        2_000,
+        "Most connections, bound or not. Further connections are closed at once.",
+        unit="connections",
+        least=1,
+        most=100_000,
+    )
+    retry_hours: float = _setting(
+        72.0,
+        "Time for which a receipt or a phone's message waits for a bind of its account. After that it is kept and can "
+        "be replayed.",
+        unit="hours",
+        least=0,
+        most=24 * 30,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Smpp:
     """Links to operators. A connector's own option of the same name wins."""
 
@@ -540,6 +566,7 @@ class Settings:
     messages: MessageSettings = MessageSettings()
     callbacks: CallbackSettings = CallbackSettings()
     smpp: Smpp = Smpp()
+    smpp_server: SmppServerSettings = SmppServerSettings()
     store: StoreSettings = StoreSettings()
     log: Log = Log()
     metrics: MetricsSettings = MetricsSettings()

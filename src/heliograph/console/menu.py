@@ -30,6 +30,7 @@ MENU: tuple[MenuPage, ...] = (
     MenuPage("/send", "Send", Scope.SEND, "s", "compose list campaign csv"),
     MenuPage("/accounts", "Accounts", Scope.READ_ACCOUNTS, "a", "customers credit balance ledger keys"),
     MenuPage("/connectors", "Connectors", Scope.READ_CONNECTORS, "c", "operators binds smpp smsc"),
+    MenuPage("/binds", "Binds", Scope.READ_ACCOUNTS, "b", "smpp clients esme sessions"),
     MenuPage("/routing", "Routes", Scope.READ_ROUTES, "r", "routing prefixes failover"),
     MenuPage("/prices", "Prices", Scope.READ_PRICES, "e", "pricing rates plans tariffs"),
     MenuPage("/numbers", "Numbers", Scope.READ_ROUTES, "n", "keywords short codes"),

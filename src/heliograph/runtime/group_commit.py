@@ -318,15 +318,17 @@ class GroupCommit:
         return len(accepts)
 
     def _name(self, accept: Accept, now: int) -> None:
-        """Assigns the keys: a batch's own key first, then the keys of its messages."""
-        next_key, tail = self._sequence.next, self._ids.tail
+        """Assigns the keys: a batch's own key first, then the keys of its messages. All of them share a tail: a receipt
+        over a bind names the batch by its message's tail.
+        """
+        next_key, accept.tail = self._sequence.next, self._ids.tail()
         if accept.batch:
-            accept.key, accept.tail = next_key(now), tail()
+            accept.key = next_key(now)
         for message in accept.messages:
-            message.key, message.tail = next_key(now), tail()
+            message.key, message.tail = next_key(now), accept.tail
             message.batch = accept.key if accept.batch else 0
         if not accept.batch:
-            accept.key, accept.tail = accept.messages[0].key, accept.messages[0].tail
+            accept.key = accept.messages[0].key
         self._last_key = accept.messages[-1].key
 
     def _name_inbound(self, messages: list[InboundMessage], now: int) -> None:

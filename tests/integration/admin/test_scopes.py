@@ -18,6 +18,7 @@ GIVEN: dict[str, Any] = {
     "plan": "cheap", "credit_limit": "5", "list_interval": 1, "rate": 5, "networks": ["192.0.2.0/24"],
     "senders": ["ACME"], "credit": "1000000", "price": "0.000001", "request_rate": 5, "request_burst": 9,
     "daily_messages": 1000, "daily_spend": "12.5", "max_waiting": 50, "prefixes": ["49", "43"], "guard": "on",
+    "smpp_binds": 2, "smpp_window": 50,
     "timezone": "Asia/Tokyo",
 }  # fmt: skip
 """A value for each field that takes a scope of its own."""

@@ -10,9 +10,10 @@ from heliograph.composition.connectors import KINDS
 
 REACH = {
     "accounts:read": """GET /accounts, GET /accounts/{name}, GET /accounts/{name}/ledger, GET /accounts/{name}/usage,
-        GET /accounts/{name}/keys, GET /senders""",
-    "accounts:write": "POST /accounts, PATCH /accounts/{name}",
-    "keys:write": """POST /accounts/{name}/password, POST /accounts/{name}/signing-secret, POST /accounts/{name}/keys,
+        GET /accounts/{name}/keys, GET /senders, GET /binds""",
+    "accounts:write": "POST /accounts, PATCH /accounts/{name}, DELETE /binds/{id}",
+    "keys:write": """POST /accounts/{name}/password, POST /accounts/{name}/smpp-password,
+        POST /accounts/{name}/signing-secret, POST /accounts/{name}/keys,
         DELETE /accounts/{name}/keys/{id}""",
     "topups:write": "POST /accounts/{name}/top-ups",
     "credit:write": "",
@@ -47,6 +48,7 @@ OWN_SCOPES = {
     "request_rate": "limits:write", "request_burst": "limits:write", "daily_messages": "limits:write",
     "daily_spend": "limits:write", "max_waiting": "limits:write", "prefixes": "limits:write", "guard": "limits:write",
     "rate": "limits:write", "list_interval": "limits:write", "networks": "limits:write", "senders": "limits:write",
+    "smpp_binds": "limits:write", "smpp_window": "limits:write",
 }  # fmt: skip
 """Fields of an account that take a scope beside `accounts:write`."""
 

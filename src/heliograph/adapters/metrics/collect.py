@@ -16,8 +16,14 @@ from heliograph import __version__
 from heliograph.adapters.metrics.exposition import Sample
 from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.configuration import Connector
-from heliograph.app.facts import CallbackEnd, Verdict
-from heliograph.app.observing.counters import InboundCounters, LaneCounters, MessageCounters, RetentionCounters
+from heliograph.app.facts import NO_ANSWER, CallbackEnd, Verdict
+from heliograph.app.observing.counters import (
+    BindCounters,
+    InboundCounters,
+    LaneCounters,
+    MessageCounters,
+    RetentionCounters,
+)
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import CarrierState, Clock, HeldTraffic, Store, Unavailable
 from heliograph.app.records import BacklogCounts
@@ -69,6 +75,7 @@ class Collector:
         tls: Tls | None = None,
         retained: RetentionCounters | None = None,
         sign_ins: Iterable[FailureRegister] = (),
+        binds: BindCounters | None = None,
     ) -> None:
         self._counters = counters
         self._refusals = refusals
@@ -81,6 +88,7 @@ class Collector:
         self._tls = tls
         self._retained = retained or RetentionCounters()
         self._sign_ins = tuple(sign_ins)
+        self._binds = binds or BindCounters()
         self._backlog: BacklogCounts | None = None
         self._held: list[HeldTraffic] = []
         self._refreshed = 0
@@ -129,6 +137,7 @@ class Collector:
         yield from self._links(links)
         yield from self._receipts(links)
         yield from self._inbound()
+        yield from self._esme_binds()
         yield from self._callbacks()
         yield from self._waiting(names)
         yield Sample("heliograph_build_info", (__version__, platform.python_version()), 1)
@@ -160,6 +169,17 @@ class Collector:
         yield Sample("heliograph_accept_seconds", (), counters.accept_ms)
         yield Sample("heliograph_charged_credits_total", (), format_credits(counters.charged))
         yield Sample("heliograph_refunded_credits_total", (), format_credits(counters.refunded))
+
+    def _esme_binds(self) -> Iterator[Sample]:
+        binds = self._binds
+        yield Sample("heliograph_esme_bound", (), binds.bound)
+        for name, counts in (
+            ("heliograph_esme_binds_total", binds.binds),
+            ("heliograph_esme_submits_total", binds.submissions),
+            ("heliograph_esme_deliveries_total", binds.deliveries),
+        ):
+            for status, number in sorted(counts.items()):
+                yield Sample(name, ("none" if status == NO_ANSWER else f"0x{status:08X}",), number)
 
     def _commits(self) -> Iterator[Sample]:
         gatherer = self._engine.gatherer

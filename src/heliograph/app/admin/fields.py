@@ -12,6 +12,7 @@ from heliograph.app.records import Scope
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.text_values import decimal, one_of, truth, untyped, whole
 from heliograph.domain import calendar
+from heliograph.domain.error import Reason
 from heliograph.domain.limits import defaults
 from heliograph.domain.message.retention import MOST_DAYS
 from heliograph.domain.message.state import Kind
@@ -25,6 +26,10 @@ MAX_COUNT = 10**15
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _OPTION = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
+_SYSTEM_ID = re.compile(r"[A-Za-z0-9._-]{1,15}").fullmatch
+_TAG = re.compile(r"0x(?:1[4-9a-f]|[23][0-9a-f])[0-9a-f]{2}", re.IGNORECASE).fullmatch
+_STATUS = re.compile(r"0x[0-9a-fA-F]{1,8}").fullmatch
+_COUNTRY = re.compile(r"[1-9][0-9]{0,2}").fullmatch
 _PREFIX = re.compile(r"[1-9][0-9]{0,14}").fullmatch
 
 
@@ -56,7 +61,7 @@ def parse_changes(fields: Mapping[str, FieldRule | Setting], texts: Mapping[str,
         if field is None:
             raise Invalid(name, f"there is no such field; there are {', '.join(fields)}")
         try:
-            changes[name] = field.parse(text)
+            changes[TERMS.get(name, name)] = field.parse(text)
         except ValueError as error:
             raise Invalid(name, str(error)) from None
     return changes
@@ -162,6 +167,40 @@ def _prefixes(text: str) -> tuple[str, ...]:
         if _PREFIX(prefix) is None:
             raise ValueError(f"{prefix!r} is no prefix; give up to 15 digits without + or a leading 0")
     return tuple(prefixes)
+
+
+def _system_id(text: str) -> str:
+    if text and _SYSTEM_ID(text) is None:
+        raise ValueError(f"{text!r} is no system_id; take up to 15 letters A-Z, a-z, digits and . _ -")
+    return text
+
+
+def _reference(text: str) -> str:
+    if text and text != "user_message_reference" and _TAG(text) is None:
+        raise ValueError(f"{text!r} is neither user_message_reference nor a tag from 0x1400 to 0x3fff")
+    return text.lower()
+
+
+def statuses_of(text: str) -> tuple[tuple[str, int], ...]:
+    """Reads `credit=0x401,no_route=0xb`: statuses by reason. Raises ValueError."""
+    statuses: dict[str, int] = {}
+    for part in _listed(text):
+        reason, _, status = part.partition("=")
+        if reason not in list(Reason) or _STATUS(status) is None:
+            raise ValueError(f"{part!r} is no status of a reason; write credit=0x401")
+        statuses[reason] = int(status, 16)
+    return tuple(statuses.items())
+
+
+def status_texts(statuses: tuple[tuple[str, int], ...]) -> list[str]:
+    """Returns the texts that `statuses_of` reads, for example `credit=0x401`."""
+    return [f"{reason}={status:#x}" for reason, status in statuses]
+
+
+def _country(text: str) -> str:
+    if text and _COUNTRY(text) is None:
+        raise ValueError(f"{text!r} is no country code; give 1 to 3 digits, such as 49")
+    return text
 
 
 #: What `account set` takes.
@@ -278,8 +317,69 @@ ACCOUNT: Mapping[str, FieldRule] = {
         "730",
         Scope.ERASE,
     ),
+    "smpp_system_id": FieldRule(
+        _system_id,
+        "name to bind with beside the account's, up to 15 characters; empty is none",
+        "acme1",
+        Scope.WRITE_ACCOUNTS,
+    ),
+    "smpp_binds": FieldRule(whole(0, 1_000), "SMPP binds at once, over all nodes", "4", Scope.WRITE_LIMITS),
+    "smpp_window": FieldRule(
+        whole(1, 1_000), "requests of a bind that may wait for their answer", "100", Scope.WRITE_LIMITS
+    ),
+    "smpp_id": FieldRule(
+        one_of("uuid", "decimal", "hex16"),
+        "uuid, decimal or hex16: the form of message ids for SMPP clients",
+        "decimal",
+        Scope.WRITE_ACCOUNTS,
+    ),
+    "smpp_receipts": FieldRule(
+        one_of("asked", "always"),
+        "asked or always: whether a submit_sm without registered_delivery gets a receipt",
+        "always",
+        Scope.WRITE_ACCOUNTS,
+    ),
+    "smpp_alphabet": FieldRule(
+        one_of("gsm", "latin1", "ascii"),
+        "gsm, latin1 or ascii: what data_coding 0 means",
+        "latin1",
+        Scope.WRITE_ACCOUNTS,
+    ),
+    "smpp_reference": FieldRule(
+        _reference,
+        "TLV with the client's reference, or user_message_reference; empty is none",
+        "0x1402",
+        Scope.WRITE_ACCOUNTS,
+    ),
+    "smpp_status": FieldRule(
+        statuses_of,
+        "command_status of refusals by reason, comma separated; empty is the usual ones",
+        "credit=0x401",
+        Scope.WRITE_ACCOUNTS,
+    ),
+    "country": FieldRule(
+        _country, "country code of national numbers from SMPP clients; empty refuses them", "49", Scope.WRITE_ACCOUNTS
+    ),
+    "inbound_way": FieldRule(
+        one_of("auto", "webhook", "bind"),
+        "auto, webhook or bind: how messages from phones go to the account; auto is by inbound_url",
+        "bind",
+        Scope.WRITE_ACCOUNTS,
+    ),
     "senders": FieldRule(_senders, "sender IDs, comma separated; empty is any", "ACME,AcmeCorp", Scope.WRITE_LIMITS),
 }
+
+TERMS: Mapping[str, str] = {
+    "smpp_binds": "smpp.binds",
+    "smpp_window": "smpp.window",
+    "smpp_id": "smpp.id_form",
+    "smpp_receipts": "smpp.receipts",
+    "smpp_alphabet": "smpp.alphabet",
+    "smpp_reference": "smpp.reference",
+    "smpp_status": "smpp.statuses",
+    "country": "smpp.country",
+}
+"""Fields of ACCOUNT that are terms for SMPP clients, by the names that `changed_account` takes."""
 
 #: Fields of an account that is opened, beyond ACCOUNT, with what whoever gives them must have.
 OPENING: dict[str, Scope] = {"credit": Scope.TOP_UP, "price": Scope.WRITE_PRICES}

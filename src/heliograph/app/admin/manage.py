@@ -22,6 +22,7 @@ from heliograph.app.configuration import (
     LedgerQuery,
     Missing,
     Price,
+    changed_account,
 )
 from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
@@ -67,6 +68,16 @@ class NewAccount:
     key_id: str
     signing_secret: str = field(repr=False)
     """In the customers' form: `whsec_...`."""
+
+
+SMPP_PASSWORD_CHARS = 8
+"""Characters of a password for SMPP clients. The password of SMPP v3.4, 5.2.2, has no room for more."""
+
+MAX_SMPP_PASSWORD_CHARS = 16
+"""Characters at most, for clients and operators that go beyond the standard."""
+
+_PASSWORD_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"  # noqa: S105 - an alphabet
+"""Letters and digits that nobody mistakes for others; 8 of them are 46 bits."""
 
 
 @dataclass(slots=True)
@@ -143,8 +154,8 @@ class Manage(Desk):
             password_hash=await self._hash(given.password),
             signing_secret=given.signing_secret,
             created=now,
-            **changes,
         )
+        account = changed_account(account, changes)
         key = ApiKey(self._key_id(), 0, digest_key(given.api_key), now)
         audited = self.audited("account.create", name, {"credit": amounts.format_credits(credit), **(settings or {})})
         try:
@@ -206,7 +217,10 @@ class Manage(Desk):
         """Changes fields of `fields.ACCOUNT`, all or none."""
         changes = self._account_changes(texts)
         account, _ = await self._find(name)
-        return await self.audited("account.set", name, texts).accounts.update(account.id, changes)
+        try:
+            return await self.audited("account.set", name, texts).accounts.update(account.id, changes)
+        except Exists as problem:
+            raise Invalid("smpp_system_id", f"{problem}; choose another name") from None
 
     async def new_password(self, name: str) -> str:
         """Replaces the password; the old one stops working."""
@@ -215,6 +229,21 @@ class Manage(Desk):
         changes = {"password_hash": await self._hash(password)}
         await self.audited("account.new-password", name).accounts.update(account.id, changes)
         return password
+
+    async def new_smpp_password(self, name: str, length: int = SMPP_PASSWORD_CHARS) -> str:
+        """Replaces the password that SMPP clients bind with; returns it, letters and digits of this length."""
+        if not SMPP_PASSWORD_CHARS <= length <= MAX_SMPP_PASSWORD_CHARS:
+            raise Invalid("length", f"a password has {SMPP_PASSWORD_CHARS} to {MAX_SMPP_PASSWORD_CHARS} characters")
+        octets = self._secrets.octets(2 * length)
+        numbers = [int.from_bytes(octets[2 * at : 2 * at + 2], "big") for at in range(length)]
+        password = "".join(_PASSWORD_LETTERS[number % len(_PASSWORD_LETTERS)] for number in numbers)
+        await self.set_smpp_password(name, password)
+        return password
+
+    async def set_smpp_password(self, name: str, password: str) -> None:
+        account, _ = await self._find(name)
+        changes = {"smpp.password_hash": await self._hash(password)}
+        await self.audited("account.new-smpp-password", name).accounts.update(account.id, changes)
 
     async def new_signing_secret(self, name: str) -> str:
         """Replaces the secret that signs receipts; returns it as `whsec_...`."""

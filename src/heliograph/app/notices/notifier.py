@@ -230,6 +230,10 @@ class Notifier:
                 continue
             notice.attempts += 1
             end = result.end
+            if result.away and now - notice.first <= self._deliverers[notice.way].retry_ms:
+                ends = notice.first + self._deliverers[notice.way].retry_ms
+                self._later(notice, ends, result.problem, parked=True)
+                continue
             if end is None:
                 due = now + next_pause(notice.attempts, self._jitter())
                 if due - notice.first <= self._deliverers[notice.way].retry_ms:

@@ -307,6 +307,14 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         "Callbacks",
         "To customers.",
         (
+            _gauge("heliograph_esme_bound", "SMPP clients of customers that are bound to this node."),
+            _counter("heliograph_esme_binds_total", "Answers to binds of SMPP clients.", "status"),
+            _counter("heliograph_esme_submits_total", "Answers to submissions of SMPP clients.", "status"),
+            _counter(
+                "heliograph_esme_deliveries_total",
+                "SMPP clients' answers to receipts and phones' messages; `none` for no answer.",
+                "status",
+            ),
             _counter(
                 "heliograph_callbacks_total", "Callbacks that have ended: delivered, gone (410) or failed.", "result"
             ),

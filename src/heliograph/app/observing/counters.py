@@ -245,3 +245,17 @@ class RetentionCounters:
         """Messages that were looked at while something was owed for them: they are looked at again."""
         self.lag_ms: dict[Stage, int] = {}
         """Age (ms) beyond the retention limit of the data that is being removed now; 0 if nothing is."""
+
+
+class BindCounters:
+    """Counts of customers' SMPP binds in this process since its start. Statuses are those of SMPP v3.4, 5.1.3."""
+
+    def __init__(self) -> None:
+        self.bound = 0
+        """Binds that there are now."""
+        self.binds: Counter[int] = Counter()
+        """Answers to binds, by command_status."""
+        self.submissions: Counter[int] = Counter()
+        """Answers to submissions, by command_status."""
+        self.deliveries: Counter[int] = Counter()
+        """Clients' answers to deliver_sm by command_status; NO_ANSWER for none."""

@@ -2,7 +2,7 @@
 implementations pass the same contracts.
 """
 
-from heliograph.app.ports.accounts import Accounts, Senders, Suppressions
+from heliograph.app.ports.accounts import Accounts, CustomerBinds, Senders, Suppressions
 from heliograph.app.ports.carrier import (
     Accepted,
     Carrier,
@@ -44,6 +44,7 @@ __all__ = [
     "Commits",
     "ConnectorReport",
     "ConnectorState",
+    "CustomerBinds",
     "Customers",
     "Deferred",
     "FactorKind",

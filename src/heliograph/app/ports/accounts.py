@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from heliograph.app.configuration import Account, ApiKey, LedgerEntry, LedgerPage, LedgerQuery, Price, RegisteredSender
-from heliograph.app.records import Usage
+from heliograph.app.records import CustomerBind, Usage
 from heliograph.domain.message.suppression import Suppression
 
 
@@ -17,10 +17,13 @@ class Accounts(Protocol):
         """
 
     async def update(self, account: int, changes: dict[str, Any]) -> Account:
-        """Changes fields out of ACCOUNT_FIELDS. Raises Missing."""
+        """Changes fields out of ACCOUNT_FIELDS. Raises Missing, and Exists if SMPP clients of another account bind with
+        the `smpp_system_id`."""
 
-    async def find(self, name: str) -> tuple[Account, list[ApiKey]] | None:
-        """Returns the account with its keys, revoked ones included."""
+    async def find(self, name: str, *, to_bind: bool = False) -> tuple[Account, list[ApiKey]] | None:
+        """Returns the account with its keys, revoked ones included. `to_bind`: the name that an SMPP client binds with,
+        which may be an account's `smpp_system_id` too.
+        """
 
     async def by_id(self, account: int) -> Account | None: ...
 
@@ -89,3 +92,26 @@ class Suppressions(Protocol):
 
     async def made_since(self, since: int) -> list[tuple[int, str, int]]:
         """Returns the accounts, the numbers and the times of suppressions of a time (ms) and later."""
+
+
+class CustomerBinds(Protocol):
+    """Each node reports its binds every few seconds. A bind that was not reported for BIND_ALIVE_MS is gone."""
+
+    async def enter(self, bind: CustomerBind, most: int) -> bool:
+        """Enters a bind. Returns False if its account has `most` already, over all nodes. Raises Missing for an unknown
+        account."""
+
+    async def report(self, node: int, binds: Sequence[CustomerBind]) -> list[int]:
+        """Reports the binds of a node. Returns the ids of its binds that are to be unbound."""
+
+    async def leave(self, number: int) -> None:
+        """Removes a bind that has ended."""
+
+    async def clear(self) -> None:
+        """Removes all binds: those of an earlier run, on a store with a single node."""
+
+    async def drop(self, number: int) -> None:
+        """Has its node unbind a bind. Raises Missing."""
+
+    async def all(self, now: int) -> list[CustomerBind]:
+        """Returns all binds, by account and id."""

@@ -46,6 +46,9 @@ class Customers(Protocol):
 
     async def message(self, account: int, key: int, tail: int) -> Message | None: ...
 
+    async def tail(self, account: int, key: int) -> int | None:
+        """Returns the tail of the account's message or batch with this key, for clients with ids of keys alone."""
+
     async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None: ...
 
     async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None:

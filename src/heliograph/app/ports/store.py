@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from heliograph.app.ports.accounts import Accounts, Senders, Suppressions
+from heliograph.app.ports.accounts import Accounts, CustomerBinds, Senders, Suppressions
 from heliograph.app.ports.customers import Customers
 from heliograph.app.ports.delivery import Commits, Notices, Queue, Receipts
 from heliograph.app.ports.factors import Factors
@@ -57,6 +57,7 @@ class Store(Protocol):
     templates: Templates
     senders: Senders
     guard: Guard
+    binds: CustomerBinds
     users: Users
     tokens: Tokens
     sign_ins: SignIns

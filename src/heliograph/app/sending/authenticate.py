@@ -139,7 +139,7 @@ class Authenticator:
             view, proof, good_s = await self._prove_key(name, credentials.secret)
         else:
             asked = PasswordAsked(digest, pair, address, known)
-            view, proof = await self._prove_password(name, credentials.secret, asked)
+            view, proof = await self._prove_password(door, name, credentials.secret, asked)
             good_s = inf
         if view is None:
             register.note_failure((pair, place), now)
@@ -151,7 +151,7 @@ class Authenticator:
         register.note_success(pair)
         principal = Principal(view, door)
         self._proven.pop(digest, None)
-        self._proven[digest] = Proven(name, proof, principal, generation, now + min(REMEMBERED_S, good_s))
+        self._proven[digest] = Proven(view.account.name, proof, principal, generation, now + min(REMEMBERED_S, good_s))
         if len(self._proven) > REMEMBERED:
             del self._proven[next(iter(self._proven))]
         return principal
@@ -174,13 +174,17 @@ class Authenticator:
         self._register.note_use(view.account.id, found.id, found.used)
         return view, digest, self._register.left_s(found.expires)
 
-    async def _prove_password(self, name: str, secret: str, asked: PasswordAsked) -> tuple[AccountView | None, bytes]:
-        view = await self._directory.fresh_account(name)
-        hashed = view.account.password_hash if view is not None else self._dummy_hash
+    async def _prove_password(
+        self, door: Door, name: str, secret: str, asked: PasswordAsked
+    ) -> tuple[AccountView | None, bytes]:
+        find = self._directory.fresh_account if door.secret is Secret.PASSWORD else self._directory.account_to_bind
+        view = await find(name)
+        hashed = (_hash_of(door, view) if view is not None else "") or self._dummy_hash
         right = await self._passwords.right(hashed, secret, asked.digest, asked.pair, asked.address, known=asked.known)
         if not right or view is None:
             return None, b""
-        await self._rehash.account(view.account.id, hashed, secret)
+        if door.secret is Secret.PASSWORD:
+            await self._rehash.account(view.account.id, hashed, secret)
         return view, hashed.encode()
 
     def _digest(self, door: Door, sent: bytes) -> bytes:
@@ -220,4 +224,10 @@ def readmit(view: AccountView, address: str) -> None:
 
 
 def _proofs(door: Door, view: AccountView) -> tuple[bytes, ...]:
-    return view.keys if door.secret is Secret.API_KEY else (view.account.password_hash.encode(),)
+    return view.keys if door.secret is Secret.API_KEY else (_hash_of(door, view).encode(),)
+
+
+def _hash_of(door: Door, view: AccountView) -> str:
+    """Returns the hash of the account's password at the door; empty if it has none there."""
+    account = view.account
+    return account.smpp.password_hash if door.secret is Secret.SMPP_PASSWORD else account.password_hash

@@ -5,7 +5,7 @@ Fields are checked in the order of the API guide: `to`, `from`, `content`, `time
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
 
@@ -349,12 +349,15 @@ def _plainer(content: str, kind: Kind, repertoire: Repertoire) -> str:
 
 def _optional_fields(fields: Fields) -> tuple[OptionalFields | None, Fault | None]:
     """Returns the optional fields of a request, if any, or their fault, which is raised after all others."""
-    if fields.given is None:
+    if fields.given is None and not fields.esme:
         return None, None
     try:
-        return read_optional_fields(fields.given, fields.kind, wants_receipt=fields.wants_receipt), None
+        optional = read_optional_fields(fields.given or {}, fields.kind, wants_receipt=fields.wants_receipt)
     except Fault as fault:
         return None, fault
+    if fields.esme:
+        optional.extras = replace(optional.extras, esme=fields.esme)
+    return optional, None
 
 
 def _reference(reference: str | None) -> str | None:

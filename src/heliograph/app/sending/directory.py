@@ -153,6 +153,11 @@ class Directory:
                 del self._accounts[next(iter(self._accounts))]
         return view
 
+    async def account_to_bind(self, system_id: str) -> AccountView | None:
+        """Returns the account that SMPP clients bind to by this name, as the store has it now."""
+        found = await self._stored_accounts.find(system_id, to_bind=True)
+        return None if found is None else await self.fresh_account(found[0].name)
+
     def candidates(self, message: Routed) -> list[Candidate]:
         """Returns the connectors that may take a message, the preferred connector first (`app.routing.candidates`)."""
         return candidates(message, self._rules, self._routing)

@@ -41,6 +41,8 @@ class Fields:
     reference: str | None = None
     given: dict[str, Any] | None = None
     """The decoded fields of `app.sending.optional_fields`; None for nearly all requests."""
+    esme: str = ""
+    """What an SMPP client expects in the receipts (`domain.message.extras.Extras.esme`)."""
     unreadable: dict[str, Fault] | None = None
     """Faults of the fields that could not be read, by the names that customers know: `to`, `from`, `content`, `time`,
     `type`, `dlr`, `dlr-url`, `reference`."""

@@ -12,6 +12,7 @@ class Secret(Enum):
 
     API_KEY = "API key"
     PASSWORD = "password"  # noqa: S105 - a word for people
+    SMPP_PASSWORD = "SMPP password"  # noqa: S105 - a word for people
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@ below."""
 
 from importlib import import_module
 
+from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.senders import SENDERS
 from heliograph.console.pages.drawn import pages_of
 from heliograph.console.request import PageRoute
 
-DRAWN = (NUMBERS, SENDERS)
+DRAWN = (NUMBERS, SENDERS, BINDS)
 """Resources with a page that shows a list and forms."""
 
 _MODULES = (

@@ -48,6 +48,16 @@ LABELS = {
     "content_decoding": "Content decoding",
     "networks": "Networks",
     "senders": "Sender IDs",
+    "inbound_way": "Way of phones' messages",
+    "smpp_system_id": "SMPP system_id",
+    "smpp_binds": "SMPP binds",
+    "smpp_window": "SMPP window",
+    "smpp_id": "SMPP message ids",
+    "smpp_receipts": "SMPP receipts",
+    "smpp_alphabet": "SMPP alphabet",
+    "smpp_reference": "SMPP reference",
+    "smpp_status": "SMPP statuses",
+    "country": "Country code",
     "retain_text_days": "Days texts are kept",
     "retain_number_days": "Days phones are kept",
     "retain_days": "Days messages are kept",
@@ -84,6 +94,16 @@ def texts_of(account: Account) -> dict[str, str]:
         "retain_text_days": _days(account.retain_text_days),
         "retain_number_days": _days(account.retain_number_days),
         "retain_days": _days(account.retain_days),
+        "inbound_way": account.inbound_way,
+        "smpp_system_id": account.smpp_system_id,
+        "smpp_binds": str(account.smpp.binds),
+        "smpp_window": str(account.smpp.window),
+        "smpp_id": account.smpp.id_form,
+        "smpp_receipts": account.smpp.receipts,
+        "smpp_alphabet": account.smpp.alphabet,
+        "smpp_reference": account.smpp.reference,
+        "smpp_status": ", ".join(fields.status_texts(account.smpp.statuses)),
+        "country": account.smpp.country,
     }
 
 
@@ -253,6 +273,12 @@ async def new_password(request: PageRequest) -> PageResponse:
     return _secrets(request, f"The new password of {name}", [("Password", password, "for /api/v2")], name)
 
 
+async def new_smpp_password(request: PageRequest) -> PageResponse:
+    name = request.path["name"]
+    password = await request.manage.new_smpp_password(name)
+    return _secrets(request, f"The new SMPP password of {name}", [("SMPP password", password, "for binds")], name)
+
+
 async def new_signing_secret(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     secret = await request.manage.new_signing_secret(name)
@@ -273,5 +299,6 @@ PAGES = (
     PageRoute("POST", "/accounts/{name}/keys", Scope.WRITE_KEYS, new_key),
     PageRoute("POST", "/accounts/{name}/revoke-key", Scope.WRITE_KEYS, revoke_key),
     PageRoute("POST", "/accounts/{name}/password", Scope.WRITE_KEYS, new_password),
+    PageRoute("POST", "/accounts/{name}/smpp-password", Scope.WRITE_KEYS, new_smpp_password),
     PageRoute("POST", "/accounts/{name}/signing-secret", Scope.WRITE_KEYS, new_signing_secret),
 )

@@ -32,6 +32,8 @@ class Extras:
     long message has them."""
     progress: bool = False
     """True if the customer also gets ENROUTE and ACCEPTD."""
+    esme: str = ""
+    """What an SMPP client expects in the receipts (`adapters.smpp_server.expected`); empty for other messages."""
 
     def text(self) -> str:
         """Returns the text that `read_extras` reads."""
@@ -46,6 +48,8 @@ class Extras:
             fields["tlvs"] = dict(self.tlvs)
         if self.progress:
             fields["progress"] = True
+        if self.esme:
+            fields["esme"] = self.esme
         return json.dumps(fields, separators=(",", ":")) if fields else ""
 
     def described(self) -> str:
@@ -82,4 +86,5 @@ def read_extras(text: str) -> Extras:
         bytes.fromhex(fields.get("udh", "")),
         fields.get("tlvs", {}),
         fields.get("progress", False),
+        fields.get("esme", ""),
     )

@@ -51,8 +51,13 @@ CREATE TABLE account (
     guard            text NOT NULL,            -- auto, on, off: whether the pumping guard watches it
     retain_text_days   double precision,       -- days until texts are redacted; NULL: as configured, 0: never
     retain_number_days double precision,
-    retain_days        double precision        -- days until rows are dropped
+    retain_days        double precision,       -- days until rows are dropped
+    inbound_way      text NOT NULL,            -- auto, webhook, bind
+    smpp_system_id   text NOT NULL,            -- name that SMPP clients bind with beside its own
+    smpp             text NOT NULL             -- JSON: terms for SMPP clients, as far as they are not the usual ones
 ) WITH (fillfactor = 50);
+
+CREATE UNIQUE INDEX account_system_id ON account (smpp_system_id) WHERE smpp_system_id <> '';
 
 -- When the last list of an account was admitted.
 CREATE TABLE listing (
@@ -149,6 +154,18 @@ CREATE TABLE sender (
     note    text NOT NULL,
     PRIMARY KEY (account, sender)
 );
+
+-- SMPP binds of customers, over all nodes. A row whose time is old is that of a node that is gone.
+CREATE TABLE customer_bind (
+    id      bigint PRIMARY KEY,                -- random
+    account bigint NOT NULL,
+    node    bigint NOT NULL,
+    at      bigint NOT NULL,                   -- when its node reported it last
+    dropped boolean NOT NULL DEFAULT false,    -- its node is to unbind it
+    state   text NOT NULL                      -- JSON: app.records.CustomerBind
+);
+
+CREATE INDEX customer_bind_account ON customer_bind (account);
 
 -- What watched accounts sent to ranges of numbers, an hour each (domain.pumping.TrafficCount).
 CREATE TABLE traffic_hour (

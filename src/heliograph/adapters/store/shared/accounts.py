@@ -10,10 +10,19 @@ from heliograph.adapters.store.shared.rows import (
     ANY_KEY,
     account_of,
     account_values,
-    changed_account,
 )
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, read, write
-from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, LedgerPage, LedgerQuery, Missing, Price
+from heliograph.app.configuration import (
+    Account,
+    ApiKey,
+    Exists,
+    LedgerEntry,
+    LedgerPage,
+    LedgerQuery,
+    Missing,
+    Price,
+    changed_account,
+)
 from heliograph.app.records import Usage
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.amounts import EntryKind
@@ -45,13 +54,18 @@ class StoredAccounts(Operations):
         found = yield from first(Q.account_by_id(account=account))
         assert found is not None
         updated = changed_account(account_of(found), changes)
+        if changes.get("smpp_system_id"):
+            known = yield from first(Q.account_by_system_id(system_id=updated.smpp_system_id))
+            if known is not None and account_of(known).id != account:
+                raise Exists(f"another account binds as {updated.smpp_system_id}")
         yield Q.update_account(**account_values(updated), id=account)
         yield tables_changed()
         return updated
 
     @read
-    def find(self, name: str) -> Steps[tuple[Account, list[ApiKey]] | None]:
-        found = yield from first(Q.account_by_name(name=name))
+    def find(self, name: str, *, to_bind: bool = False) -> Steps[tuple[Account, list[ApiKey]] | None]:
+        wanted = Q.account_by_system_id(system_id=name) if to_bind else Q.account_by_name(name=name)
+        found = yield from first(wanted)
         if found is None:
             return None
         account = account_of(found)

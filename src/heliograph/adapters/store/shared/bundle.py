@@ -5,6 +5,7 @@ from copy import copy
 from typing import Any, Self
 
 from heliograph.adapters.store.shared.accounts import StoredAccounts
+from heliograph.adapters.store.shared.binds import StoredBinds
 from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.factors import StoredFactors
 from heliograph.adapters.store.shared.guard import StoredGuard
@@ -40,6 +41,7 @@ class Bundle:
     templates: ports.Templates
     senders: ports.Senders
     guard: ports.Guard
+    binds: ports.CustomerBinds
     users: ports.Users
     tokens: ports.Tokens
     sign_ins: ports.SignIns
@@ -78,6 +80,7 @@ class Bundle:
         self.templates = StoredTemplates(runner)
         self.senders = StoredSenders(runner)
         self.guard = StoredGuard(runner)
+        self.binds = StoredBinds(runner)
         self.users = StoredUsers(runner)
         self.tokens = StoredTokens(runner)
         self.sign_ins = StoredSignIns(runner)

@@ -42,6 +42,11 @@ class StoredCustomers(Operations):
         return (yield from message_of_customer(account, key, tail))
 
     @read
+    def tail(self, account: int, key: int) -> Steps[int | None]:
+        found = yield from first(Q.tail(account=account, key=key))
+        return None if found is None else found[0]
+
+    @read
     def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> Steps[BatchSlice | None]:
         found = yield from first(Q.batch(account=account, key=key, tail=tail))
         if found is None:

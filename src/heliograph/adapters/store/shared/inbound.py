@@ -93,7 +93,8 @@ class StoredInbound(Operations):
         owner = yield from first(Q.account_by_id(account=account))
         if owner is None:
             raise Missing("no such account")
-        way, plan = inbound_way(account_of(owner).inbound_url), account_of(owner).plan
+        found = account_of(owner)
+        way, plan = inbound_way(found.inbound_way, found.inbound_url), found.plan
         sender = yield from first(Q.inbound_sender(key=key, tail=tail))
         price = 0 if sender is None else (yield from _price(plan, sender[0], now))
         ((_, last),) = yield Q.newest_positions(accounts=[account])

@@ -45,7 +45,10 @@ class StoredNetwork(Operations):
             [Route(*row) for row in routes],
             [Price(*row) for row in prices],
             [InboundNumber(*row[:5]) for row in numbers],
-            {row[2]: NumberOwner(row[2], row[6], inbound_way(row[5]), bool(row[7]), *row[8:]) for row in numbers},
+            {
+                row[2]: NumberOwner(row[2], row[6], inbound_way(row[10], row[5]), bool(row[7]), *row[8:10])
+                for row in numbers
+            },
             [template_of(row) for row in templates],
             [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
             [TrafficHold(*row) for row in holds],

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from sys import intern
 from typing import Any
 
 import msgspec
 
-from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, MessageTemplate
+from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, MessageTemplate, SmppTerms
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.records import RefusalCount, RefusalQuery, RefusedRequest
@@ -173,6 +173,8 @@ def template_of(row: Sequence[Any]) -> MessageTemplate:
 
 def _stored(value: Any) -> Any:
     """Returns the value as its column has it: JSON where it is not plain."""
+    if isinstance(value, SmppTerms):
+        value = {name: part for name, part in asdict(value).items() if part != getattr(_USUAL_TERMS, name)}
     return json.dumps(value) if isinstance(value, tuple | dict) else value
 
 
@@ -180,7 +182,22 @@ def _texts(value: str) -> tuple[str, ...]:
     return tuple(json.loads(value))
 
 
-_READERS: dict[Any, Callable[[Any], Any]] = {bool: bool, tuple[str, ...]: _texts, dict[str, Any]: json.loads}
+def _smpp_terms(value: str) -> SmppTerms:
+    given = json.loads(value)
+    if "statuses" in given:
+        given["statuses"] = tuple((reason, status) for reason, status in given["statuses"])
+    return SmppTerms(**given)
+
+
+_USUAL_TERMS = SmppTerms()
+"""The terms of most accounts: only what differs from them is stored."""
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    bool: bool,
+    tuple[str, ...]: _texts,
+    dict[str, Any]: json.loads,
+    SmppTerms: _smpp_terms,
+}
 """Readers of columns, by the type of the field."""
 
 _READ = {each.name: _READERS[each.type] for of in (Account, Connector) for each in fields(of) if each.type in _READERS}
@@ -188,14 +205,6 @@ _READ = {each.name: _READERS[each.type] for of in (Account, Connector) for each 
 
 def _read(names: tuple[str, ...], row: Sequence[Any]) -> dict[str, Any]:
     return {name: _READ[name](value) if name in _READ else value for name, value in zip(names, row, strict=False)}
-
-
-def changed_account(account: Account, changes: dict[str, Any]) -> Account:
-    """The account with these changes out of ACCOUNT_FIELDS. Raises ValueError."""
-    for name in changes:
-        if name not in ACCOUNT_FIELDS:
-            raise ValueError(f"{name} of an account cannot be changed")
-    return replace(account, **changes)
 
 
 def report_values(report: ConnectorReport) -> dict[str, Any]:

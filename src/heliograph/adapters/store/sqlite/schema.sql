@@ -44,11 +44,16 @@ CREATE TABLE account (
     retain_text_days   REAL,                   -- days until texts are redacted; NULL: as configured, 0: never
     retain_number_days REAL,
     retain_days        REAL,                   -- days until rows are dropped
+    inbound_way      TEXT NOT NULL,            -- auto, webhook, bind
+    smpp_system_id   TEXT NOT NULL,            -- name that SMPP clients bind with beside its own
+    smpp             TEXT NOT NULL,            -- JSON: terms for SMPP clients, as far as they are not the usual ones
     suppressed       INTEGER NOT NULL DEFAULT 0,  -- 1: it has suppressions
     created          INTEGER NOT NULL,
     balance          INTEGER NOT NULL DEFAULT 0,
     last_list        INTEGER                   -- when the last list was admitted
 ) STRICT;
+
+CREATE UNIQUE INDEX account_system_id ON account (smpp_system_id) WHERE smpp_system_id <> '';
 
 CREATE TABLE api_key (
     account INTEGER NOT NULL,
@@ -139,6 +144,18 @@ CREATE TABLE sender (
     note    TEXT NOT NULL,
     PRIMARY KEY (account, sender)
 ) STRICT, WITHOUT ROWID;
+
+-- SMPP binds of customers, over all nodes. A row whose time is old is that of a node that is gone.
+CREATE TABLE customer_bind (
+    id      INTEGER PRIMARY KEY,               -- random
+    account INTEGER NOT NULL,
+    node    INTEGER NOT NULL,
+    at      INTEGER NOT NULL,                  -- when its node reported it last
+    dropped INTEGER NOT NULL DEFAULT 0,        -- 1: its node is to unbind it
+    state   TEXT NOT NULL                      -- JSON: app.records.CustomerBind
+) STRICT;
+
+CREATE INDEX customer_bind_account ON customer_bind (account);
 
 -- What watched accounts sent to ranges of numbers, an hour each (domain.pumping.TrafficCount).
 CREATE TABLE traffic_hour (

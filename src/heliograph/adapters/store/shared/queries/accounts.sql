@@ -13,6 +13,10 @@ SELECT {account} FROM account WHERE id = :account;
 -- account_by_name: An account.
 SELECT {account} FROM account WHERE name = :name;
 
+-- account_by_system_id: The account that SMPP clients bind to by this name: its own, or one that it chose.
+SELECT {account} FROM account WHERE name = :system_id OR (smpp_system_id = :system_id AND smpp_system_id <> '')
+ORDER BY name = :system_id DESC LIMIT 1;
+
 -- accounts: Every account with its balance, by name.
 SELECT {account}, balance FROM account ORDER BY name {bytewise};
 

@@ -11,6 +11,10 @@ SELECT count(*) FROM queue WHERE account = :account AND node IS NULL;
 -- message: A message of an account.
 SELECT {message} FROM message AS m WHERE m.key = :key AND m.account = :account AND m.tail = :tail;
 
+-- tail: The tail of an account's message, or of its batch, with this key.
+SELECT tail FROM message WHERE key = :key AND account = :account
+UNION ALL SELECT tail FROM batch WHERE key = :key AND account = :account;
+
 -- batch: The last key and the reference of an account's batch.
 SELECT last_key, reference FROM batch WHERE key = :key AND account = :account AND tail = :tail;
 

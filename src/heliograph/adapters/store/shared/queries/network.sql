@@ -49,7 +49,7 @@ DELETE FROM number WHERE connector = :connector;
 -- numbers: All numbers, with what the reception needs of their account.
 SELECT
     n.id, n.number, n.account, n.keyword, n.connector, a.inbound_url, a.plan, a.opt_out <> 'off', a.stop_text,
-    a.help_text
+    a.help_text, a.inbound_way
 FROM number AS n JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
 -- prices: All prices, by plan, prefix and date.

@@ -1,0 +1,504 @@
+"""A client's connection and its session: bind, submissions, deliveries, and the end.
+
+    bind_*      --> sign in (task) ----> bind_*_resp, or an error and the end
+    submit_sm   --> fields --> Sending.send ====commit====> submit_sm_resp
+                       | refused                              ^ a single write for all answers of a commit
+                       +--------------------------------------+
+    notice      --> deliver_sm --> deliver_sm_resp --> BindDeliverer
+
+A client with `window` unanswered requests is not read any more until some are answered (backpressure). Answers that the
+client does not read stop the reading as well.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from functools import partial
+from math import inf
+from secrets import randbits
+from typing import Any, Final, cast
+
+from heliograph.adapters.smpp_server.content import Refused
+from heliograph.adapters.smpp_server.deliverer import BindDeliverer
+from heliograph.adapters.smpp_server.expected import message_id
+from heliograph.adapters.smpp_server.registry import Binds
+from heliograph.adapters.smpp_server.requests import RequestAnswers
+from heliograph.adapters.smpp_server.services import DOOR, Services
+from heliograph.adapters.smpp_server.statuses import status_of, status_text
+from heliograph.adapters.smpp_server.submission import SubmissionReader
+from heliograph.app.configuration import Missing
+from heliograph.app.facts import Accept, Verdict
+from heliograph.app.notice import Notice
+from heliograph.app.ports import Unavailable
+from heliograph.app.records import BindState, CustomerBind
+from heliograph.app.sending.authenticate import ClientCredentials
+from heliograph.app.sending.directory import AccountView
+from heliograph.app.sending.fields import Fields
+from heliograph.app.sending.principal import Principal
+from heliograph.app.sending.refusal import refusal_of, unavailable
+from heliograph.domain.error import FORBIDDEN, UNAVAILABLE, Fault, Reason
+from heliograph.net.portioned_reader import PortionedReader
+from heliograph.smpp import constants as c
+from heliograph.smpp import event as e
+from heliograph.smpp import pdu as p
+from heliograph.smpp import tlv
+from heliograph.smpp.constants import CommandStatus, Role
+from heliograph.smpp.session import Session, SessionOptions
+from heliograph.smpp.state import BOUND_BY, SessionState
+
+ENQUIRE_S: Final = 60.0
+"""Seconds of silence after which a client is sent enquire_link."""
+
+SILENCE_S: Final = 300.0
+"""Seconds without any PDU after which a connection is dropped."""
+
+BIND_S: Final = 10.0
+"""Seconds from the connection to the bind (session_init_timer, SMPP v3.4, 7.2)."""
+
+ANSWER_S: Final = 30.0
+"""Seconds for the answer to a deliver_sm."""
+
+MAX_UNREAD_OCTETS: Final = 1 << 20
+"""Octets that may wait for a client that does not read; beyond that it is not read either."""
+
+CLOSE_GRACE_S: Final = 2.0
+"""Seconds that the last octets may take to leave before the connection is cut."""
+
+ID_BITS: Final = 40
+"""Bits of a bind's random id, which every node and JSON can hold."""
+
+_KINDS: Final = {
+    SessionState.BOUND_TX: "transmitter",
+    SessionState.BOUND_RX: "receiver",
+    SessionState.BOUND_TRX: "transceiver",
+}
+
+
+class EsmeConnection(asyncio.Protocol):
+    """A connection, from its acceptance to its end. Implements `deliverer.DeliveringBind` once it is bound."""
+
+    def __init__(self, services: Services, binds: Binds, deliverer: BindDeliverer, *, tls: bool) -> None:
+        self._services = services
+        self._binds = binds
+        self._deliverer = deliverer
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._reader: PortionedReader | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = inf
+        self._guard: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._flush_due = False
+        self._reading_stopped: set[str] = set()
+        self._stopping = False
+        self._peer = ("", 0)
+        self._who: Principal | None = None
+        self._generation = -1
+        """The directory's generation at which `_who` was read."""
+        self._reader_of: SubmissionReader | None = None
+        self._answered: list[tuple[Notice, int]] = []
+        self._state = BindState("unbound", "", tls, 0, 0)
+        self._reads_text = False
+        """Whether the client reads TLVs of a submit_sm_resp, which SMPP v3.4 has none of (4.4.2)."""
+        self.session = Session(
+            Role.MC,
+            services.clock.monotonic(),
+            SessionOptions(
+                window=1,
+                response_timeout=ANSWER_S,
+                bind_timeout=BIND_S,
+                enquire_interval=ENQUIRE_S,
+                enquire_timeout=SILENCE_S - ENQUIRE_S,
+            ),
+        )
+        self.id = randbits(ID_BITS)
+        self.account = 0
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+
+    # --- for the registry and the deliverer
+
+    @property
+    def room(self) -> int:
+        """See `registry.Bind`."""
+        session = self.session
+        if session.state not in (SessionState.BOUND_RX, SessionState.BOUND_TRX) or "writing" in self._reading_stopped:
+            return 0
+        return session.room
+
+    @property
+    def state(self) -> BindState:
+        """See `registry.Bind`."""
+        state, session = self._state, self.session
+        state.window, state.in_flight, state.unanswered = session.window_limit, session.in_flight, session.unanswered
+        return state
+
+    def deliver(self, notice: Notice, body: bytes) -> None:
+        """See `deliverer.DeliveringBind`."""
+        self.session.send_request(c.DELIVER_SM, body, notice, self._services.clock.monotonic())
+        self._flush_soon()
+
+    def unbind(self) -> None:
+        """See `registry.Bind`."""
+        self._stopping = True
+        if not self.session.bound or self.session.closing:
+            self._close()
+        elif not self.session.unanswered:
+            self.session.unbind(self._services.clock.monotonic())
+            self._flush()
+            self._arm()
+
+    # --- the loop's callbacks
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername") or ("", 0)
+        self._peer = (self._services.host_of(peer[0]), peer[1])
+        self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS, MAX_UNREAD_OCTETS * 3 // 4)
+        self._reader = PortionedReader(self._transport, self._read)
+        self._arm()
+
+    def data_received(self, data: bytes) -> None:
+        cast("PortionedReader", self._reader).feed(data)
+
+    def pause_writing(self) -> None:
+        self._stop_reading("writing")
+
+    def resume_writing(self) -> None:
+        self._go_on_reading("writing")
+        if self.account:
+            self._deliverer.suspect(self.account)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._transport = None
+        for timer in (self._timer, self._guard):
+            if timer is not None:
+                timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+        if self.account:
+            self._services.start(self._leave())
+        self._tell_answers()
+        self._handle(self.session.connection_lost())
+        if self.account:
+            self._services.journal.log("info", "esme.unbound", account=self._name, address=self._peer[0], bind=self.id)
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    # --- reading
+
+    def _read(self, data: bytes) -> None:
+        self._handle(self.session.receive(data, self._services.clock.monotonic()))
+        self._tell_answers()
+        if self.session.unanswered >= self._services.window_of(self._who):
+            self._stop_reading("window")
+        self._flush()
+        self._arm()
+
+    def _handle(self, events: list[e.Event]) -> None:
+        for event in events:
+            match event:
+                case e.RequestReceived(request):
+                    self._on_request(request)
+                case e.Answered(token, _, status):
+                    self._answered.append((token, status))
+                    if status == 0:
+                        self._state.delivered += 1
+                    else:
+                        self._state.put_off += 1
+                case e.BindRequested(request):
+                    self._start(self._sign_in(request))
+                case e.TimedOut(token):
+                    self._deliverer.unanswered(token, ANSWER_S)
+                case e.Lost(tokens):
+                    self._deliverer.lost(tokens)
+                case e.Closing(reason):
+                    if reason in (e.CloseReason.LINK_DEAD, e.CloseReason.UNBIND_TIMEOUT):
+                        self.abort()  # the client does not read: an orderly close would never finish
+                case e.ProtocolError(error):
+                    self._services.journal.log(
+                        "warning", "esme.protocol_error", account=self._name, address=self._peer[0], problem=str(error)
+                    )
+                case _:
+                    pass  # late answers and unbinds need nothing of us
+
+    def _tell_answers(self) -> None:
+        if not self._answered:
+            return
+        answers, self._answered = self._answered, []
+        if self.session.room:
+            self._deliverer.suspect(self.account)
+        self._deliverer.answered(answers)
+
+    def _stop_reading(self, why: str) -> None:
+        if not self._reading_stopped and self._reader is not None:
+            self._reader.pause()
+        self._reading_stopped.add(why)
+
+    def _go_on_reading(self, why: str) -> None:
+        if why in self._reading_stopped:
+            self._reading_stopped.remove(why)
+            if not self._reading_stopped and self._reader is not None and self._transport is not None:
+                self._reader.resume()
+
+    # --- the bind
+
+    async def _sign_in(self, request: p.BindRequest) -> None:
+        status, view = await self._proven(request)
+        if self.session.closing or self.session.state is SessionState.CLOSED:
+            return
+        if view is not None:
+            self.account = view.account.id
+            status = await self._enter(view, _KINDS[BOUND_BY[request.command_id]])
+            if self._transport is None:
+                await self._leave()
+                return
+        self._binds.counts.binds[status] += 1
+        told = {"system_id": request.system_id[:15], "address": self._peer[0], "bind": self.id}
+        if status == 0:
+            self._services.journal.log("info", "esme.bound", **told)
+        else:
+            self._services.journal.log("warning", "esme.refused", **told, status=CommandStatus.name_of(status))
+        response = cast("type[p.BindResp]", p.PDU_TYPES[request.command_id | c.RESPONSE_BIT])
+        if status:
+            self.account = 0
+            self.session.respond(response(request.sequence, status))
+            self._flush()
+            self._close()
+            return
+        view = cast("AccountView", view)
+        self._take_view(view)
+        self._reads_text = request.interface_version >= c.INTERFACE_VERSION_50
+        self.session.window_limit = view.account.smpp.window
+        version = ((tlv.SC_INTERFACE_VERSION, bytes((c.INTERFACE_VERSION_34,))),)
+        self.session.respond(response(request.sequence, 0, version, self._services.system_id))
+        self._flush()
+        self._arm()
+        if self.room:
+            self._deliverer.suspect(self.account)
+            self._services.wake()
+
+    async def _enter(self, view: AccountView, kind: str) -> int:
+        """Enters the bind here and in the store, which counts the binds of all nodes. Returns the status."""
+        services = self._services
+        self._state = BindState(kind, f"{self._peer[0]}:{self._peer[1]}", self._state.tls, services.clock.now(), 0)
+        try:
+            entered = await services.store.enter(self.entry(), view.account.smpp.binds)
+        except (Unavailable, Missing):
+            return CommandStatus.ESME_RSYSERR
+        if not entered:
+            return CommandStatus.ESME_RALYBND
+        self._binds.enter(self)
+        return CommandStatus.ESME_ROK
+
+    def entry(self) -> CustomerBind:
+        """Returns the bind as the store has it."""
+        return CustomerBind(self.id, self.account, self._services.node, self._services.clock.now(), self.state)
+
+    async def _leave(self) -> None:
+        self._binds.leave(self)
+        with suppress(Unavailable):  # its row is given up after BIND_ALIVE_MS
+            await self._services.store.leave(self.id)
+
+    async def _proven(self, request: p.BindRequest) -> tuple[int, AccountView | None]:
+        """Returns the status of a bind, and the account if its credentials and its address are right."""
+        services = self._services
+        sent = b"%b\0%b" % (request.system_id.encode("latin-1"), request.password.encode("latin-1"))
+        credentials = ClientCredentials(request.system_id, request.password, sent)
+        try:
+            who = await services.authenticator.check(DOOR, credentials, self._peer[0], services.clock.monotonic())
+        except Unavailable:
+            return CommandStatus.ESME_RSYSERR, None
+        except Fault as fault:
+            services.note_refusal(None, fault, "bind", self._peer[0], self.id)
+            return CommandStatus.ESME_RINVPASWD, None
+        policy = who.view.policy
+        if policy is not None and policy.networks is not None and not policy.networks.has(self._peer[0]):
+            problem = "The account may not bind from this address; ask the operator of the gateway."
+            barred = Fault(FORBIDDEN, problem, reason=Reason.ADDRESS)
+            services.note_refusal(who.view, barred, "bind", self._peer[0], self.id)
+            return CommandStatus.ESME_RBINDFAIL, None
+        return 0, who.view
+
+    def _take_view(self, view: AccountView) -> None:
+        """Takes the account as it is now."""
+        self._who = Principal(view, DOOR)
+        self._generation = self._services.directory.generation
+        self._reader_of = SubmissionReader(view.account.smpp, self._services.longest_validity_ms)
+        self._own_statuses = dict(view.account.smpp.statuses)
+
+    async def _refresh(self) -> None:
+        """Reads the account anew after a change of the configuration; unbinds a client that may not stay."""
+        name, hashed = self._name, cast("Principal", self._who).view.account.smpp.password_hash
+        try:
+            view = await self._services.directory.account(name)
+        except Unavailable:
+            self._generation = -1  # the next request tries again
+            return
+        networks = None if view is None or view.policy is None else view.policy.networks
+        if (
+            view is None
+            or view.account.smpp.password_hash != hashed
+            or not (networks is None or networks.has(self._peer[0]))
+        ):
+            self.unbind()
+        else:
+            self._take_view(view)
+            self.session.window_limit = view.account.smpp.window
+
+    # --- requests
+
+    def _on_request(self, pdu: p.Pdu) -> None:
+        if self._generation != self._services.directory.generation:
+            self._generation = self._services.directory.generation
+            self._start(self._refresh())
+        match pdu:
+            case p.SubmitSm() | p.DataSm():
+                self._state.submitted += 1
+                self._submit(pdu)
+            case p.SubmitMulti():
+                self._state.submitted += 1
+                self._start(self._answers.submit_multi(pdu))
+            case p.QuerySm():
+                self._start(self._answers.query(pdu))
+            case p.CancelSm():
+                self._start(self._answers.cancel(pdu))
+            case _:
+                self.respond(pdu, CommandStatus.ESME_RREPLACEFAIL)
+
+    @property
+    def _answers(self) -> RequestAnswers:
+        who, reader = cast("Principal", self._who), cast("SubmissionReader", self._reader_of)
+        return RequestAnswers(self._services, self, who, reader)
+
+    def _submit(self, pdu: p.SubmitSm | p.DataSm) -> None:
+        services, who = self._services, cast("Principal", self._who)
+        if services.delay.is_long(services.clock.monotonic()):
+            self.refuse(pdu, Fault(UNAVAILABLE, "The gateway is overloaded; nothing was charged. Send it again later."))
+            return
+        destination = p.Address(pdu.dest_addr_ton, pdu.dest_addr_npi, pdu.destination_addr)
+        try:
+            fields = cast("SubmissionReader", self._reader_of).read(pdu, [destination], services.clock.now())
+        except Refused as refused:
+            self.decline(pdu, refused.status, refused.problem)
+            return
+        number = services.delay.begin(services.clock.monotonic())
+        try:
+            services.sending.send(who, fields, partial(self._stored, pdu, number))
+        except Fault as fault:
+            services.delay.end(number)
+            if services.sending.may_be_replayed(fields, fault):
+                self._start(self._replay(pdu, fields, fault))
+            else:
+                self.refuse(pdu, fault)
+
+    def _stored(self, pdu: p.SubmitSm | p.DataSm, number: int, accept: Accept) -> None:
+        self._services.delay.end(number)
+        if accept.verdict in (Verdict.ACCEPTED, Verdict.REPLAYED):
+            self.accepted(pdu, accept)
+        else:
+            self.refuse(pdu, refusal_of(accept))
+
+    async def _replay(self, pdu: p.SubmitSm | p.DataSm, fields: Fields, fault: Fault) -> None:
+        try:
+            self.accepted(pdu, await self._services.sending.replay(cast("Principal", self._who), fields, fault))
+        except Fault as problem:
+            self.refuse(pdu, problem)
+        except Unavailable:
+            self.refuse(pdu, unavailable())
+
+    def accepted(self, pdu: p.Pdu, accept: Accept, failed: tuple[p.FailedDestination, ...] = ()) -> None:
+        """Answers a submission with the id of its message."""
+        form = cast("Principal", self._who).view.account.smpp.id_form
+        name = message_id(form, accept.key, accept.tail)
+        self._binds.counts.submissions[0] += 1
+        match pdu:
+            case p.SubmitMulti():
+                self._respond(p.SubmitMultiResp(pdu.sequence, message_id=name, unsuccess_sme=failed))
+            case p.DataSm():
+                self._respond(p.DataSmResp(pdu.sequence, message_id=name))
+            case _:
+                self._respond(p.SubmitSmResp(pdu.sequence, message_id=name))
+
+    def refuse(self, pdu: p.Pdu, fault: Fault) -> None:
+        """Answers a submission with the fault that it ended in."""
+        self._services.note_refusal(
+            None if self._who is None else self._who.view, fault, c.command_name(pdu.command_id), self._peer[0], self.id
+        )
+        self.decline(pdu, status_of(fault, self._own_statuses), fault.message)
+
+    def decline(self, pdu: p.Pdu, status: int, problem: str) -> None:
+        """Answers a submission with an error."""
+        self._state.refused += 1
+        self._state.last_error = f"{CommandStatus.name_of(status)}: {problem}"
+        self._binds.counts.submissions[status] += 1
+        told = status_text(problem) if self._reads_text or isinstance(pdu, p.DataSm) else ()
+        self._respond(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status, told))
+
+    def respond(self, pdu: p.Pdu, status: int) -> None:
+        """Answers any other request with an otherwise empty response."""
+        self._respond(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status))
+
+    def send(self, response: p.Pdu) -> None:
+        """Answers a request with a response of its own."""
+        self._respond(response)
+
+    def _respond(self, response: p.Pdu) -> None:
+        self.session.respond(response)
+        if "window" in self._reading_stopped and self.session.unanswered < self._services.window_of(self._who):
+            self._go_on_reading("window")
+        if self._stopping and not self.session.unanswered:
+            self.unbind()
+        self._flush_soon()
+
+    # --- writing, time and the end
+
+    def _flush_soon(self) -> None:
+        """Writes at the end of this turn of the loop: all answers of a commit leave together."""
+        if not self._flush_due:
+            self._flush_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        data = self.session.data_to_send()
+        if data and self._transport is not None:
+            self._transport.write(data)
+        if self.session.closing:
+            self._close()
+
+    def _arm(self) -> None:
+        """Sets the timer to the session's next deadline. Deadlines only move later while octets come, so a timer that
+        fires too early is set again."""
+        deadline = self.session.next_deadline()
+        if deadline is not None and deadline < self._timer_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_at = deadline
+            wait = max(0.001, deadline - self._services.clock.monotonic())
+            self._timer = self._loop.call_later(wait, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer, self._timer_at = None, inf
+        self._handle(self.session.handle_timers(self._services.clock.monotonic()))
+        self._flush()
+        self._arm()
+
+    def _close(self) -> None:
+        if self._transport is not None and self._guard is None:
+            self._transport.close()
+            self._guard = self._loop.call_later(CLOSE_GRACE_S, self._transport.abort)
+
+    def abort(self) -> None:
+        """Cuts the connection."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @property
+    def _name(self) -> str:
+        return "" if self._who is None else self._who.view.account.name

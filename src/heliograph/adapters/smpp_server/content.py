@@ -1,0 +1,137 @@
+"""The content of a submit_sm: which text or octets its data_coding and esm_class mean.
+
+data_coding (SMPP v3.4, 5.2.19; 3GPP TS 23.038, 4)      sent on as
+0             the account's alphabet: gsm, latin1, ascii text
+1, 3          ASCII, Latin-1                             text
+8             UCS-2                                      text in UCS-2
+2, 4          octets                                     octets, with this data_coding
+0x10 - 0x13   GSM 7 bit with a message class             text; class 0 is a flash message
+0x14 - 0x17   octets with a message class                octets, with this data_coding
+0x18 - 0x1B   UCS-2 with a message class                 text in UCS-2; class 0 is a flash message
+0xF0 - 0xF3, 0xF8 - 0xFB  GSM 7 bit with a message class             text; class 0 is a flash message
+0xF4 - 0xF7, 0xFC - 0xFF  octets with a message class                octets, with this data_coding
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from heliograph.domain.message.state import Kind
+from heliograph.domain.text import alphabet
+from heliograph.smpp import constants as c
+from heliograph.smpp import tlv
+from heliograph.smpp.constants import CommandStatus
+from heliograph.smpp.tlv import Tlvs
+
+_CLASS: Final = 0x03
+"""Bits of data_coding that hold the message class, in the groups that have a class."""
+
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+
+_SAR: Final = (tlv.SAR_MSG_REF_NUM, tlv.SAR_TOTAL_SEGMENTS, tlv.SAR_SEGMENT_SEQNUM)
+
+
+class Refused(Exception):
+    """A PDU that is answered with `status`. `problem`: a sentence for people."""
+
+    def __init__(self, status: CommandStatus, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A content as requests give it. `text`: the text, or hexadecimal digits if `kind` is BINARY."""
+
+    kind: Kind
+    text: str
+    udh: str = ""
+    """Hexadecimal digits of the user data header, its length octet first; empty without a header."""
+    coding: int | None = None
+    """data_coding of octets."""
+
+
+def read_content(data_coding: int, esm_class: int, octets: bytes, tlvs: Tlvs, account_alphabet: str) -> Content:
+    """Returns the content of a message. Raises Refused.
+
+    `octets`: of short_message or message_payload. `account_alphabet`: `gsm`, `latin1` or `ascii`.
+    """
+    header = b""
+    if esm_class & c.ESM_UDHI:
+        if not octets or octets[0] >= len(octets):
+            raise Refused(
+                CommandStatus.ESME_RINVESMCLASS,
+                "esm_class says that the content begins with a user data header, and it has none; clear bit 6.",
+            )
+        header, octets = octets[: octets[0] + 1], octets[octets[0] + 1 :]
+    numbering = _numbering(tlvs)
+    if numbering:
+        elements = header[1:] + numbering
+        header = bytes((len(elements),)) + elements
+    kind, text = _read(data_coding, octets, account_alphabet)
+    return Content(kind, text, header.hex(), data_coding if kind is Kind.BINARY else None)
+
+
+def _numbering(tlvs: Tlvs) -> bytes:
+    """Returns the sar_ TLVs as an element of a user data header (3GPP TS 23.040, 9.2.3.24.1); empty without them.
+
+    The reference is cut to its low octet: a part that fills 153 septets leaves no room for two octets.
+    """
+    reference, total, number = (tlv.find(tlvs, tag) for tag in _SAR)
+    if not (reference and total and number):
+        return b""
+    return b"\x00\x03" + reference[-1:] + total[-1:] + number[-1:]
+
+
+def _read(coding: int, octets: bytes, account_alphabet: str) -> tuple[Kind, str]:
+    match coding:
+        case 0:
+            codec = alphabet.CODECS.get(account_alphabet)
+            return Kind.TEXT, _gsm(octets) if codec is None else _decoded(octets, codec)
+        case 1:
+            return Kind.TEXT, _decoded(octets, "ascii")
+        case 3:
+            return Kind.TEXT, _decoded(octets, "latin-1")
+        case 8:
+            return Kind.UNICODE, _ucs2(octets)
+        case 2 | 4:
+            return Kind.BINARY, octets.hex()
+    # Bit 3 of the group 0xF0 is reserved, and ignored as TS 23.038 asks.
+    group = coding & (0xF4 if coding >= 0xF0 else 0xFC)
+    kind = Kind.FLASH if coding & _CLASS == 0 else Kind.TEXT
+    match group:
+        case 0x10 | 0xF0:
+            return kind, _gsm(octets)
+        case 0x18:
+            return Kind.FLASH if kind is Kind.FLASH else Kind.UNICODE, _ucs2(octets)
+        case 0x14 | 0xF4:
+            return Kind.BINARY, octets.hex()
+    problem = f"data_coding {coding:#04x} is not supported; use 0 (GSM 7 bit), 3 (Latin-1), 4 (octets) or 8 (UCS-2)."
+    raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem)
+
+
+def _gsm(octets: bytes) -> str:
+    text = alphabet.decode(octets)
+    if _REPLACEMENT in text:
+        problem = "The content has octets above 0x7F, which GSM 7 bit has not; set data_coding 3 for Latin-1."
+        raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem)
+    return text
+
+
+def _decoded(octets: bytes, codec: str) -> str:
+    try:
+        return octets.decode(codec)
+    except UnicodeDecodeError:
+        problem = "The content has octets above 0x7F, which ASCII has not; set data_coding 3 for Latin-1."
+        raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem) from None
+
+
+def _ucs2(octets: bytes) -> str:
+    try:
+        return octets.decode("utf-16-be")
+    except UnicodeDecodeError:
+        if len(octets) % 2:
+            problem = f"The content has {len(octets)} octets; UCS-2 has two for each character."
+        else:
+            problem = "The content has half of a surrogate pair; send both halves in one message."
+        raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem) from None

@@ -1,0 +1,87 @@
+"""What a client expects in the receipts of a message, kept with the message (`Extras.esme`).
+
+1.1.0.,5.0.0.,uuid,1    the spelling of the destination and of the sender, the form of the id, and when
+"""
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from heliograph.adapters.smpp_server.addresses import Spelling, parse_spelling
+from heliograph.app.facts import Message
+from heliograph.domain.message import ids
+from heliograph.domain.message.extras import read_extras
+from heliograph.domain.message.receipt import Delivery
+
+UUID: Final = "uuid"
+DECIMAL: Final = "decimal"
+HEX16: Final = "hex16"
+
+FORMS: Final = (UUID, DECIMAL, HEX16)
+
+_DECIMAL: Final = re.compile(r"[0-9]{1,19}").fullmatch
+_HEX16: Final = re.compile(r"[0-9A-Fa-f]{1,16}").fullmatch
+
+READ_ONCE: Final = 4_096
+"""Parsed texts in the cache: the messages of a client share a few."""
+
+
+class ReceiptWish(IntEnum):
+    """When a client gets a receipt: bits 1 and 0 of registered_delivery (SMPP v3.4, 5.2.17)."""
+
+    NONE = 0
+    ALL = 1
+    FAILURE = 2
+
+
+class Expected(NamedTuple):
+    """What a client expects in the receipts of a message."""
+
+    destination: Spelling
+    sender: Spelling
+    id_form: str
+    wish: ReceiptWish
+
+    def text(self) -> str:
+        """Returns the text that `parse_expected` reads."""
+        return f"{self.destination.text()},{self.sender.text()},{self.id_form},{self.wish:d}"
+
+    def wants(self, state: Delivery) -> bool:
+        """True if the client wants a receipt of this state. States on the way are asked for by themselves."""
+        return self.wish is not ReceiptWish.FAILURE or state is not Delivery.DELIVRD
+
+
+USUAL: Final = Expected(Spelling(1, 1, 0, ""), Spelling(0, 0, 0, ""), UUID, ReceiptWish.ALL)
+"""Of a message that did not come from an SMPP client."""
+
+
+def expected_of(message: Message) -> Expected:
+    """Returns what the client that sent a message expects."""
+    return parse_expected(read_extras(message.extras).esme)
+
+
+@lru_cache(maxsize=READ_ONCE)
+def parse_expected(text: str) -> Expected:
+    """Reads a text of `Expected.text`; an empty text gives USUAL."""
+    if not text:
+        return USUAL
+    destination, sender, id_form, wish = text.split(",")
+    return Expected(parse_spelling(destination), parse_spelling(sender), id_form, ReceiptWish(int(wish)))
+
+
+def message_id(form: str, key: int, tail: int) -> str:
+    """Returns the id of a message in a form."""
+    if form == DECIMAL:
+        return str(key)
+    return f"{key:016x}" if form == HEX16 else ids.to_uuid(key, tail)
+
+
+def key_of(form: str, text: str) -> int | None:
+    """Returns the key of a message by the id that a client sends, or None if it is no such id."""
+    if form == DECIMAL:
+        return int(text) if _DECIMAL(text) else None
+    if form == HEX16:
+        return int(text, 16) if _HEX16(text) else None
+    found = ids.parse(text)
+    return None if found is None else found[0]

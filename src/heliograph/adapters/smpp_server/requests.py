@@ -1,0 +1,166 @@
+"""Requests of a bound client beside submit_sm: submit_multi, query_sm and cancel_sm (SMPP v3.4, 4.5, 4.8 and 4.9)."""
+
+import asyncio
+from typing import Final, Protocol
+
+from heliograph.adapters.smpp_server.content import Refused
+from heliograph.adapters.smpp_server.expected import key_of
+from heliograph.adapters.smpp_server.services import Services
+from heliograph.adapters.smpp_server.statuses import status_of
+from heliograph.adapters.smpp_server.submission import SubmissionReader
+from heliograph.adapters.smpp_server.times import absolute
+from heliograph.app.facts import Accept, Verdict
+from heliograph.app.ports import Unavailable
+from heliograph.app.sending.fields import Fields
+from heliograph.app.sending.principal import Principal
+from heliograph.app.sending.refusal import refusal_of, unavailable
+from heliograph.domain.error import Fault
+from heliograph.domain.message.receipt import Delivery, err_of
+from heliograph.domain.message.state import State
+from heliograph.smpp import pdu as p
+from heliograph.smpp.constants import CommandStatus
+
+MOST_DESTINATIONS: Final = 254
+"""Destinations of a submit_multi (SMPP v3.4, 4.5.1: number_of_dests)."""
+
+
+class Answering(Protocol):
+    """The connection that a request came on."""
+
+    def accepted(self, pdu: p.Pdu, accept: Accept, failed: tuple[p.FailedDestination, ...] = ()) -> None: ...
+
+    def refuse(self, pdu: p.Pdu, fault: Fault) -> None: ...
+
+    def decline(self, pdu: p.Pdu, status: int, problem: str) -> None: ...
+
+    def respond(self, pdu: p.Pdu, status: int) -> None: ...
+
+    def send(self, response: p.Pdu) -> None: ...
+
+
+class RequestAnswers:
+    """Answers these requests of a client, each in a task of its own."""
+
+    def __init__(self, services: Services, connection: Answering, who: Principal, reader: SubmissionReader) -> None:
+        self._services = services
+        self._connection = connection
+        self._who = who
+        self._reader = reader
+
+    # --- submit_multi
+
+    async def submit_multi(self, pdu: p.SubmitMulti) -> None:
+        """Sends to the destinations that can be sent to, and names the others with their status."""
+        connection = self._connection
+        addresses = [each for each in pdu.destinations if isinstance(each, p.Address)]
+        if len(addresses) < len(pdu.destinations):
+            connection.decline(pdu, CommandStatus.ESME_RINVDLNAME, "There are no distribution lists here.")
+            return
+        if not 1 <= len(addresses) <= MOST_DESTINATIONS:
+            problem = f"There are {len(addresses)} destinations; give 1 to {MOST_DESTINATIONS}."
+            connection.decline(pdu, CommandStatus.ESME_RINVNUMDESTS, problem)
+            return
+        try:
+            good, failed, fault = self._sorted(pdu, addresses)
+            if fault is not None and not good:
+                connection.refuse(pdu, fault)
+                return
+            fields = self._reader.read(pdu, good, self._services.clock.now())
+            accept = await self._stored(fields)
+        except Refused as refused:
+            connection.decline(pdu, refused.status, refused.problem)
+        except Fault as problem:
+            connection.refuse(pdu, problem)
+        except Unavailable:
+            connection.refuse(pdu, unavailable())
+        else:
+            connection.accepted(pdu, accept, failed)
+
+    def _sorted(
+        self, pdu: p.SubmitMulti, addresses: list[p.Address]
+    ) -> tuple[list[p.Address], tuple[p.FailedDestination, ...], Fault | None]:
+        """Returns the addresses that can be sent to, the others with their status, and the first fault."""
+        good: list[p.Address] = []
+        failed: list[p.FailedDestination] = []
+        first: Fault | None = None
+        now, own = self._services.clock.now(), dict(self._who.view.account.smpp.statuses)
+        for address in addresses:
+            try:
+                self._services.sending.compose(self._who, self._reader.read(pdu, [address], now))
+            except Fault as fault:
+                if fault.field != "to":
+                    raise
+                first = first or fault
+                failed.append(p.FailedDestination(*address, status_of(fault, own)))
+            else:
+                good.append(address)
+        return good, tuple(failed), first
+
+    async def _stored(self, fields: Fields) -> Accept:
+        """Returns the request with its verdict ACCEPTED or REPLAYED. Raises Fault."""
+        sending = self._services.sending
+        stored: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
+        try:
+            sending.send(self._who, fields, lambda accept: None if stored.done() else stored.set_result(accept))
+        except Fault as fault:
+            if not sending.may_be_replayed(fields, fault):
+                raise
+            return await sending.replay(self._who, fields, fault)
+        accept = await stored
+        if accept.verdict not in (Verdict.ACCEPTED, Verdict.REPLAYED):
+            raise refusal_of(accept)
+        return accept
+
+    # --- query_sm and cancel_sm
+
+    async def query(self, pdu: p.QuerySm) -> None:
+        """Answers with the state of a message: ESME_RQUERYFAIL if the account has no such message."""
+        services = self._services
+        try:
+            found = await self._id_of(pdu.message_id)
+            message = None if found is None else await services.customers.message(self._who.view.account.id, *found)
+            if message is None:
+                self._connection.respond(pdu, CommandStatus.ESME_RQUERYFAIL)
+                return
+            ends = await services.customers.deliveries([message.key])
+        except Unavailable:
+            self._connection.respond(pdu, CommandStatus.ESME_RSYSERR)
+            return
+        going = Delivery.DELETED if message.state == State.CANCELLED else Delivery.ENROUTE
+        state, err, done = ends.get(message.key, (going, "", 0))
+        self._connection.send(
+            p.QuerySmResp(
+                pdu.sequence,
+                message_id=pdu.message_id,
+                final_date=absolute(done) if done else "",
+                message_state=state,
+                error_code=min(255, int(err_of(err, state))) if done else 0,
+            )
+        )
+
+    async def cancel(self, pdu: p.CancelSm) -> None:
+        """Cancels a scheduled message and refunds it: ESME_RCANCELFAIL if there is none that can be cancelled.
+
+        Messages are cancelled by their id only, not by their addresses.
+        """
+        services, view = self._services, self._who.view
+        try:
+            found = await self._id_of(pdu.message_id)
+            if found is None:
+                self._connection.respond(pdu, CommandStatus.ESME_RCANCELFAIL)
+                return
+            await services.rescheduling.cancel(view, *found, services.clock.now())
+        except Fault:
+            self._connection.respond(pdu, CommandStatus.ESME_RCANCELFAIL)
+        except Unavailable:
+            self._connection.respond(pdu, CommandStatus.ESME_RSYSERR)
+        else:
+            self._connection.respond(pdu, CommandStatus.ESME_ROK)
+
+    async def _id_of(self, text: str) -> tuple[int, int] | None:
+        account = self._who.view.account
+        key = key_of(account.smpp.id_form, text)
+        if key is None:
+            return None
+        tail = await self._services.customers.tail(account.id, key)
+        return None if tail is None else (key, tail)

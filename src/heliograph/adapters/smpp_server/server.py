@@ -1,0 +1,84 @@
+"""The listener of customers' SMPP clients."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from heliograph.adapters.smpp_server.connection import EsmeConnection
+from heliograph.adapters.smpp_server.deliverer import BindDeliverer
+from heliograph.adapters.smpp_server.registry import Binds
+from heliograph.adapters.smpp_server.services import Services
+from heliograph.app.ports import Unavailable
+from heliograph.net.listener import Listener, listen
+
+REPORT_S: Final = 5.0
+"""Seconds between two reports of this node's binds; see `app.records.BIND_ALIVE_MS`."""
+
+END_S: Final = 1.0
+"""Seconds that connections may take to close once the time of a stop is over."""
+
+
+class SmppServer:
+    """Accepts connections at the addresses that it was given, and ends them."""
+
+    def __init__(self, services: Services, binds: Binds, deliverer: BindDeliverer, most_connections: int) -> None:
+        self._services = services
+        self._binds = binds
+        self._deliverer = deliverer
+        self._most = most_connections
+        self._listeners: list[Listener] = []
+        self._connections: set[EsmeConnection] = set()
+        self._reporting: asyncio.Task[None] | None = None
+
+    async def listen(self, host: str, port: int) -> int:
+        """Starts to accept connections. Returns the port. Raises OSError."""
+        sockets: Sequence[socket.socket] = await listen(host, port)
+        listener = Listener(
+            sockets,
+            self._connect,
+            lambda problem: self._services.journal.log("error", "esme.no_room", problem=str(problem)),
+            is_unwelcome=lambda _: len(self._connections) >= self._most,
+        )
+        self._listeners.append(listener)
+        if self._reporting is None:
+            self._reporting = asyncio.get_running_loop().create_task(self.report())
+        return listener.port
+
+    async def report(self) -> None:
+        """Reports the binds of this node for as long as it runs, and unbinds the binds that somebody dropped."""
+        services = self._services
+        while True:
+            await asyncio.sleep(REPORT_S)
+            with suppress(Unavailable):
+                entries = [connection.entry() for connection in self._connections if connection.session.bound]
+                for number in await services.store.report(services.node, entries):
+                    self._binds.drop(number)
+
+    async def stop(self, grace_s: float) -> None:
+        """Accepts nothing more, answers what came, and unbinds; cuts what is left after `grace_s` seconds."""
+        if self._reporting is not None:
+            self._reporting.cancel()
+        for listener in self._listeners:
+            await listener.close()
+        self._listeners = []
+        for connection in list(self._connections):
+            connection.unbind()
+        await self._ended(grace_s)
+        for connection in list(self._connections):
+            connection.abort()
+        await self._ended(END_S)
+        if self._services.tasks:
+            await asyncio.wait(self._services.tasks, timeout=END_S)
+
+    async def _ended(self, seconds: float) -> None:
+        ends = [connection.ended for connection in self._connections]
+        if ends:
+            await asyncio.wait(ends, timeout=seconds)
+
+    def _connect(self) -> EsmeConnection:
+        connection = EsmeConnection(self._services, self._binds, self._deliverer, tls=False)
+        self._connections.add(connection)
+        connection.ended.add_done_callback(lambda _: self._connections.discard(connection))
+        return connection

@@ -1,0 +1,92 @@
+"""The parts of the application behind the SMPP server, and what the settings say."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from heliograph.app.observing.refusals import Asked, Refusals
+from heliograph.app.ports import Clock, CustomerBinds, Customers, Journal
+from heliograph.app.sending.authenticate import Authenticator
+from heliograph.app.sending.directory import AccountView, Directory
+from heliograph.app.sending.principal import Door, Principal, Secret
+from heliograph.app.sending.reschedule import Rescheduling
+from heliograph.app.sending.send import Sending
+from heliograph.domain.error import Fault
+from heliograph.domain.message.way import Way
+from heliograph.net.proxies import unmapped
+
+DOOR: Final = Door("SMPP", Secret.SMPP_PASSWORD, way=Way.BIND)
+
+OVERLOAD_S: Final = 0.4
+"""Seconds. While a submission has waited longer for its commit, new ones are refused at once. Clients such as go-smpp
+give up after a second, and would send a message again that was accepted."""
+
+UNBOUND_WINDOW: Final = 1
+"""Requests of a connection that is not bound."""
+
+
+class Delay:
+    """How long submissions wait for their commit, over all binds. Commits take them in order."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[int, float] = {}
+        self._last = 0
+
+    def begin(self, now: float) -> int:
+        """Notes a submission; returns its number for `end`."""
+        self._last += 1
+        self._under_way[self._last] = now
+        return self._last
+
+    def end(self, number: int) -> None:
+        """Notes that the submission has its verdict."""
+        self._under_way.pop(number, None)
+
+    def is_long(self, now: float) -> bool:
+        """True if the oldest submission has waited for longer than OVERLOAD_S."""
+        oldest = next(iter(self._under_way.values()), now)
+        return now - oldest > OVERLOAD_S
+
+
+@dataclass(slots=True)
+class Services:
+    """These parts."""
+
+    authenticator: Authenticator
+    sending: Sending
+    rescheduling: Rescheduling
+    customers: Customers
+    directory: Directory
+    clock: Clock
+    journal: Journal
+    refusals: Refusals
+    wake: Callable[[], None]
+    """Has parked notices looked up at once."""
+    store: CustomerBinds
+    node: int
+    """The number of this run."""
+    longest_validity_ms: int
+    system_id: str = "heliograph"
+    """Our system_id in the answers to binds."""
+    delay: Delay = field(default_factory=Delay)
+    tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Starts work that goes on when its connection has ended."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def host_of(self, host: str) -> str:
+        """Returns the host of a client, IPv4 addresses without the prefix of IPv6."""
+        return unmapped(host)
+
+    def window_of(self, who: Principal | None) -> int:
+        """Returns how many requests of a client may wait for their answer before it is not read any more."""
+        return UNBOUND_WINDOW if who is None else who.view.account.smpp.window
+
+    def note_refusal(self, view: AccountView | None, fault: Fault, what: str, host: str, bind: int) -> None:
+        """Notes a refused request for figures and lists. `what`: its PDU, for example `submit_sm`."""
+        account = None if view is None else view.account
+        self.refusals.note(account, fault, Asked("SMPP", what, host, f"bind-{bind}"), self.clock.now())

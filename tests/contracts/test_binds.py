@@ -1,0 +1,53 @@
+"""SMPP binds of customers over all nodes: their limit, their reports, their end."""
+
+from dataclasses import replace
+
+import pytest
+
+from heliograph.app.configuration import Account, Missing
+from heliograph.app.ports import Store
+from heliograph.app.records import BIND_ALIVE_MS, BindState, CustomerBind
+from tests.support.store import NODE, START
+
+STATE = BindState("transceiver", "192.0.2.1:40112", False, START, 100)
+
+
+def bind(account: Account, number: int, node: int = NODE, at: int = START) -> CustomerBind:
+    return CustomerBind(number, account.id, node, at, replace(STATE))
+
+
+async def test_an_account_has_so_many_binds_over_all_nodes(store: Store, account: Account) -> None:
+    assert await store.binds.enter(bind(account, 1), 2)
+    assert await store.binds.enter(bind(account, 2, NODE + 1), 2)
+    assert not await store.binds.enter(bind(account, 3), 2)
+    await store.binds.leave(1)
+    assert await store.binds.enter(bind(account, 3), 2)
+    assert await store.binds.all(START) == [bind(account, 2, NODE + 1), bind(account, 3)]
+    with pytest.raises(Missing):
+        await store.binds.enter(CustomerBind(4, account.id + 99, NODE, START, STATE), 2)
+
+
+async def test_binds_of_a_node_that_is_gone_do_not_count(store: Store, account: Account) -> None:
+    assert await store.binds.enter(bind(account, 1), 1)
+    later = START + BIND_ALIVE_MS
+    assert await store.binds.all(later) == [bind(account, 1)]
+    assert not await store.binds.enter(bind(account, 2, at=later), 1)
+    assert await store.binds.all(later + 1) == []
+    assert await store.binds.enter(bind(account, 2, at=later + 1), 1)
+    assert await store.binds.all(later + 1) == [bind(account, 2, at=later + 1)]
+
+
+async def test_a_report_keeps_binds_alive_and_tells_which_are_dropped(store: Store, account: Account) -> None:
+    first, other = bind(account, 1), bind(account, 2, NODE + 1)
+    assert await store.binds.enter(first, 9)
+    assert await store.binds.enter(other, 9)
+    await store.binds.drop(1)
+    again = replace(first, at=START + 5_000, state=replace(STATE, submitted=7, last_error="ESME_RINVDSTADR: No"))
+    assert await store.binds.report(NODE + 1, [other]) == []
+    assert await store.binds.report(NODE, [again]) == [1]
+    assert await store.binds.all(START + 5_000) == [again, other]
+    await store.binds.leave(1)
+    with pytest.raises(Missing):
+        await store.binds.drop(1)
+    await store.binds.clear()
+    assert await store.binds.all(START) == []

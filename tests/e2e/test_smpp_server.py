@@ -1,0 +1,131 @@
+"""Customers' SMPP clients and the installed program: smpplib binds, submits, and gets receipts and phones' messages."""
+
+import contextlib
+import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import smpplib.client
+import smpplib.exceptions
+
+from tests.support.process import GatewayProcess, eventually
+from tests.support.timeouts import PATIENCE_S
+
+PASSWORD = "demosmpp"
+
+
+class Client:
+    """smpplib as customers use it: answers each deliver_sm with `status`."""
+
+    def __init__(self, address: str, kind: str = "transceiver", status: int = 0) -> None:
+        host, _, port = address.rpartition(":")
+        self._client = smpplib.client.Client(host, int(port), allow_unknown_opt_params=True, timeout=PATIENCE_S)
+        self.ids: list[str] = []
+        self.delivered: list[Any] = []
+        self._client.set_message_sent_handler(lambda pdu: self.ids.append(pdu.message_id.decode()))
+        self._client.set_message_received_handler(self._take)
+        self._status = status
+        self._client.connect()
+        getattr(self._client, f"bind_{kind}")(system_id="demo", password=PASSWORD)
+        self._client._socket.settimeout(0.1)
+
+    def _take(self, pdu: Any) -> int:
+        self.delivered.append(pdu)
+        return self._status
+
+    def submit(self, text: str, to: str = "491701234567", sender: str = "Helio", **fields: Any) -> None:
+        usual = {"source_addr_ton": 5, "dest_addr_ton": 1, "dest_addr_npi": 1, "registered_delivery": True}
+        self._client.send_message(
+            **{**usual, "source_addr": sender, "destination_addr": to, "short_message": text.encode(), **fields}
+        )
+
+    def until(self, is_so: Callable[[], bool], what: str) -> None:
+        """Reads until something is so."""
+
+        def look() -> bool:
+            with contextlib.suppress(TimeoutError):
+                self._client.read_once(auto_send_enquire_link=False)
+            return is_so()
+
+        eventually(look, what, PATIENCE_S, pause=0)
+
+    def close(self) -> None:
+        self._client.disconnect()
+
+    def receipts(self) -> dict[str, str]:
+        """The states by the ids that the texts have."""
+        words = [pdu.short_message.decode().split() for pdu in self.delivered]
+        return {word[0].removeprefix("id:"): word[7].removeprefix("stat:") for word in words}
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
+    with GatewayProcess(
+        tmp_path / "data", dev=True, settings={"HELIOGRAPH_SMPP_SERVER_LISTEN": "127.0.0.1:0"}
+    ) as ready:
+        yield ready
+
+
+def smpp_of(gateway: GatewayProcess) -> str:
+    address: str = json.loads(gateway.out.splitlines()[0])["smpp"]
+    return address
+
+
+def test_messages_are_submitted_and_their_receipts_come(gateway: GatewayProcess) -> None:
+    client = Client(smpp_of(gateway))
+    for number in range(5):
+        client.submit(f"Hello {number}")
+    client.until(lambda: len(client.ids) == 5, "the answers")
+    client.until(lambda: len(client.delivered) == 5, "the receipts")
+    assert client.receipts() == dict.fromkeys(client.ids, "DELIVRD")
+    first = client.delivered[0]
+    assert (first.source_addr, first.destination_addr, first.esm_class) == (b"491701234567", b"Helio", 4)
+    client.close()
+
+
+def test_receipts_wait_for_a_client_that_was_away_over_a_kill(tmp_path: Path) -> None:
+    settings = {"HELIOGRAPH_SMPP_SERVER_LISTEN": "127.0.0.1:0"}
+    with GatewayProcess(tmp_path / "data", dev=True, settings=settings) as gateway:
+        client = Client(smpp_of(gateway), "transmitter")
+        for number in range(20):
+            client.submit(f"Hello {number}")
+        client.until(lambda: len(client.ids) == 20, "the answers")
+        client.close()
+        ids = client.ids
+        eventually(lambda: _delivered(gateway) == 20, "all are delivered")
+        gateway.kill()
+    with GatewayProcess(tmp_path / "data", dev=True, settings=settings, anew=True) as gateway:
+        later = Client(smpp_of(gateway), "receiver")
+        later.until(lambda: len(later.delivered) >= 20, "the receipts")
+        assert later.receipts() == dict.fromkeys(ids, "DELIVRD")
+        later.close()
+
+
+def _delivered(gateway: GatewayProcess) -> int:
+    with urllib.request.urlopen(f"{gateway.url}/metrics", timeout=PATIENCE_S) as page:
+        lines = page.read().decode().splitlines()
+    found = [line for line in lines if line.startswith('heliograph_messages_final_total{state="DELIVRD"}')]
+    return round(float(found[0].rpartition(" ")[2])) if found else 0
+
+
+def test_a_client_that_puts_a_receipt_off_gets_it_again(gateway: GatewayProcess) -> None:
+    client = Client(smpp_of(gateway), status=0x64)
+    client.submit("Hello")
+    client.until(lambda: len(client.delivered) == 1, "the receipt")
+    client.close()
+    again = Client(smpp_of(gateway))
+    again.until(lambda: len(again.delivered) == 1, "the receipt once more")
+    assert list(again.receipts()) == client.ids
+    again.close()
+
+
+def test_a_wrong_password_is_refused(gateway: GatewayProcess) -> None:
+    host, _, port = smpp_of(gateway).rpartition(":")
+    client = smpplib.client.Client(host, int(port), allow_unknown_opt_params=True)
+    client.connect()
+    with pytest.raises(smpplib.exceptions.PDUError, match="Invalid Password"):
+        client.bind_transceiver(system_id="demo", password="wrong")
+    client.disconnect()

@@ -1,0 +1,325 @@
+"""Clients on real sockets, over a gateway on fakes: binds, submissions, questions, the end."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from heliograph.adapters.smpp_server.deliverer import BindDeliverer
+from heliograph.adapters.smpp_server.registry import Binds
+from heliograph.adapters.smpp_server.server import SmppServer
+from heliograph.adapters.smpp_server.services import Services
+from heliograph.app.configuration import SmppTerms
+from heliograph.app.observing.counters import BindCounters
+from heliograph.app.observing.refusals import Refusals
+from heliograph.app.sending.reschedule import Rescheduling
+from heliograph.domain.error import Reason
+from heliograph.domain.message.state import State
+from heliograph.domain.message.way import Way
+from heliograph.smpp import pdu as p
+from heliograph.smpp import tlv
+from heliograph.smpp.constants import CommandStatus
+from heliograph.smpp.pdu import Address
+from heliograph.smpp.state import SessionState
+from tests.support.esme import Esme
+from tests.support.gateway import Gateway, open_gateway
+from tests.support.smsc import wait_until
+
+TERMS = SmppTerms(password_hash="hash of smpp-pw")
+
+
+class Rig:
+    """A gateway with an SMPP server, and the clients of a test."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.binds = Binds(BindCounters())
+        self.refusals = Refusals()
+        self.services = Services(
+            gateway.authenticator,
+            gateway.sending,
+            Rescheduling(gateway.store.customers, gateway.composer),
+            gateway.store.customers,
+            gateway.directory,
+            gateway.clock,
+            gateway.journal,
+            self.refusals,
+            lambda: None,
+            gateway.store.binds,
+            1,
+            172_800_000,
+        )
+        self.deliverer = BindDeliverer(self.binds, {}, gateway.clock, 72)  # type: ignore[arg-type] # no notices here
+        self.server = SmppServer(self.services, self.binds, self.deliverer, 20)
+        self.port = 0
+        self.clients: list[Esme] = []
+
+    async def connect(self) -> Esme:
+        client = await Esme.connect(self.port)
+        self.clients.append(client)
+        return client
+
+    async def bound(self, **bind: Any) -> Esme:
+        client = await self.connect()
+        assert await client.bind(**bind) == 0
+        return client
+
+    async def change(self, **terms: Any) -> None:
+        await self.gateway.change_account(smpp=replace(TERMS, **terms))
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    rig = Rig(await open_gateway())
+    await rig.change()
+    rig.port = await rig.server.listen("127.0.0.1", 0)
+    yield rig
+    for client in rig.clients:
+        client.close()
+    await rig.server.stop(1.0)
+
+
+# --- binds
+
+
+@pytest.mark.parametrize("kind", ["tx", "rx", "trx"])
+@pytest.mark.parametrize("version", [0x33, 0x34, 0x50])
+async def test_a_client_binds(rig: Rig, kind: str, version: int) -> None:
+    client = await rig.bound(kind=kind, version=version)
+    (bind,) = rig.binds.all()
+    assert (bind.account, bind.state.kind[:2]) == (1, "re" if kind == "rx" else "tr")
+    assert (bind.room > 0) is (kind != "tx")
+    client.close()
+    await wait_until(lambda: not len(rig.binds))
+
+
+@pytest.mark.parametrize(("name", "password"), [("acme", "wrong"), ("nobody", "smpp-pw"), ("other", "smpp-pw")])
+async def test_unknown_users_and_wrong_passwords_look_the_same(rig: Rig, name: str, password: str) -> None:
+    client = await rig.connect()
+    assert await client.bind(name, password) == CommandStatus.ESME_RINVPASWD
+    await client.until(lambda: client.gone)
+    assert rig.refusals.counts == {Reason.CREDENTIALS: 1}
+
+
+async def test_an_account_has_so_many_binds(rig: Rig) -> None:
+    await rig.change(binds=2)
+    first, _ = await rig.bound(), await rig.bound(kind="rx")
+    assert await (await rig.connect()).bind() == CommandStatus.ESME_RALYBND
+    first.close()
+    await wait_until(lambda: len(rig.binds) == 1)
+    await rig.bound()
+
+
+async def test_a_client_binds_from_the_networks_of_its_account(rig: Rig) -> None:
+    await rig.gateway.change_account(networks=("192.0.2.0/24",))
+    assert await (await rig.connect()).bind() == CommandStatus.ESME_RBINDFAIL
+    assert rig.refusals.counts == {Reason.ADDRESS: 1}
+
+
+async def test_a_suspended_account_binds_for_its_receipts_and_sends_nothing(rig: Rig) -> None:
+    await rig.gateway.change_account(suspended=True)
+    client = await rig.bound()
+    assert (await client.submit()).status == CommandStatus.ESME_RSUBMITFAIL
+
+
+async def test_a_client_whose_password_changed_is_unbound(rig: Rig) -> None:
+    client = await rig.bound()
+    await rig.change(password_hash="hash of another")
+    await client.submit()
+    await client.until(lambda: client.gone)
+
+
+async def test_nothing_but_a_bind_is_taken_before_the_bind(rig: Rig) -> None:
+    client = await rig.connect()
+    client.session._enter(SessionState.BOUND_TRX)
+    assert (await client.submit()).status == CommandStatus.ESME_RINVBNDSTS
+
+
+async def test_octets_that_are_no_smpp_end_their_connection_alone(rig: Rig) -> None:
+    client, hostile = await rig.bound(), await rig.connect()
+    hostile._transport.write(b"GET / HTTP/1.1\r\n\r\n" * 10)
+    await hostile.until(lambda: hostile.gone)
+    assert (await client.submit()).status == 0
+
+
+async def test_a_full_server_closes_what_comes(rig: Rig) -> None:
+    for _ in range(20):
+        await rig.connect()
+    await wait_until(lambda: len(rig.server._connections) == 20)
+    client = await rig.connect()
+    await client.until(lambda: client.gone)
+
+
+# --- submissions
+
+
+async def test_ok_means_stored_and_charged(rig: Rig) -> None:
+    client = await rig.bound()
+    answer = await client.submit("Hello, world", registered_delivery=1)
+    assert answer.status == 0
+    (message,) = rig.gateway.intake.accepted[-1].messages
+    assert (message.content, message.sender, message.way) == ("Hello, world", "Helio", Way.BIND)
+    record = (await rig.gateway.call("GET", f"/api/v1/messages/{answer.message_id}")).json
+    assert (record["To"], record["Status"]) == ("491701234567", "Sent")
+    assert await rig.gateway.balance() == "999"
+
+
+@pytest.mark.parametrize(("form", "digits"), [("decimal", 19), ("hex16", 16)])
+async def test_ids_have_the_form_of_the_account(rig: Rig, form: str, digits: int) -> None:
+    await rig.change(id_form=form)
+    client = await rig.bound()
+    name = (await client.submit()).message_id
+    assert int(name, 16 if form == "hex16" else 10) == rig.gateway.intake.accepted[-1].key
+    assert len(name) <= digits
+    assert (await client.ask(p.QuerySm(message_id=name))).message_state == 1
+
+
+REFUSED = [
+    ({"to": "123"}, CommandStatus.ESME_RINVDSTADR),
+    ({"source_addr": "no sender!"}, CommandStatus.ESME_RINVSRCADR),
+    ({"text": ""}, CommandStatus.ESME_RINVMSGLEN),
+    ({"schedule_delivery_time": "990101000000000+"}, CommandStatus.ESME_RINVSCHED),
+    ({"data_coding": 5}, CommandStatus.ESME_RSUBMITFAIL),
+    ({"tlvs": ((0x1400, b"1"),)}, CommandStatus.ESME_ROPTPARNOTALLWD),
+]
+
+
+@pytest.mark.parametrize(("fields", "status"), REFUSED)
+async def test_a_refusal_has_its_status(rig: Rig, fields: dict[str, Any], status: CommandStatus) -> None:
+    client = await rig.bound()
+    answer = await client.submit(**fields)
+    assert (answer.status, answer.message_id, answer.tlvs) == (status, "", ())
+    assert rig.gateway.intake.accepted == []
+    (bind,) = rig.binds.all()
+    assert bind.state.last_error.startswith(status.name)
+
+
+async def test_credit_and_rate_have_their_statuses(rig: Rig) -> None:
+    await rig.gateway.change_account(rate=1.0)
+    client = await rig.bound()
+    assert (await client.submit()).status == 0
+    assert (await client.submit()).status == CommandStatus.ESME_RTHROTTLED
+    rig.gateway.clock.forward(60)
+    await rig.gateway.change_account(credit_limit=-1_000_000_000)
+    assert (await client.submit()).status == CommandStatus.ESME_RSUBMITFAIL
+    await rig.change(statuses=(("credit", 0x401),))
+    rig.gateway.clock.forward(60)
+    await client.submit()
+    rig.gateway.clock.forward(60)
+    assert (await client.submit()).status == 0x401
+
+
+async def test_version_5_and_data_sm_are_told_why(rig: Rig) -> None:
+    client = await rig.bound(version=0x50)
+    text = tlv.find((await client.submit(to="123")).tlvs, tlv.ADDITIONAL_STATUS_INFO_TEXT)
+    assert text is not None
+    assert b"destination" in text
+    older = await rig.bound()
+    answer = await older.ask(p.DataSm(source_addr="Helio", destination_addr="1", tlvs=((0x424, b"Hi"),)))
+    assert (answer.status, bool(answer.tlvs)) == (CommandStatus.ESME_RINVDSTADR, True)
+
+
+async def test_a_full_queue_is_told_at_once(rig: Rig) -> None:
+    client = await rig.bound()
+    rig.gateway.intake.full = True
+    assert (await client.submit()).status == CommandStatus.ESME_RMSGQFUL
+
+
+async def test_while_the_oldest_submission_waits_long_new_ones_are_refused(rig: Rig) -> None:
+    client = await rig.bound()
+    number = rig.services.delay.begin(rig.gateway.clock.monotonic())
+    rig.gateway.clock.forward(0.5)
+    assert (await client.submit()).status == CommandStatus.ESME_RMSGQFUL
+    rig.services.delay.end(number)
+    assert (await client.submit()).status == 0
+
+
+async def test_beyond_the_window_a_client_is_not_read(rig: Rig) -> None:
+    await rig.change(window=5)
+    client = await rig.bound()
+    begun = [client.begin(p.SubmitSm(source_addr="Helio", destination_addr="491701234567", short_message=b"x"))
+             for _ in range(200)]  # fmt: skip
+    await client.until(lambda: all(number in client.answers for number in begun))
+    assert {client.answers[number].status for number in begun} == {0}
+
+
+async def test_a_reference_is_charged_once(rig: Rig) -> None:
+    await rig.change(reference="0x1402")
+    client = await rig.bound()
+    first = await client.submit(tlvs=((0x1402, b"order-7\0"),))
+    assert (await client.submit(tlvs=((0x1402, b"order-7\0"),))).message_id == first.message_id
+    assert await rig.gateway.balance() == "999"
+    other = await client.submit("Another", tlvs=((0x1402, b"order-7\0"),))
+    assert other.status == CommandStatus.ESME_RSUBMITFAIL
+
+
+# --- other requests
+
+
+async def test_submit_multi_names_the_destinations_that_it_refused(rig: Rig) -> None:
+    client = await rig.bound()
+    numbers = ("491701234567", "123", "+491701234568")
+    answer = await client.ask(
+        p.SubmitMulti(source_addr="Helio", destinations=tuple(Address(1, 1, each) for each in numbers),
+                      short_message=b"Hi")
+    )  # fmt: skip
+    assert answer.status == 0
+    assert [(each.number, each.status) for each in answer.unsuccess_sme] == [("123", CommandStatus.ESME_RINVDSTADR)]
+    assert [each.destination for each in rig.gateway.intake.accepted[-1].messages] == ["491701234567", "491701234568"]
+
+
+async def test_submit_multi_without_a_good_destination_is_refused(rig: Rig) -> None:
+    client = await rig.bound()
+    answer = await client.ask(
+        p.SubmitMulti(source_addr="Helio", destinations=(Address(1, 1, "1"),), short_message=b"x")
+    )
+    assert answer.status == CommandStatus.ESME_RINVDSTADR
+    lists = await client.ask(p.SubmitMulti(source_addr="Helio", destinations=(p.DistributionList("all"),)))
+    assert lists.status == CommandStatus.ESME_RINVDLNAME
+
+
+async def test_a_scheduled_message_is_cancelled_once(rig: Rig) -> None:
+    client = await rig.bound()
+    name = (await client.submit(schedule_delivery_time="000001000000000R")).message_id
+    assert await rig.gateway.balance() == "999"
+    assert (await client.ask(p.CancelSm(message_id=name))).status == 0
+    assert await rig.gateway.balance() == "1000"
+    assert (await client.ask(p.CancelSm(message_id=name))).status == CommandStatus.ESME_RCANCELFAIL
+    assert (await client.ask(p.QuerySm(message_id=name))).message_state == 4
+    (message,) = rig.gateway.intake.accepted[-1].messages
+    found = await rig.gateway.store.customers.message(message.account, message.key, message.tail)
+    assert found is not None
+    assert found.state == State.CANCELLED
+
+
+async def test_messages_of_others_are_unknown(rig: Rig) -> None:
+    await rig.gateway.change_account("other", smpp=TERMS)
+    name = (await (await rig.bound()).submit()).message_id
+    other = await rig.bound(name="other")
+    assert (await other.ask(p.QuerySm(message_id=name))).status == CommandStatus.ESME_RQUERYFAIL
+    assert (await other.ask(p.CancelSm(message_id=name))).status == CommandStatus.ESME_RCANCELFAIL
+    assert (await other.ask(p.ReplaceSm(message_id=name))).status == CommandStatus.ESME_RREPLACEFAIL
+
+
+# --- the end
+
+
+async def test_a_stop_answers_first_and_unbinds(rig: Rig) -> None:
+    client = await rig.bound()
+    number = client.begin(p.SubmitSm(source_addr="Helio", destination_addr="491701234567", short_message=b"x"))
+    await wait_until(lambda: rig.gateway.intake._waiting or rig.gateway.intake.accepted)
+    await rig.server.stop(5.0)
+    await client.until(lambda: client.gone)
+    assert client.answers[number].status == 0
+    with pytest.raises(ConnectionRefusedError):
+        await rig.connect()
+
+
+async def test_a_bind_is_dropped(rig: Rig) -> None:
+    client = await rig.bound()
+    (bind,) = rig.binds.all()
+    assert rig.binds.drop(bind.id)
+    await client.until(lambda: client.gone)
+    await wait_until(lambda: not len(rig.binds))
+    assert not rig.binds.drop(bind.id)

@@ -1,0 +1,202 @@
+"""Notices over binds: which bind takes them, and what clients' answers make of them."""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from heliograph.adapters.smpp_server.addresses import Spelling
+from heliograph.adapters.smpp_server.deliverer import PUT_OFF, SUSPECT_S, BindDeliverer
+from heliograph.adapters.smpp_server.deliveries import inbound_body, receipt_body
+from heliograph.adapters.smpp_server.expected import Expected, ReceiptWish
+from heliograph.adapters.smpp_server.registry import Binds
+from heliograph.app.configuration import Account
+from heliograph.app.facts import CallbackEnd, InboundMessage, Message
+from heliograph.app.notice import Notice, ReachedState, TriedNotice
+from heliograph.app.observing.counters import BindCounters
+from heliograph.app.records import BindState
+from heliograph.domain.message.extras import Extras
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import Kind
+from heliograph.domain.message.way import Way
+from heliograph.smpp import codec, tlv
+from heliograph.smpp import pdu as p
+from heliograph.smpp.constants import CommandStatus
+from heliograph.smpp.receipt import parse_receipt
+from tests.support.esme import receipt_fields
+from tests.support.use_case_fakes import SetClock
+
+ACCOUNT = Account(7, "acme", "", bytes(32))
+UTC = ZoneInfo("UTC")
+AT = 1_800_000_000_000
+
+
+class FakeBind:
+    """A bind with some free slots, which takes notes."""
+
+    def __init__(self, number: int, room: int, account: int = 7) -> None:
+        self.id, self.account, self.room = number, account, room
+        self.state = BindState("receiver", "", False, 0, room)
+        self.taken: list[tuple[int, bytes]] = []
+
+    def deliver(self, notice: Notice, body: bytes) -> None:
+        self.room -= 1
+        self.taken.append((notice.key, body))
+
+    def unbind(self) -> None:
+        """It stays."""
+
+
+class Accounts:
+    def known(self, account: int) -> tuple[Account, ZoneInfo] | None:
+        return (ACCOUNT, UTC) if account == 7 else None
+
+    async def learn(self, account: int) -> None:
+        """There is no other."""
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.clock = SetClock()
+        self.binds = Binds(BindCounters())
+        self.deliverer = BindDeliverer(self.binds, Accounts(), self.clock, 72)
+        self.told: list[TriedNotice] = []
+        self.deliverer.on_tried(self.told.extend)
+
+    def bind(self, number: int, room: int) -> FakeBind:
+        bind = FakeBind(number, room)
+        self.binds.enter(bind)
+        return bind
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def message(key: int = 1, wish: ReceiptWish = ReceiptWish.ALL, **fields: Any) -> Message:
+    expected = Expected(Spelling(0, 0, 0, "+"), Spelling(5, 0, 0, ""), "decimal", wish)
+    given: dict[str, Any] = {"content": "Hello, world, this is a test", "kind": Kind.TEXT, **fields}
+    return Message(
+        account=7, destination="491701234567", sender="Helio", segments=1, price=0, time=AT, expires=AT, state=1,
+        connector=1, key=key, tail=5, extras=Extras(esme=expected.text()).text(), way=Way.BIND, **given,
+    )  # fmt: skip
+
+
+def notice(key: int = 1, state: Delivery = Delivery.DELIVRD, account: int = 7, **fields: Any) -> Notice:
+    reached = ReachedState(message(key, **fields), state, "", AT + 60_000)
+    return Notice(account, key, reached, AT, way=Way.BIND)
+
+
+def test_the_bind_with_most_free_slots_takes_a_notice(rig: Rig) -> None:
+    small, large = rig.bind(1, 2), rig.bind(2, 3)
+    assert rig.deliverer.capacity(7) == 5
+    assert rig.deliverer.deliver([notice(key) for key in range(1, 6)]) == []
+    assert (len(small.taken), len(large.taken)) == (2, 3)
+    assert rig.deliverer.capacity(7) == 0
+
+
+def test_a_notice_without_a_free_slot_waits_for_one(rig: Rig) -> None:
+    rig.bind(1, 0)
+    rig.deliverer.deliver([notice()])
+    assert [(each.key, each.end, each.away) for each in rig.told] == [(1, None, True)]
+
+
+def test_an_account_that_is_not_in_memory_is_left(rig: Rig) -> None:
+    other = notice(account=8)
+    assert rig.deliverer.deliver([other]) == [other]
+
+
+def test_a_success_that_nobody_asked_for_is_done(rig: Rig) -> None:
+    bind = rig.bind(1, 5)
+    rig.deliverer.deliver([notice(1, wish=ReceiptWish.FAILURE), notice(2, Delivery.UNDELIV, wish=ReceiptWish.FAILURE)])
+    assert [(each.key, each.end) for each in rig.told] == [(1, CallbackEnd.DELIVERED)]
+    assert [key for key, _ in bind.taken] == [2]
+
+
+@pytest.mark.parametrize("status", CommandStatus)
+def test_an_answer_ends_a_notice_or_puts_it_off(rig: Rig, status: CommandStatus) -> None:
+    rig.deliverer.answered([(notice(), status)])
+    end = CallbackEnd.DELIVERED if status == 0 else None if status in PUT_OFF else CallbackEnd.FAILED
+    assert [(each.end, each.code, each.away) for each in rig.told] == [(end, status, False)]
+    assert rig.binds.counts.deliveries == {status: 1}
+
+
+def test_no_answer_puts_a_notice_off_and_a_lost_bind_parks_it(rig: Rig) -> None:
+    rig.deliverer.unanswered(notice(1), 30)
+    rig.deliverer.lost([notice(2), notice(3)])
+    assert [(each.key, each.end, each.away) for each in rig.told] == [
+        (1, None, False),
+        (2, None, True),
+        (3, None, True),
+    ]
+
+
+def test_an_account_is_looked_up_for_a_while_after_its_bind(rig: Rig) -> None:
+    rig.bind(1, 5)
+    assert rig.deliverer.reachable() == ()
+    rig.deliverer.suspect(7)
+    assert rig.deliverer.reachable() == [7]
+    rig.clock.seconds += SUSPECT_S + 0.1
+    assert rig.deliverer.reachable() == []
+
+
+def read(body: bytes) -> p.DeliverSm:
+    decoded = codec.decode((len(body) + 16).to_bytes(4, "big") + b"\0\0\0\5" + bytes(7) + b"\1" + body)
+    assert isinstance(decoded, p.DeliverSm)
+    return decoded
+
+
+def test_a_receipt_is_appendix_b_and_gives_the_addresses_back() -> None:
+    pdu = read(
+        receipt_body(ReachedState(message(77), Delivery.UNDELIV, "69", AT + 3_600_000), ZoneInfo("Europe/Berlin"))
+    )
+    assert receipt_fields(pdu) == {
+        "id": "77", "sub": "001", "dlvrd": "000", "submit date": "2701150900", "done date": "2701151000",
+        "stat": "UNDELIV", "err": "069", "text": "Hello, world, this i",
+    }  # fmt: skip
+    assert (pdu.source_addr_ton, pdu.source_addr, pdu.dest_addr_ton, pdu.destination_addr) == (
+        0, "+491701234567", 5, "Helio",
+    )  # fmt: skip
+    assert pdu.tlvs == (
+        (tlv.RECEIPTED_MESSAGE_ID, b"77\0"), (tlv.MESSAGE_STATE, b"\5"), (tlv.NETWORK_ERROR_CODE, b"\3\0\x45"),
+    )  # fmt: skip
+    read_back = parse_receipt(pdu)
+    assert read_back is not None
+    assert read_back.message_id == "77"
+
+
+@pytest.mark.parametrize(("state", "esm_class"), [(Delivery.ENROUTE, 0x20), (Delivery.EXPIRED, 0x04)])
+def test_a_state_on_the_way_is_an_intermediate_notification(state: Delivery, esm_class: int) -> None:
+    assert read(receipt_body(ReachedState(message(), state, "", AT), UTC)).esm_class == esm_class
+
+
+def test_receipts_of_a_batch_name_the_batch() -> None:
+    assert (
+        receipt_fields(read(receipt_body(ReachedState(message(9, batch=8), Delivery.DELIVRD, "", AT), UTC)))["id"]
+        == "8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "alphabet", "coding", "octets"),
+    [
+        ("Hi @ home", "gsm", 0, b"Hi \0 home"),
+        ("été", "latin1", 0, b"\xe9t\xe9"),
+        ("été", "ascii", 8, "été".encode("utf-16-be")),
+        ("Ж", "gsm", 8, "Ж".encode("utf-16-be")),
+    ],
+)
+def test_a_phones_text_comes_in_the_accounts_alphabet(text: str, alphabet: str, coding: int, octets: bytes) -> None:
+    inbound = InboundMessage(7, 1, "491701234567", "3388", text, octets, 8, AT)
+    pdu = read(inbound_body(inbound, alphabet))
+    assert (pdu.data_coding, pdu.short_message, pdu.source_addr, pdu.destination_addr) == (
+        coding, octets, "491701234567", "3388",
+    )  # fmt: skip
+
+
+def test_a_long_text_and_octets_of_a_phone() -> None:
+    long = read(inbound_body(InboundMessage(7, 1, "49", "3388", "x" * 300, b"", 0, AT), "gsm"))
+    assert (long.short_message, tlv.find(long.tlvs, tlv.MESSAGE_PAYLOAD)) == (b"", b"x" * 300)
+    octets = read(inbound_body(InboundMessage(7, 1, "49", "3388", "", b"\1\2", 4, AT), "gsm"))
+    assert (octets.data_coding, octets.short_message) == (4, b"\1\2")
