@@ -75,7 +75,11 @@ MISSING = Entry(
     Reason.MISSING,
 )
 INVALID = Entry(
-    "03", 400, "A field is invalid", "A field is invalid, or not accepted here (`time` on v2).", Reason.INVALID
+    "03",
+    400,
+    "A field is invalid",
+    "A field is invalid, or not allowed in this API version (`time` on v2).",
+    Reason.INVALID,
 )
 UNAUTHENTICATED = Entry(
     "04",
@@ -88,7 +92,7 @@ NO_CREDIT = Entry(
     "05",
     402,
     "The credit is too low",
-    "Too little credit, or more than the account may spend a day; nothing was sent or charged.",
+    "Too little credit, or the account's daily spending limit is reached; nothing was sent or charged.",
     Reason.CREDIT,
 )
 FORBIDDEN = Entry(
@@ -103,7 +107,7 @@ NOT_FOUND = Entry(
     "07",
     404,
     "Not found",
-    "No such path, or nothing of that name in this account (another account's message looks the same).",
+    "No such path, or no such message or number in this account. Another account's message gets the same answer.",
     Reason.NOT_FOUND,
 )
 METHOD = Entry("08", 405, "The method is not allowed here", "A method that is not in `Allow`.", Reason.METHOD)
@@ -122,7 +126,7 @@ TOO_EARLY = Entry(
     "12",
     429,
     "Too early",
-    "Too early, over a limit of the account (requests or messages a second, messages a day), or too many that wait.",
+    "Over a limit of the account: requests or messages a second, messages a day, waiting messages, or list queries.",
     Reason.TOO_EARLY,
     retry=True,
 )
@@ -135,7 +139,11 @@ UNAVAILABLE = Entry(
     retry=True,
 )
 INTERNAL = Entry(
-    "99", 500, "A fault of the gateway", "A fault of ours; the request id finds it in the log.", Reason.INTERNAL
+    "99",
+    500,
+    "A fault of the gateway",
+    "An error of the gateway. Its log has the cause under the request id.",
+    Reason.INTERNAL,
 )
 
 CATALOGUE: tuple[Entry, ...] = (
