@@ -22,7 +22,7 @@ def queueing(
     due: int | None = None,
     connector: int | None = None,
     attempted: bool = False,
-    held: bool = False,
+    claimed: bool = False,
 ) -> Queueing:
     return Queueing(
         message.account,
@@ -31,7 +31,7 @@ def queueing(
         message.time if due is None else due,
         message.expires,
         attempted,
-        held,
+        claimed,
     )
 
 
@@ -171,7 +171,7 @@ async def test_a_deferred_message_moves(store: Store, given: Given, account: Acc
 async def test_a_held_message_is_this_nodes_until_it_is_released(store: Store, given: Given, account: Account) -> None:
     await store.commits.recover(0, NODE)
     message = await given.sent(account.id)
-    await store.commits.record(Facts(queueings=[queueing(message, held=True)]))
+    await store.commits.record(Facts(queueings=[queueing(message, claimed=True)]))
     assert await store.queue.claim(1, 10, START + HOUR, OTHER_NODE) == []
     assert await store.queue.next_due() == {}
     assert await store.queue.release(NODE) == 1

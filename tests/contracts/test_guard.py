@@ -8,7 +8,7 @@ from heliograph.app.configuration import Account, Missing, TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.ports import HeldTraffic, Store
 from heliograph.app.records import Search
-from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
+from heliograph.domain.limits.gate import OF_SUSPENDED
 from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures, range_of
 from heliograph.domain.message.state import State
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
@@ -21,13 +21,15 @@ def hold_of(account: Account, prefix: str = RANGE, since: int = START) -> Traffi
     return TrafficHold(account.id, prefix, since, "a surge; numbers")
 
 
-async def held(store: Store, given: Given, account: Account, destination: str = "4917012345678", until: int = 0) -> int:
-    """The key of a message that is accepted, queued and put back, by the guard or until another time."""
+async def held(
+    store: Store, given: Given, account: Account, destination: str = "4917012345678", held: str | None = None
+) -> int:
+    """Returns the key of a message that is accepted and then held: by the guard, or as `held` says."""
     message = given.message(account.id, destination=destination, queued=True)
     await given.recorded(given.accept(message))
-    until = until or HELD_UNTIL + int(range_of(destination))
+    held = range_of(destination) if held is None else held
     await store.commits.record(
-        Facts(queueings=[Queueing(account.id, message.key, 1, until, message.expires, False, False)])
+        Facts(queueings=[Queueing(account.id, message.key, 1, message.time, message.expires, False, False, held)])
     )
     return message.key
 
@@ -129,8 +131,8 @@ async def test_what_waits_of_a_suspended_account_is_due_once_it_is_resumed(
     other = await given.account("other")
     await store.guard.hold(hold_of(account), 0)
     guarded = await held(store, given, account)
-    keys = [await held(store, given, account, f"491711234567{n}", SUSPENDED_UNTIL) for n in range(3)]
-    others = await held(store, given, other, "4917112345679", SUSPENDED_UNTIL)
+    keys = [await held(store, given, account, f"491711234567{n}", OF_SUSPENDED) for n in range(3)]
+    others = await held(store, given, other, "4917112345679", OF_SUSPENDED)
     await store.accounts.update(account.id, {"suspended": True})
     await store.accounts.update(other.id, {"suspended": True})
     assert await store.queue.resume(START, 10) == 0

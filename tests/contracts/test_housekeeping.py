@@ -133,7 +133,7 @@ async def test_the_audit_finds_a_message_that_nothing_will_send(store: Store, gi
     (sentence,) = await store.upkeep.audit()
     assert to_hex(message.key, message.tail) in sentence
     await store.commits.record(
-        Facts(queueings=[Queueing(message.account, message.key, 1, START, START, attempted=False, held=False)])
+        Facts(queueings=[Queueing(message.account, message.key, 1, START, START, attempted=False, claimed=False)])
     )
     assert await store.upkeep.audit() == []
 

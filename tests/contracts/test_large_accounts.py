@@ -46,7 +46,7 @@ async def test_an_account_of_any_number_is_as_good_as_the_first(
     scheduled = await given.scheduled(number)
     await store.commits.record(
         Facts(
-            queueings=[Queueing(number, at_once.key, 1, START, START + HOUR, attempted=True, held=False)],
+            queueings=[Queueing(number, at_once.key, 1, START, START + HOUR, attempted=True, claimed=False)],
             finals=[MessageEnd(number, told.key, Delivery.DELIVRD, "000", START, owed=True)],
             callback_retries=[CallbackRetry(number, told.key, START, 1, b"id=1", "timed out", START)],
         )

@@ -118,7 +118,7 @@ async def test_a_failed_try_moves_the_callback(store: Store, given: Given, accou
 
 async def test_a_callback_in_the_air_is_held(store: Store, given: Given, account: Account) -> None:
     await store.commits.recover(0, NODE)
-    await store.commits.record(retry(await ended(given, account), held=True))
+    await store.commits.record(retry(await ended(given, account), claimed=True))
     assert await store.notices.claim(10, START + 99, OTHER_NODE) == []
     assert await store.notices.next_due() is None
     assert await store.queue.release(NODE) == 1

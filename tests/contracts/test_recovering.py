@@ -92,7 +92,7 @@ async def test_a_message_with_some_answers_is_unsent_in_part(store: Store, given
 
 async def test_a_message_that_moved_to_the_queue_is_not_unsent(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    row = Queueing(message.account, message.key, 1, START, START + HOUR, attempted=True, held=False)
+    row = Queueing(message.account, message.key, 1, START, START + HOUR, attempted=True, claimed=False)
     await store.commits.record(Facts(queueings=[row]))
     assert (await store.commits.recover(0, NODE)).unsent == []
 

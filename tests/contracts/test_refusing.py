@@ -38,7 +38,7 @@ DONE, OPEN, READ = CallbackEnd.DELIVERED, Delivery.ENROUTE, Delivery.DELIVRD
 
 MISFITS: dict[str, tuple[Callable[[int, int], Facts], PieceFate]] = {
     "a move in the queue": (
-        lambda a, k: Facts(queueings=[Queueing(a, k, 1, NO_NUMBER, START, attempted=False, held=False)]),
+        lambda a, k: Facts(queueings=[Queueing(a, k, 1, NO_NUMBER, START, attempted=False, claimed=False)]),
         PieceFate.DROPPED,
     ),
     "a try": (lambda a, k: Facts(attempts=[Attempt(a, k, 0, 1, NO_NUMBER, START)]), PieceFate.DROPPED),

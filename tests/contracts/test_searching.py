@@ -352,8 +352,8 @@ async def test_what_operators_put_off_is_counted_until_it_is_due(store: Store, g
     await given.scheduled(account.id, after=HOUR)
     first, second, third, moved = [await given.sent(account.id) for _ in range(4)]
 
-    def queueing(message: Message, connector: int, due: int, *, held: bool = False) -> Queueing:
-        return Queueing(account.id, message.key, connector, due, message.expires, attempted=False, held=held)
+    def queueing(message: Message, connector: int, due: int, *, claimed: bool = False) -> Queueing:
+        return Queueing(account.id, message.key, connector, due, message.expires, attempted=False, claimed=claimed)
 
     put_off = [queueing(each, 1, START + 5 * SECOND) for each in (first, second)]
     put_off.append(queueing(third, 2, START + 9 * SECOND))
@@ -365,7 +365,7 @@ async def test_what_operators_put_off_is_counted_until_it_is_due(store: Store, g
     assert (later.deferred, later.waiting) == ({2: 1}, 3)
     await store.commits.record(Facts(queueings=[queueing(third, 1, third.time)], dequeued=[(account.id, first.key)]))
     assert (await store.upkeep.counts(now)).deferred == {1: 1}
-    await store.commits.record(Facts(queueings=[queueing(second, 1, START + 5 * SECOND, held=True)]))
+    await store.commits.record(Facts(queueings=[queueing(second, 1, START + 5 * SECOND, claimed=True)]))
     assert (await store.upkeep.counts(now)).deferred == {}
 
 

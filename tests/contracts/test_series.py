@@ -15,7 +15,6 @@ from heliograph.app.facts import (
 from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.ports import Store
 from heliograph.app.ports.series import SeriesCell, SeriesQuery
-from heliograph.domain.limits.gate import HELD_UNTIL
 from heliograph.domain.limits.pumping import range_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
@@ -242,8 +241,8 @@ async def test_what_the_guard_refunds_and_what_is_erased_counts_as_cancelled(lif
     assert await store.guard.hold(TrafficHold(account.id, range_of(GERMANY), given.now, "a surge"), 0)
     held, forgotten = (given.message(account.id, destination=to, queued=True) for to in (GERMANY, FRANCE))
     await life.commit(Facts(accepts=[given.accept(held), given.accept(forgotten)]))
-    until = HELD_UNTIL + int(range_of(GERMANY))
-    await store.commits.record(Facts(queueings=[Queueing(account.id, held.key, 1, until, held.expires, False, False)]))
+    row = Queueing(account.id, held.key, 1, held.time, held.expires, False, False, range_of(GERMANY))
+    await store.commits.record(Facts(queueings=[row]))
     assert await store.guard.refund(account.id, range_of(GERMANY), given.now, 10) == 1
     assert (await store.recipients.erase(account.id, [forgotten.key], given.now)).cancelled == 1
     await life.write()

@@ -34,7 +34,7 @@ async def _fail(store: Store, message: Message) -> None:
 
 async def _claim(store: Store, message: Message) -> None:
     """Claims the message's row of the queue; there is one, whatever the message's state."""
-    row = Queueing(message.account, message.key, message.connector, DUE, DUE + HOUR, attempted=False, held=False)
+    row = Queueing(message.account, message.key, message.connector, DUE, DUE + HOUR, attempted=False, claimed=False)
     await store.commits.record(Facts(queueings=[row]))
     [claimed] = await store.queue.claim(message.connector, 10, DUE, NODE)
     assert claimed.message.key == message.key

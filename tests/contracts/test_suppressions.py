@@ -158,7 +158,7 @@ async def test_what_waits_for_the_phone_is_cancelled_and_refunded(
 ) -> None:
     scheduled = [await given.scheduled(account.id, destination=PHONE) for _ in range(3)]
     deferred = await given.sent(account.id, destination=PHONE)
-    row = Queueing(account.id, deferred.key, 1, given.now + HOUR, deferred.expires, attempted=False, held=False)
+    row = Queueing(account.id, deferred.key, 1, given.now + HOUR, deferred.expires, attempted=False, claimed=False)
     await store.commits.record(
         Facts(queueings=[row], attempts=[Attempt(account.id, deferred.key, 0, 1, 88, given.now)])
     )
@@ -187,8 +187,8 @@ async def test_what_may_have_left_is_let_go_on(store: Store, given: Given, accou
     await store.commits.record(
         Facts(
             queueings=[
-                Queueing(account.id, begun.key, 1, given.now, begun.expires, attempted=False, held=False),
-                Queueing(account.id, doubtful.key, 1, given.now, doubtful.expires, attempted=True, held=False),
+                Queueing(account.id, begun.key, 1, given.now, begun.expires, attempted=False, claimed=False),
+                Queueing(account.id, doubtful.key, 1, given.now, doubtful.expires, attempted=True, claimed=False),
             ],
             submissions=[Submission(account.id, begun.key, 0, 1, "id", 0, given.now)],
         )
@@ -207,7 +207,7 @@ async def test_what_a_node_has_claimed_is_its_own_until_it_comes_back(
     assert len(await store.queue.claim(1, 10, due, NODE)) == 1
     await stop(store, given, account.id)
     assert await store.customers.balance(account.id) == 99 * CREDIT
-    row = Queueing(account.id, message.key, 1, due, message.expires, attempted=False, held=False)
+    row = Queueing(account.id, message.key, 1, due, message.expires, attempted=False, claimed=False)
     await store.commits.record(Facts(queueings=[row]))
     [again] = await store.queue.claim(1, 10, due, NODE)
     assert (again.message.key, again.suppressed) == (message.key, True)
@@ -245,7 +245,7 @@ async def test_the_reply_goes_out_although_the_number_is_suppressed(
     assert record is not None
     assert (record.message.wish, record.message.replied) == (Wish.STOP, stop.reply.key)
     # it was put off, and is not withdrawn by a suppression that comes after it
-    row = Queueing(account.id, stop.reply.key, 1, given.now, given.now + HOUR, attempted=False, held=False)
+    row = Queueing(account.id, stop.reply.key, 1, given.now, given.now + HOUR, attempted=False, claimed=False)
     await store.commits.record(Facts(queueings=[row]))
     await told(store, text(given, account.id, Wish.START))
     await told(store, text(given, account.id, Wish.STOP))

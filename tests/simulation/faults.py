@@ -122,7 +122,7 @@ class FaultyStore(MemoryStore):
         for watch in self.watchers:
             watch(facts)
         await self._after()
-        harmless = not facts.accepts and all(each.held for each in facts.queueings)
+        harmless = not facts.accepts and all(each.claimed for each in facts.queueings)
         if harmless and self._chance.random() < self._odds.store_fails_after:
             self.outages += 1
             raise Unavailable("it was written, but nobody knows")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from heliograph.app.facts import Message
 from heliograph.app.marks import attempted
-from heliograph.domain.limits.gate import SUSPENDED_UNTIL
+from heliograph.domain.limits.gate import OF_SUSPENDED
 from heliograph.domain.message.state import State
 from tests.simulation.faults import Operator
 from tests.support.memory_rows import Rows
@@ -81,7 +81,7 @@ class Suspensions:
         wrong = []
         for rows in shards:
             for key, row in rows.queue.items():
-                if row.due != SUSPENDED_UNTIL:
+                if row.held != OF_SUSPENDED:
                     continue
                 self.held.add(key)
                 turn = self._turns.get(rows.messages[key].account)

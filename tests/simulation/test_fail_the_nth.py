@@ -69,7 +69,7 @@ class NthStore(FaultyStore):
 
     async def commits_record(self, facts: Facts) -> None:
         await super().commits_record(facts)
-        if not facts.accepts and all(each.held for each in facts.queueings) and self.nth.fails("commit"):
+        if not facts.accepts and all(each.claimed for each in facts.queueings) and self.nth.fails("commit"):
             raise Unavailable("it was written, but nobody knows")
 
 

@@ -1004,7 +1004,7 @@ def what_is_done_stays_noted(patch: pytest.MonkeyPatch) -> None:
 
 
 _WRONG: dict[str, Any] = {
-    "queueings": Queueing(2, 7, 1, 0, 0, attempted=False, held=False),
+    "queueings": Queueing(2, 7, 1, 0, 0, attempted=False, claimed=False),
     "sending": (2, 7),
     "asking": (2, 7),
     "attempts": Attempt(2, 7, 0, 1, 0, 0),

@@ -32,7 +32,7 @@ from heliograph.app.records import (
     MessageRecord,
 )
 from heliograph.domain.limits.allowance import Allowance
-from heliograph.domain.limits.gate import SUSPENDED_UNTIL
+from heliograph.domain.limits.gate import OF_SUSPENDED
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.state import LISTED, TABLE, State, Trigger
@@ -216,8 +216,8 @@ class MemoryCommits(MemoryReading):
 
     def _dispatch_facts(self, rows: Rows, facts: Facts) -> None:
         for each in facts.queueings:
-            node = self._place.node if each.held else None
-            rows.queue[each.key] = QueueRow(each.connector, each.due, each.expires, each.attempted, node)
+            node = self._place.node if each.claimed else None
+            rows.queue[each.key] = QueueRow(each.connector, each.due, each.expires, each.attempted, node, each.held)
         for _, key in facts.sending:
             if key in rows.queue:
                 rows.queue[key].attempted = True
@@ -251,7 +251,7 @@ class MemoryCommits(MemoryReading):
             retry.due, retry.node, retry.attempts = None, None, done.attempts
 
     def _retry(self, rows: Rows, retry: CallbackRetry) -> None:
-        node = self._place.node if retry.held else None
+        node = self._place.node if retry.claimed else None
         rows.retries[retry.key] = RetryRow(
             retry.due, retry.attempts, retry.body, retry.problem, retry.first, node, retry.parked
         )
@@ -333,7 +333,7 @@ class MemoryQueue(MemoryReading):
     async def next_due(self) -> dict[int, int]:
         earliest: dict[int, int] = {}
         for row in self._open().queue.values():
-            if row.node is None:
+            if row.node is None and row.held is None:
                 earliest[row.connector] = min(row.due, earliest.get(row.connector, row.due))
         return earliest
 
@@ -349,11 +349,11 @@ class MemoryQueue(MemoryReading):
         free = [
             row
             for key, row in sorted(rows.queue.items())
-            if row.due == SUSPENDED_UNTIL and row.node is None
+            if row.held == OF_SUSPENDED and row.node is None
             if not rows.accounts[rows.messages[key].account].suspended
         ][:limit]
         for row in free:
-            row.due = now
+            row.due, row.held = now, None
         return len(free)
 
     def _due(self, rows: Rows, connector: int, now: int) -> list[int]:
@@ -361,7 +361,7 @@ class MemoryQueue(MemoryReading):
         due = [
             (row.due, key)
             for key, row in rows.queue.items()
-            if row.node is None and row.connector == connector and row.due <= now
+            if row.node is None and row.held is None and row.connector == connector and row.due <= now
         ]
         return [key for _, key in sorted(due)]
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from heliograph.app.configuration import Missing, TrafficHold
 from heliograph.app.ports import HeldTraffic
-from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures
 from tests.support.memory_rows import MemoryPart
 from tests.support.memory_suppressions import withdraw_waiting
@@ -73,11 +72,11 @@ class MemoryGuard(MemoryPart):
         free = [
             key
             for key, row in rows.queue.items()
-            if HELD_UNTIL <= row.due < SUSPENDED_UNTIL and row.node is None
-            if (rows.messages[key].account, str(row.due - HELD_UNTIL)) not in holding
+            if row.held and row.node is None
+            if (rows.messages[key].account, row.held) not in holding
         ][:limit]
         for key in free:
-            rows.queue[key].due = now
+            rows.queue[key].due, rows.queue[key].held = now, None
         return len(free)
 
     async def forget(self, before: int, limit: int) -> int:
@@ -98,6 +97,6 @@ class MemoryGuard(MemoryPart):
         return sorted(
             key
             for key, row in rows.queue.items()
-            if row.due == HELD_UNTIL + int(prefix) and row.node is None
+            if row.held == prefix and row.node is None
             if rows.messages[key].account == account
         )

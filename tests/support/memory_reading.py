@@ -29,7 +29,6 @@ from heliograph.app.records import (
     Search,
     SearchPage,
 )
-from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
@@ -149,6 +148,7 @@ class MemoryReading(MemoryPart):
             callback=self._callback(rows, message),
             moves=[Move(each.at, each.was, each.time) for each in rows.moved if each.key == key],
             connectors={number: connector.name for number, connector in rows.connectors.items()},
+            held=queued is not None and bool(queued.held),
         )
 
 
@@ -175,7 +175,7 @@ class MemoryMessages(MemoryReading):
             if not (search.start or 0) <= asked <= (1 << 62 if search.end is None else search.end):
                 continue
             row = rows.queue.get(key)
-            if search.held and (row is None or not HELD_UNTIL <= row.due < SUSPENDED_UNTIL or row.node is not None):
+            if search.held and (row is None or not row.held or row.node is not None):
                 continue
             looked += 1
             hit = self._hit(rows, message)
@@ -250,7 +250,7 @@ class MemoryUpkeep(MemoryReading):
 
     async def counts(self, now: int) -> BacklogCounts:
         rows = self._open()
-        due = [row for row in rows.queue.values() if row.node is None and row.due <= now]
+        due = [row for row in rows.queue.values() if row.node is None and row.held is None and row.due <= now]
         counts = (
             sum(message.state == State.SCHEDULED for message in rows.messages.values()),
             len(due),

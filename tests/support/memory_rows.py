@@ -58,6 +58,7 @@ class QueueRow:
     expires: int
     attempted: bool
     node: int | None = None
+    held: str | None = None
 
 
 @dataclass(slots=True)

@@ -8,7 +8,6 @@ from msgspec.structs import asdict
 
 from heliograph.admin_api import account_shapes, bind_states, price_shapes, shapes, template_shapes
 from heliograph.app import configuration
-from heliograph.app.admin.explain import is_held
 from heliograph.app.admin.fields import status_texts
 from heliograph.app.admin.history import Event
 from heliograph.app.admin.manage import AccountDetails
@@ -211,7 +210,7 @@ def message_in_full(view: "views.MessageView") -> shapes.MessageInFull:
     return shapes.MessageInFull(
         **asdict(plain),
         explanation=view.explanation,
-        held=is_held(trace),
+        held=trace.held,
         content=trace.message.content,
         callback_url=trace.message.callback_url,
         extras=read_extras(trace.message.extras).described(),

@@ -159,7 +159,10 @@ class Queueing:
 
     `attempted`: the message may have reached the operator (*Unknown*).
 
-    `held`: this node keeps it in memory, and no other node may claim it.
+    `claimed`: this node keeps it in memory, and no other node may claim it.
+
+    `held`: the range of numbers that the traffic guard holds, such as `49170`; empty while the account is suspended
+    (`gate.OF_SUSPENDED`); None if the message waits only for `due`.
     """
 
     account: int
@@ -168,7 +171,8 @@ class Queueing:
     due: int
     expires: int
     attempted: bool
-    held: bool
+    claimed: bool
+    held: str | None = None
 
 
 MOST_PROGRESS = 20
@@ -314,7 +318,7 @@ class CallbackRetry:
 
     `first`: when the notice first became due.
 
-    `held`: it is in flight on this node, and no other node may claim it.
+    `claimed`: it is in flight on this node, and no other node may claim it.
     """
 
     account: int
@@ -324,7 +328,7 @@ class CallbackRetry:
     body: bytes
     problem: str
     first: int
-    held: bool = False
+    claimed: bool = False
     way: Way = Way.WEBHOOK
     parked: bool = False
     """Whether it waits for its account to come within reach of its way, rather than for `due`."""

@@ -361,6 +361,8 @@ class MessageRecord:
     """New times that the message was given while it was scheduled, in the order of time."""
     connectors: dict[int, str] = field(default_factory=dict)
     """Names by id; removed connectors have no name."""
+    held: bool = False
+    """Whether the traffic guard holds it."""
 
     @property
     def submitted(self) -> bool:

@@ -600,7 +600,7 @@ async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: Admi
     gateway = house.gateway
     message = await Given(gateway.store, gateway.clock.now()).sent(1)
     later = gateway.clock.now() + 5_000
-    queueing = Queueing(message.account, message.key, 1, later, message.expires, attempted=False, held=False)
+    queueing = Queueing(message.account, message.key, 1, later, message.expires, attempted=False, claimed=False)
     await gateway.store.commits.record(Facts(queueings=[queueing]))
     page = await ada.get("/connectors/operator")
     assert "3 messages wait here, the oldest for 5 s." in page.text

@@ -3,7 +3,6 @@
 from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.records import Search
-from heliograph.domain.limits.gate import HELD_UNTIL
 from heliograph.domain.message.ids import to_hex
 from tests.integration.console.test_console import text_of
 from tests.support.admin import AdminHouse, Browser
@@ -18,7 +17,7 @@ async def hold(house: AdminHouse) -> None:
     accept = house.gateway.intake.accepted[-1]
     message = accept.messages[0]
     await store.commits.record(
-        Facts(queueings=[Queueing(1, message.key, 1, HELD_UNTIL + 44770, message.expires, False, False)])
+        Facts(queueings=[Queueing(1, message.key, 1, message.time, message.expires, False, False, "44770")])
     )
 
 

@@ -70,7 +70,7 @@ def everything(given: Given, accepts: list[Accept], sent: list[int]) -> Facts:
         accepts=accepts,
         submissions=[Submission(1, sent[0], 0, 1, "op", 0, given.now)],
         finals=[MessageEnd(1, sent[1], Delivery.DELIVRD, "000", given.now, owed=True)],
-        queueings=[Queueing(1, sent[2], 1, given.now + HOUR, given.now + 9 * HOUR, attempted=False, held=False)],
+        queueings=[Queueing(1, sent[2], 1, given.now + HOUR, given.now + 9 * HOUR, attempted=False, claimed=False)],
         early=[EarlyReceipt(1, str(given.key()), "49", Delivery.DELIVRD, "000", given.now)],
         callback_retries=[CallbackRetry(1, sent[1], given.now + HOUR, 1, b"x", "", given.now)],
         marks={"attempted:1": given.key()},

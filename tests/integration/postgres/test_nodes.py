@@ -225,7 +225,7 @@ async def test_what_phones_sent_to_a_dead_node_is_others(store: PostgresStore, o
             inbound=[untold, told, rowed],
             inbound_parts=[InboundPart(parts_of, number, 0, True, b"x", START) for number in (1, 2)],
             callbacks=[CallbackDone(account.id, told.key, CallbackEnd.DELIVERED, 200, 1, START)],
-            callback_retries=[CallbackRetry(account.id, rowed.key, START, 1, b"body", "", START, held=True)],
+            callback_retries=[CallbackRetry(account.id, rowed.key, START, 1, b"body", "", START, claimed=True)],
         )
     )
     await store.commits.record(Facts(inbound_answered=[told.key]))

@@ -172,7 +172,9 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(pristine: str) -> 
         gone = await given.scheduled(account.id)
         await store.commits.record(
             Facts(
-                queueings=[Queueing(sent[2].account, sent[2].key, 1, START, START + HOUR, attempted=False, held=False)],
+                queueings=[
+                    Queueing(sent[2].account, sent[2].key, 1, START, START + HOUR, attempted=False, claimed=False)
+                ],
                 sending=[(queued.account, queued.key)],
                 submissions=[Submission(sent[0].account, sent[0].key, 0, 1, "a", 0, START)],
                 finals=[

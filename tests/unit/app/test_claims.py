@@ -9,8 +9,8 @@ from heliograph.app.facts import Outstanding, Queued
 from heliograph.app.ports import Accepted
 from heliograph.domain.error import FORBIDDEN
 from heliograph.domain.limits.gate import (
+    OF_SUSPENDED,
     PASS,
-    SUSPENDED_UNTIL,
     Hold,
     Judged,
     Judgement,
@@ -19,11 +19,10 @@ from heliograph.domain.limits.gate import (
     compile_policy,
 )
 from heliograph.domain.message.receipt import Delivery
-from tests.support.store import HOUR
 from tests.support.use_case_fakes import LONG
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
 
-NIGHT = Hold(0, "It is night there.")
+GUARDED = Hold("49170")
 OPTED_OUT = Refuse(FORBIDDEN, "This number has opted out.", "to")
 
 
@@ -56,16 +55,13 @@ async def test_what_passes_is_sent_as_it_would_be_without_a_gate(desk: Desk) -> 
     assert (facts.queueings, facts.dequeued) == ([], [(1, one.key)])
 
 
-async def test_what_is_held_goes_back_with_the_time_at_which_it_is_judged_anew(desk: Desk) -> None:
+async def test_what_is_held_goes_back_with_its_due_time_and_the_range_that_is_held(desk: Desk) -> None:
     one = desk.message()
-    until = desk.clock.now() + HOUR
-    await judged(desk, lambda _, now: Hold(now + HOUR, NIGHT.why)).refill(
-        desk.lane, QueueStore(Queued(one, False)).queue, NODE
-    )
+    await judged(desk, lambda _, __: GUARDED).refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
     facts = desk.commit()
     (queueing,) = facts.queueings
-    assert (queueing.key, queueing.connector, queueing.due) == (one.key, 1, until)
-    assert (queueing.attempted, queueing.held) == (False, False)
+    assert (queueing.key, queueing.connector, queueing.due, queueing.held) == (one.key, 1, one.time, "49170")
+    assert (queueing.attempted, queueing.claimed) == (False, False)
     assert (facts.dequeued, facts.finals, desk.carrier.take()) == ([], [], [])
     assert desk.is_clean()
 
@@ -76,7 +72,7 @@ async def test_what_is_due_of_a_suspended_account_waits_until_it_is_resumed(desk
     claims = QueueClaims(dispatcher.outcomes, desk.clock, dispatcher.lane, lambda _: None, lambda _: policy)
     await claims.refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
     (queueing,) = desk.commit().queueings
-    assert (queueing.key, queueing.due, queueing.expires) == (one.key, SUSPENDED_UNTIL, one.expires)
+    assert (queueing.key, queueing.held, queueing.expires) == (one.key, OF_SUSPENDED, one.expires)
     assert desk.carrier.take() == []
     policy = None
     await claims.refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
@@ -96,16 +92,14 @@ async def test_what_an_earlier_run_left_in_memory_is_judged_before_it_goes(desk:
     )
     await claims.recover([Queued(one, False), Queued(other, False)])
     (queueing,) = desk.commit().queueings
-    assert (queueing.key, queueing.due) == (one.key, SUSPENDED_UNTIL)
+    assert (queueing.key, queueing.held) == (one.key, OF_SUSPENDED)
     assert [part.message.key for part in desk.carrier.take()] == [other.key]
 
 
 async def test_others_of_the_account_pass_what_is_held(desk: Desk) -> None:
     held, other = desk.message(), desk.message(destination="491710000000")
     store = QueueStore(Queued(held, False), Queued(other, False))
-    claims = judged(
-        desk, lambda message, now: Hold(now + HOUR, "") if message.destination == held.destination else PASS
-    )
+    claims = judged(desk, lambda message, _: GUARDED if message.destination == held.destination else PASS)
     await claims.refill(desk.lane, store.queue, NODE)
     desk.commit()
     assert [part.message.key for part in desk.carrier.take()] == [other.key]
@@ -122,7 +116,7 @@ async def test_what_is_refused_fails_and_is_refunded_in_one_commit(desk: Desk) -
     assert desk.is_clean()
 
 
-@pytest.mark.parametrize("judgement", [Hold(HOUR, ""), OPTED_OUT])
+@pytest.mark.parametrize("judgement", [GUARDED, OPTED_OUT])
 async def test_what_may_have_left_goes_on_whatever_the_gate_says(desk: Desk, judgement: Judgement) -> None:
     attempted, half = desk.message(), desk.message(content=LONG)
     asked: list[str] = []

@@ -437,7 +437,7 @@ def test_what_waits_for_long_gets_a_row_once_and_says_whether_it_may_have_been_s
     desk.commit(flying, waiting, young)
     desk.clock.pass_ms(FAST_LANE_MS + 1)
     facts = desk.commit(spill=True)
-    assert {each.key: (each.attempted, each.held) for each in facts.queueings} == {
+    assert {each.key: (each.attempted, each.claimed) for each in facts.queueings} == {
         flying.key: (True, True), waiting.key: (False, True),
     }  # fmt: skip
     assert facts.marks[DISPATCH] == first_key_at(START + 1)
@@ -552,7 +552,7 @@ def test_without_the_connectors_binds_new_messages_go_to_the_queue_and_so_does_w
     one = desk.message()
     facts = desk.commit(one)
     assert one.queued
-    assert [(each.key, each.attempted, each.held) for each in facts.queueings] == [(waiting.key, False, False)]
+    assert [(each.key, each.attempted, each.claimed) for each in facts.queueings] == [(waiting.key, False, False)]
     (part,) = desk.carrier.take()
     desk.answer(part, Accepted("a"))
     desk.commit()

@@ -11,7 +11,6 @@ from heliograph.app.facts import NOT_SENT, Attempt, CallbackEnd, Message, Submis
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import CallbackView, MessageRecord
-from heliograph.domain.limits.gate import HELD_UNTIL
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
 from tests.support.connectors import smpp_connector
@@ -63,7 +62,7 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
         (trace(submissions=[taken()], wants_receipt=False), "Nobody asked for its receipt"),
         (trace(submissions=[taken()], segments=2), "It waits to be sent through op1"),
         (trace(queued=(2, 5, False)), "It waits to be sent through op2: look there for why"),
-        (trace(queued=(2, HELD_UNTIL + 49170, False)), "It is held: the pumping guard found its account's messages"),
+        (trace(queued=(2, 5, False), held=True), "It is held: the pumping guard found its account's messages"),
         (
             trace(queued=(2, 5, False), attempts=[Attempt(1, 7, 0, 2, 88 + n, n) for n in range(3)]),
             "It was tried 3 times through op2, and is tried again by itself. The last time the operator said ESME_90, ",

@@ -60,7 +60,7 @@ async def test_what_got_no_answer_waits_in_the_queue_and_is_not_sent_again(patie
     patient.answer(part, LOST)
     facts = patient.commit()
     (queueing,) = facts.queueings
-    assert (queueing.key, queueing.due, queueing.attempted, queueing.held) == (
+    assert (queueing.key, queueing.due, queueing.attempted, queueing.claimed) == (
         one.key, patient.clock.now() + WAIT_MS, True, False,
     )  # fmt: skip
     assert [attempt.status for attempt in facts.attempts] == [-1]

@@ -171,7 +171,7 @@ def test_every_other_answer_is_tried_again(desk: Desk, code: int) -> None:
     desk.sender.end(one.key, code, "timed out" if code == 0 else "")
     (retry,) = desk.commit().callback_retries
     assert desk.gathering.woken > woken
-    assert (retry.key, retry.attempts, retry.due, retry.first, retry.held) == (
+    assert (retry.key, retry.attempts, retry.due, retry.first, retry.claimed) == (
         one.key, 1, START + 5 * SECOND, START, False,
     )  # fmt: skip
     assert retry.problem == ("timed out" if code == 0 else f"HTTP {code}")
@@ -249,7 +249,7 @@ def test_a_callback_of_an_old_message_has_a_row_from_the_start(desk: Desk) -> No
     desk.clock.pass_ms(KEEP_MS + 1)
     desk.owe(one)
     (retry,) = desk.commit().callback_retries
-    assert (retry.key, retry.due, retry.attempts, retry.body, retry.held) == (one.key, desk.clock.ms, 0, b"", True)
+    assert (retry.key, retry.due, retry.attempts, retry.body, retry.claimed) == (one.key, desk.clock.ms, 0, b"", True)
     assert [job.key for job in desk.sender.jobs] == [one.key], "it is tried as soon as it is durable"
     desk.clock.pass_ms(KEEP_MS + 1)
     assert desk.commit(spill=True).callback_retries == [], "it has its row"
@@ -259,7 +259,7 @@ def test_a_long_flight_gets_a_row_that_is_held_once(desk: Desk) -> None:
     one = desk.in_the_air()
     desk.clock.pass_ms(KEEP_MS + 1)
     (retry,) = desk.commit(spill=True).callback_retries
-    assert (retry.key, retry.held) == (one.key, True)
+    assert (retry.key, retry.claimed) == (one.key, True)
     desk.clock.pass_ms(KEEP_MS)
     assert desk.commit(spill=True).callback_retries == []
 
@@ -279,7 +279,7 @@ def test_below_the_mark_every_callback_owed_has_a_row(desk: Desk) -> None:
     desk.clock.pass_ms(KEEP_MS - 499)
     facts = desk.begin(spill=True)
     assert facts.marks[CALLBACK] >= stuck.key
-    assert {retry.key: retry.held for retry in facts.callback_retries} == {slow.key: True, stuck.key: True}
+    assert {retry.key: retry.claimed for retry in facts.callback_retries} == {slow.key: True, stuck.key: True}
     desk.notifier.committed()
     assert [job.key for job in desk.sender.jobs] == [slow.key, stuck.key, fresh.key]
 
@@ -401,5 +401,5 @@ def test_a_callback_that_another_node_would_recover_has_its_row_from_the_start(d
     desk.notifier = desk.make(keeps=lambda key: key == mine.key)
     desk.owe(mine, theirs)
     facts = desk.commit()
-    assert [(each.key, each.held) for each in facts.callback_retries] == [(theirs.key, False)]
+    assert [(each.key, each.claimed) for each in facts.callback_retries] == [(theirs.key, False)]
     assert [job.key for job in desk.sender.jobs] == [mine.key]

@@ -9,7 +9,7 @@ from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Facts, Message, MessageEnd, Queueing
 from heliograph.app.ports import Accepted
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.domain.limits.gate import SUSPENDED_UNTIL, compile_policy
+from heliograph.domain.limits.gate import OF_SUSPENDED, compile_policy
 from heliograph.domain.message.state import State
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, NODE, Given
@@ -152,7 +152,7 @@ async def test_what_waits_is_held_while_its_account_is_suspended(desk: Desk) -> 
     desk.suspended.add(desk.account)
     desk.dispatcher.judge_anew()
     (queueing,) = (await desk.commit()).queueings
-    assert (queueing.key, queueing.due, queueing.attempted) == (waiting.key, SUSPENDED_UNTIL, False)
+    assert (queueing.key, queueing.held, queueing.attempted) == (waiting.key, OF_SUSPENDED, False)
     for part in desk.carrier.take():
         desk.dispatcher.outcomes.on_outcome(desk.lane, part, Accepted("1"))
     desk.carrier.capacity = 10
@@ -170,7 +170,7 @@ async def test_what_was_made_ready_is_called_back_and_held(desk: Desk) -> None:
     desk.dispatcher.judge_anew()
     desk.dispatcher.judge_anew()
     (queueing,) = (await desk.commit()).queueings
-    assert queueing.due == SUSPENDED_UNTIL
+    assert queueing.held == OF_SUSPENDED
     await desk.go_on(3)
     assert desk.carrier.parts == []
     assert desk.lane.idle
@@ -200,7 +200,7 @@ async def test_what_waited_in_the_queue_is_withdrawn_when_it_is_claimed(desk: De
     # claimed by a node that puts it back after the phone opted out
     await desk.store.queue.claim(1, 10, message.time, NODE)
     await desk.store.suppressions.suppress(desk.account, [PHONE], "api", desk.clock.now())
-    row = Queueing(desk.account, message.key, 1, message.time, message.expires, attempted=False, held=False)
+    row = Queueing(desk.account, message.key, 1, message.time, message.expires, attempted=False, claimed=False)
     await desk.store.commits.record(Facts(queueings=[row]))
     desk.carrier.capacity = 10
     await desk.dispatcher.claims.refill(desk.lane, desk.store.queue, NODE)

@@ -99,7 +99,7 @@ def test_what_was_put_off_lost_or_given_up_is_told_with_what_to_do() -> None:
         end = MessageEnd(account, unknown.key, Delivery.UNKNOWN, "001", START, owed=False)
         await store.commits.record(
             Facts(
-                queueings=[Queueing(account, put_off.key, 1, later, put_off.expires, attempted=False, held=False)],
+                queueings=[Queueing(account, put_off.key, 1, later, put_off.expires, attempted=False, claimed=False)],
                 finals=[
                     end,
                     *(MessageEnd(account, each.key, Delivery.DELIVRD, "000", START, owed=True) for each in called),

@@ -6,9 +6,8 @@ import pytest
 
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, Reason
 from heliograph.domain.limits.gate import (
-    HELD_UNTIL,
+    OF_SUSPENDED,
     PASS,
-    SUSPENDED_UNTIL,
     Hold,
     Judgement,
     Policy,
@@ -132,7 +131,7 @@ def test_the_first_answer_that_is_not_pass_stands() -> None:
         asked.append(name)
         return judgement
 
-    hold = Hold(5, "It is night.")
+    hold = Hold("49170")
     rules = (
         lambda *_: rule("first", PASS),
         lambda *_: rule("second", hold),
@@ -145,9 +144,9 @@ def test_the_first_answer_that_is_not_pass_stands() -> None:
 def test_what_waits_of_a_suspended_account_is_held_and_the_guard_holds_longer() -> None:
     policy = compile_policy(suspended=True)
     assert policy is not None
-    assert judge(Text(), policy.at_claim, 1_000) == Hold(SUSPENDED_UNTIL, "account suspended")
+    assert judge(Text(), policy.at_claim, 1_000) == Hold(OF_SUSPENDED)
     guarded = compile_policy(suspended=True, held=("49170",))
     assert guarded is not None
     judgement = judge(Text(), guarded.at_claim, 1_000)
     assert isinstance(judgement, Hold)
-    assert judgement.until == HELD_UNTIL + 49170
+    assert judgement.range == "49170"

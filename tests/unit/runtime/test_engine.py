@@ -16,7 +16,7 @@ from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import zone
-from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
+from heliograph.domain.limits.gate import OF_SUSPENDED
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
@@ -264,7 +264,7 @@ def test_a_run_that_begins_while_an_account_is_suspended_holds_what_was_in_memor
         await rig.start()
         await asyncio.sleep(10.0)
         assert rig.submits == 0
-        assert {rig.rows.queue[message.key].due for message in messages} == {SUSPENDED_UNTIL}
+        assert {rig.rows.queue[message.key].held for message in messages} == {OF_SUSPENDED}
         await rig.store.accounts.update(1, {"suspended": False})
         await asyncio.sleep(2.0)
         assert rig.submits == 5
@@ -281,7 +281,7 @@ def test_what_the_guard_holds_waits_over_a_restart_until_it_is_released() -> Non
         await rig.send(free, message)
         await asyncio.sleep(3.0)
         assert rig.sent_at(free)
-        assert rig.rows.queue[message.key].due == HELD_UNTIL + 44770
+        assert rig.rows.queue[message.key].held == "44770"
         await rig.kill()
         await rig.start()
         await asyncio.sleep(3.0)

@@ -322,7 +322,7 @@ def test_a_callback_that_ended_while_its_row_could_not_be_written_needs_none() -
     async def story(rig: Rig) -> None:
         rig.store.failures = 1
         rig.gatherer.facts.callback_retries += [
-            CallbackRetry(1, key, START, 0, b"", "", START, held=True) for key in (1, 2)
+            CallbackRetry(1, key, START, 0, b"", "", START, claimed=True) for key in (1, 2)
         ]
         rig.gatherer.wake()
         await asyncio.sleep(COMMIT_S / 2)

@@ -47,7 +47,9 @@ def test_what_each_operator_put_off_is_shown_and_nothing_as_nothing(tmp_path: Pa
         clock, store = VirtualClock(), MemoryStore()
         given = Given(store)
         message = await given.sent((await given.account()).id)
-        later = Queueing(message.account, message.key, 2, START + SECOND, message.expires, attempted=False, held=False)
+        later = Queueing(
+            message.account, message.key, 2, START + SECOND, message.expires, attempted=False, claimed=False
+        )
         await store.commits.record(Facts(queueings=[later]))
         collector = Collector(MessageCounters(), engine(), store, clock, {}, tmp_path, Refusals(), {})
         await collector.refresh()

@@ -130,7 +130,7 @@ def test_callbacks_and_their_retries() -> None:
             callback_retries=[
                 CallbackRetry(1, 3, NOW, 1, b"x", "HTTP 500", NOW),
                 CallbackRetry(1, 4, NOW, 0, b"", "", NOW),  # only moved to its row
-                CallbackRetry(1, 5, NOW, 1, b"x", "", NOW, held=True),  # in the air
+                CallbackRetry(1, 5, NOW, 1, b"x", "", NOW, claimed=True),  # in the air
             ],
             early=[EarlyReceipt(1, "x", "", Delivery.DELIVRD, "000", NOW)],
             early_matched=[(1, "y"), (1, "z")],

@@ -6,7 +6,6 @@ from typing import assert_never
 from heliograph.app.facts import NOT_SENT, CallbackEnd
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.display import counted
-from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
 from heliograph.domain.message.receipt import Delivery, err_of
 from heliograph.domain.message.state import State
 
@@ -52,11 +51,6 @@ def explain(
             return _open(trace, connectors, status_name, obstacle) + (_SUSPENDED if waits else "")
         case _:
             assert_never(state)
-
-
-def is_held(trace: MessageRecord) -> bool:
-    """Says whether the pumping guard holds the message."""
-    return trace.queued is not None and HELD_UNTIL <= trace.queued[1] < SUSPENDED_UNTIL
 
 
 def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
@@ -120,7 +114,7 @@ def _open(
             "It was submitted: the operator took it. Nobody asked for its receipt, so no more will be known, and it "
             "stays submitted."
         )
-    if is_held(trace):
+    if trace.held:
         return (
             "It is held: the pumping guard found its account's messages to such numbers suspicious, and waits for "
             "somebody to release or refund them (`heliograph guard list`)."

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from heliograph.app.admin.blocked_reasons import BlockedReasons
-from heliograph.app.admin.explain import explain, is_held
+from heliograph.app.admin.explain import explain
 from heliograph.app.admin.history import Event, history
 from heliograph.app.admin.message_filter import fits
 from heliograph.app.configuration import Account
@@ -118,7 +118,7 @@ class Views(Desk):
         if not search.held:
             return fitting
         traces = [await self.store.messages.trace(hit.message.key) for hit in fitting]
-        return [hit for hit, trace in zip(fitting, traces, strict=True) if trace is not None and is_held(trace)]
+        return [hit for hit, trace in zip(fitting, traces, strict=True) if trace is not None and trace.held]
 
     async def look(self, key: int, tail: int) -> MessageView:
         trace = await self.store.messages.trace(key)

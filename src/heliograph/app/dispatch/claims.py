@@ -113,7 +113,7 @@ class QueueClaims:
         queue's rows, and fails a refused message."""
         judgement = self._judgement(item.message) if item.unsent else PASS
         if isinstance(judgement, Hold):
-            self._outcomes.hold(lane, item, judgement.until)
+            self._outcomes.put_off(lane, item, item.message.time, judgement.range)
             return False
         if isinstance(judgement, Refuse):
             self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
@@ -178,7 +178,7 @@ class QueueClaims:
             try:
                 is_open = await self._is_open(item, queued)
             except Unavailable:
-                self._gathering.facts.queueings.append(queueing(item, lane.connector, held=False))
+                self._gathering.facts.queueings.append(queueing(item, lane.connector, claimed=False))
                 self._gathering.wake()
                 continue
             if is_open:

@@ -179,7 +179,7 @@ class Dispatcher:
             for item in lane.items():
                 if not item.row and item.message.key <= mark:
                     item.row = True
-                    facts.queueings.append(queueing(item, lane.connector, held=True))
+                    facts.queueings.append(queueing(item, lane.connector, claimed=True))
         if mark > self.mark:
             self.mark = facts.marks[DISPATCH] = mark
 

@@ -415,7 +415,7 @@ class Lane:
                     message.time,
                     message.expires,
                     attempted=False,
-                    held=False,
+                    claimed=False,
                 )
             )
         self._returned.clear()

@@ -70,7 +70,7 @@ class PartOutcomes:
                 if throttled or item.away > 1 or item.to_send or item.paused:
                     lane.take_back(item, part.segment)
                 else:
-                    self._put_off(lane, item, part.segment, pause)
+                    self._defer(lane, item, part.segment, pause)
             case Unknown():
                 facts.attempts.append(
                     Attempt(message.account, message.key, part.segment, lane.connector, NO_ANSWER, now)
@@ -103,7 +103,7 @@ class PartOutcomes:
         if unknown is None or unknown.queued or item.open > len(item.paused):
             return
         unknown.until = self._clock.now() + lane.policy.unknown_wait_ms
-        self.hold(lane, item, unknown.until)
+        self.put_off(lane, item, unknown.until)
 
     def accept(
         self, lane: Lane, item: LaneItem, segment: int, operator_id: str, now: int, waited: int = -1, took: int = -1
@@ -148,14 +148,14 @@ class PartOutcomes:
             self.matcher.part_over(message, segment, refused.state, refused.err)
         self.close_part(lane, item, segment)
 
-    def _put_off(self, lane: Lane, item: LaneItem, segment: int, pause: float) -> None:
+    def _defer(self, lane: Lane, item: LaneItem, segment: int, pause: float) -> None:
         """Moves the message to the queue for a while, longer the older it is, so that others may pass it."""
         message = item.message
         now = self._clock.now()
         item.to_send = [segment]
         age = now - message.time
         due = now + max(int(pause * 1000), min(age // PUT_OFF_SHARE, LONGEST_PUT_OFF_MS))
-        self.hold(lane, item, due)
+        self.put_off(lane, item, due)
 
     def _hand_over(self, lane: Lane, item: LaneItem) -> None:
         """Notes that the message is in the queue, so that late answers to its parts no longer rely on memory."""
@@ -263,11 +263,11 @@ class PartOutcomes:
 
     # --- back to the queue
 
-    def hold(self, lane: Lane, item: LaneItem, until: int) -> None:
-        """Puts a message back into the queue until `until` (ms); others may pass it meanwhile."""
+    def put_off(self, lane: Lane, item: LaneItem, due: int, held: str | None = None) -> None:
+        """Puts a message back into the queue until `due` (ms), or for as long as it is `held`. Others may pass it."""
         message = item.message
         self.gathering.facts.queueings.append(
-            Queueing(message.account, message.key, lane.connector, until, message.expires, item.attempted, False)
+            Queueing(message.account, message.key, lane.connector, due, message.expires, item.attempted, False, held)
         )
         self._hand_over(lane, item)
         lane.forget(item)
@@ -275,14 +275,14 @@ class PartOutcomes:
 
     def requeue(self, lane: Lane, item: LaneItem) -> None:
         """Puts a message into the queue for this lane, in its place among its account's others."""
-        self.gathering.facts.queueings.append(queueing(item, lane.connector, held=False))
+        self.gathering.facts.queueings.append(queueing(item, lane.connector, claimed=False))
         lane.expect_row(item.message.account)
         self.unknown.forget(item.message.key)
         if item.message.segments > 1:
             self.matcher.leave(item.message.key)
 
 
-def queueing(item: LaneItem, connector: int, *, held: bool) -> Queueing:
+def queueing(item: LaneItem, connector: int, *, claimed: bool) -> Queueing:
     """Returns the fact that gives a message its row of the queue."""
     message = item.message
-    return Queueing(message.account, message.key, connector, message.time, message.expires, item.attempted, held)
+    return Queueing(message.account, message.key, connector, message.time, message.expires, item.attempted, claimed)

@@ -363,7 +363,7 @@ class Notifier:
         notice.rowed = True
         first = notice.first
         facts.callback_retries.append(
-            CallbackRetry(notice.account, notice.key, first, 0, b"", "", first, held=True, way=notice.way)
+            CallbackRetry(notice.account, notice.key, first, 0, b"", "", first, claimed=True, way=notice.way)
         )
 
 

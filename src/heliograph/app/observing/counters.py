@@ -133,7 +133,7 @@ class MessageCounters:
         if callbacks:
             self._told(callbacks)
         if facts.callback_retries:
-            self.callback_retries += sum(1 for each in facts.callback_retries if each.problem and not each.held)
+            self.callback_retries += sum(1 for each in facts.callback_retries if each.problem and not each.claimed)
         if facts.inbound or facts.inbound_parts:
             self._received(facts, now)
         self.early += len(facts.early)

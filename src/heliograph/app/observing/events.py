@@ -155,7 +155,7 @@ class EventFeed:
                 problem=retry.problem, attempts=retry.attempts, in_s=max(0, retry.due - now) // 1000,
             )
             for retry in facts.callback_retries
-            if retry.problem and not retry.held
+            if retry.problem and not retry.claimed
         ]  # fmt: skip
         return found
 

@@ -57,10 +57,10 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The message must wait until `until` (ms), and is checked again then."""
+    """The message must wait until it is released, and is checked again then."""
 
-    until: int
-    why: str
+    range: str
+    """The range of numbers that the traffic guard holds, such as `49170`; OF_SUSPENDED for a suspended account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,9 @@ class Refuse:
 
 PASS: Final = Pass()
 
-HELD_UNTIL: Final = 1 << 50
-"""Due time (ms) of messages held by the pumping guard: for ever. The number of their range is added to it, so that the
-row identifies its hold, even if the store's numbers are encrypted.
-"""
-
-SUSPENDED_UNTIL: Final = 1 << 51
-"""The time (ms) until which messages of a suspended account are held: for ever, and after all that the pumping guard
-holds. Once the account is resumed the store makes them due (`Queue.resume`)."""
+OF_SUSPENDED: Final = ""
+"""Marks messages held because their account is suspended, where the traffic guard's have their range. They become due
+once the account is resumed (`Queue.resume`). Less than any range, so that an index keeps the two apart."""
 
 MOST_SHOWN: Final = 20
 """Most numbers listed in a sentence."""
@@ -97,7 +92,7 @@ _SENDER_REASONS: Final = {
     SenderState.REFUSED: Reason.SENDER_REFUSED,
 }
 
-_HOLD_SUSPENDED: Final = Hold(SUSPENDED_UNTIL, "account suspended")
+_HOLD_SUSPENDED: Final = Hold(OF_SUSPENDED)
 
 SUSPENDED: Final = Refuse(
     FORBIDDEN, "The account is suspended; ask the operator of the gateway.", reason=Reason.SUSPENDED
@@ -245,7 +240,7 @@ def judge(message: Judged, rules: tuple[Rule, ...], now: int) -> Judgement:
 
 def hold_ranges(held: tuple[str, ...]) -> Rule:
     """Makes the rule that holds an account's traffic to these ranges until an administrator decides."""
-    holds = {each: Hold(HELD_UNTIL + int(each), "pumping guard") for each in held}
+    holds = {each: Hold(each) for each in held}
 
     def rule(message: Judged, _: int) -> Judgement:
         return holds.get(range_of(message.destination), PASS)

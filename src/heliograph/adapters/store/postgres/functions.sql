@@ -334,20 +334,21 @@ END $$;
 
 -- Puts messages into the queue, or moves them in it. One that is moved beyond its message's time was put off.
 CREATE OR REPLACE FUNCTION record_queueings(
-    p_key bigint[], p_connector bigint[], p_due bigint[], p_expires bigint[], p_attempted boolean[], p_node bigint[]
+    p_key bigint[], p_connector bigint[], p_due bigint[], p_expires bigint[], p_attempted boolean[], p_node bigint[],
+    p_held text[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO queue (key, account, phone, connector, due, expires, attempted, node, put_off)
+    INSERT INTO queue (key, account, phone, connector, due, expires, attempted, node, put_off, held)
     SELECT
         q.key, coalesce(m.account, 0), coalesce(m.destination, ''), q.connector, q.due, q.expires, q.attempted, q.node,
-        coalesce(m.time < q.due, false)
-    FROM unnest(p_key, p_connector, p_due, p_expires, p_attempted, p_node)
-        AS q (key, connector, due, expires, attempted, node)
+        coalesce(m.time < q.due, false), q.held
+    FROM unnest(p_key, p_connector, p_due, p_expires, p_attempted, p_node, p_held)
+        AS q (key, connector, due, expires, attempted, node, held)
     LEFT JOIN message AS m ON m.key = q.key
     ORDER BY q.key
     ON CONFLICT (key) DO UPDATE SET
         connector = excluded.connector, due = excluded.due, expires = excluded.expires,
-        attempted = excluded.attempted, node = excluded.node, put_off = excluded.put_off;
+        attempted = excluded.attempted, node = excluded.node, put_off = excluded.put_off, held = excluded.held;
 END $$;
 
 CREATE OR REPLACE FUNCTION record_sending(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -902,7 +903,7 @@ BEGIN
     ELSE
         SELECT array_agg(d.key) INTO keys FROM (
             SELECT q.key FROM queue AS q
-            WHERE q.node IS NULL AND q.connector = p_connector AND q.due <= p_now
+            WHERE q.node IS NULL AND q.held IS NULL AND q.connector = p_connector AND q.due <= p_now
             ORDER BY q.due, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
         ) AS d;
     END IF;
@@ -927,7 +928,7 @@ BEGIN
     FOREACH each IN ARRAY p_accounts LOOP
         keys := keys || ARRAY(
             SELECT q.key FROM queue AS q
-            WHERE q.node IS NULL AND q.connector = p_connector AND q.account = each AND q.due <= p_now
+            WHERE q.node IS NULL AND q.held IS NULL AND q.connector = p_connector AND q.account = each AND q.due <= p_now
             ORDER BY q.due, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
         );
     END LOOP;
@@ -948,12 +949,12 @@ DECLARE
 BEGIN
     LOOP
         SELECT q.account INTO account_ FROM queue AS q
-        WHERE q.node IS NULL AND q.connector = p_connector AND q.account > account_
+        WHERE q.node IS NULL AND q.held IS NULL AND q.connector = p_connector AND q.account > account_
         ORDER BY q.account LIMIT 1;
         EXIT WHEN NOT FOUND;
         IF EXISTS (
             SELECT 1 FROM queue AS q
-            WHERE q.node IS NULL AND q.connector = p_connector AND q.account = account_ AND q.due <= p_now
+            WHERE q.node IS NULL AND q.held IS NULL AND q.connector = p_connector AND q.account = account_ AND q.due <= p_now
         ) THEN
             found_ := found_ || account_;
         END IF;

@@ -511,16 +511,17 @@ CREATE TABLE queue (
     attempted boolean NOT NULL,                -- a part may have been sent without an answer
     account   bigint NOT NULL,                 -- an account's messages keep their order
     put_off   boolean NOT NULL DEFAULT false,  -- an operator deferred it, or did not answer
-    phone     text NOT NULL                    -- the message's destination
+    phone     text NOT NULL,                   -- the message's destination
+    held      text                             -- why it waits beyond `due`: '' its account is suspended, or the range
+                                               -- of numbers that the traffic guard holds, such as '49170'
 ) WITH (fillfactor = 80);
 
-CREATE INDEX queue_due ON queue (connector, due, key) WHERE node IS NULL;
+CREATE INDEX queue_due ON queue (connector, due, key) WHERE node IS NULL AND held IS NULL;
 CREATE INDEX queue_expires ON queue (expires, key) WHERE node IS NULL;
-CREATE INDEX queue_account ON queue (connector, account, due, key) WHERE node IS NULL;
+CREATE INDEX queue_account ON queue (connector, account, due, key) WHERE node IS NULL AND held IS NULL;
 -- An opt-out ends what waits for a phone.
 CREATE INDEX queue_phone ON queue (account, phone) WHERE node IS NULL;
--- What the pumping guard holds.
-CREATE INDEX queue_guarded ON queue (account, due) WHERE due >= {HELD_UNTIL} AND node IS NULL;
+CREATE INDEX queue_held ON queue (held, account) WHERE held IS NOT NULL AND node IS NULL;
 -- How many were put off is asked often; there may be millions of scheduled ones beside them.
 CREATE INDEX queue_put_off ON queue (due, connector) WHERE put_off AND node IS NULL;
 

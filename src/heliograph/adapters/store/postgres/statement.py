@@ -264,6 +264,7 @@ def _add_queueings(calls: FunctionCalls, queueings: list[Queueing], node: int) -
         "record_queueings",
         *_columns(last, "key", "connector", "due", "expires", "attempted"),
         _holders(last, node),
+        [each.held for each in last],
     )
 
 
@@ -277,5 +278,5 @@ def _add_retries(calls: FunctionCalls, retries: list[CallbackRetry], node: int) 
 
 
 def _holders(rows: list[Any], node: int) -> list[int | None]:
-    held: Callable[[Any], bool] = attrgetter("held")
-    return [node if held(row) else None for row in rows]
+    claimed: Callable[[Any], bool] = attrgetter("claimed")
+    return [node if claimed(row) else None for row in rows]

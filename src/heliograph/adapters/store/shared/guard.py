@@ -8,7 +8,6 @@ from heliograph.adapters.store.shared.network import tables_changed
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, write
 from heliograph.app.configuration import Missing, TrafficHold
 from heliograph.app.ports.guard import HeldTraffic
-from heliograph.domain.limits.gate import HELD_UNTIL
 from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures
 from heliograph.domain.message.state import Trigger
 
@@ -49,9 +48,7 @@ class StoredGuard(Operations):
         found = []
         for row in rows:
             hold = TrafficHold(*row)
-            ((messages, price),) = yield Q.held_number(
-                account=hold.account, until=HELD_UNTIL + int(hold.prefix), limit=limit
-            )
+            ((messages, price),) = yield Q.held_number(account=hold.account, prefix=hold.prefix, limit=limit)
             found.append(HeldTraffic(hold, messages, price))
         return found
 
@@ -66,7 +63,7 @@ class StoredGuard(Operations):
         yield from lock_account(account)
         if not (yield Q.is_held(account=account, prefix=prefix)):
             raise Missing("no such hold")
-        rows = yield Q.held_messages(account=account, until=HELD_UNTIL + int(prefix), limit=limit)
+        rows = yield Q.held_messages(account=account, prefix=prefix, limit=limit)
         keys = [key for (key,) in rows]
         if not keys:
             return 0

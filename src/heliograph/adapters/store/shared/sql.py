@@ -20,7 +20,7 @@ from typing import Any, Final
 from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.domain.limits.allowance import UNCOUNTED
-from heliograph.domain.limits.gate import HELD_UNTIL, SUSPENDED_UNTIL
+from heliograph.domain.limits.gate import OF_SUSPENDED
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.retention import REDACTED_CODING
@@ -38,17 +38,16 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "DISPATCH": DISPATCH,
     "ENDED": ENDED,
     "HEAD": HEAD,
-    "HELD_UNTIL": HELD_UNTIL,
     "LISTED": LISTED,
     "MOST_MOVES": MOST_MOVES,
     "MOST_PROGRESS": MOST_PROGRESS,
     "NOT_SENT": NOT_SENT,
     "NO_CODE": NO_CODE,
     "NO_ANSWER": NO_ANSWER,
+    "OF_SUSPENDED": OF_SUSPENDED,
     "OPEN": OPEN,
     "REDACTED_CODING": REDACTED_CODING,
     "STATES": tuple(State),
-    "SUSPENDED_UNTIL": SUSPENDED_UNTIL,
     "UNCOUNTED": UNCOUNTED,
     "WAITING": WAITING,
 }

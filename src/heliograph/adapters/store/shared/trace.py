@@ -32,6 +32,7 @@ def record_of(message: Message) -> Steps[MessageRecord]:
         callback=callback,
         moves=[Move(*row) for row in moves],
         connectors=dict(connectors),
+        held=queued is not None and bool(queued[3]),
     )
 
 

@@ -51,12 +51,12 @@ _INSERT_BATCH = Insert("INSERT INTO batch (key, tail, account, last_key, referen
 _INSERT_REFERENCE = Insert("INSERT INTO reference (account, reference, fingerprint, key, batch, scheduled)", 6)
 _INSERT_QUEUE = Insert("INSERT INTO queue (key, account, phone, connector, due, expires, attempted)", 7)
 _MOVE_QUEUE = Insert(
-    "INSERT INTO queue (connector, expires, attempted, node, key, due, account, phone, put_off)",
-    8,
+    "INSERT INTO queue (connector, expires, attempted, node, held, key, due, account, phone, put_off)",
+    9,
     """
     ON CONFLICT (key) DO UPDATE SET
         connector = excluded.connector, due = excluded.due, expires = excluded.expires,
-        attempted = excluded.attempted, node = excluded.node, put_off = excluded.put_off
+        attempted = excluded.attempted, node = excluded.node, put_off = excluded.put_off, held = excluded.held
     """,
     last="""
     coalesce((SELECT destination FROM message WHERE message.key = ?), ''),
@@ -129,8 +129,8 @@ _awaiting_row = attrgetter("connector", "operator_id", "key", "segment")
 
 
 def _queue_row(each: Queueing, node: int) -> Row:
-    held_by = node if each.held else None
-    fields = (each.connector, each.expires, +each.attempted, held_by, each.key, each.due, each.account)
+    by = node if each.claimed else None
+    fields = (each.connector, each.expires, +each.attempted, by, each.held, each.key, each.due, each.account)
     return (*fields, each.key, each.due, each.key)
 
 
@@ -410,6 +410,7 @@ def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
             db.executemany(_KEEP_RETRY, ended)
     if facts.callback_retries:
         rows = [
-            (*_retry_row(each), +each.way, +each.parked, node if each.held else None) for each in facts.callback_retries
+            (*_retry_row(each), +each.way, +each.parked, node if each.claimed else None)
+            for each in facts.callback_retries
         ]
         _RETRY_CALLBACK(db, rows)

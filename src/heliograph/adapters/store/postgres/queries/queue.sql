@@ -14,16 +14,16 @@ SELECT key, connector, attempted FROM claim_queue(NULL, :limit, :now, :node);
 -- next_due: The earliest due time of each connector's rows. Each is found by a jump in the index; a GROUP BY would read all
 -- of it.
 WITH RECURSIVE waiting (connector) AS (
-    (SELECT connector FROM queue WHERE node IS NULL ORDER BY connector LIMIT 1)
+    (SELECT connector FROM queue WHERE node IS NULL AND held IS NULL ORDER BY connector LIMIT 1)
     UNION ALL
     SELECT (
-        SELECT q.connector FROM queue AS q WHERE q.node IS NULL AND q.connector > w.connector
+        SELECT q.connector FROM queue AS q WHERE q.node IS NULL AND q.held IS NULL AND q.connector > w.connector
         ORDER BY q.connector LIMIT 1
     )
     FROM waiting AS w WHERE w.connector IS NOT NULL
 )
 SELECT connector, (
-    SELECT q.due FROM queue AS q WHERE q.node IS NULL AND q.connector = w.connector ORDER BY q.due LIMIT 1
+    SELECT q.due FROM queue AS q WHERE q.node IS NULL AND q.held IS NULL AND q.connector = w.connector ORDER BY q.due LIMIT 1
 )
 FROM waiting AS w WHERE connector IS NOT NULL;
 

@@ -32,24 +32,24 @@ UPDATE traffic_hold SET ended = :now WHERE account = :account AND prefix = :pref
 -- held_number: How many messages of an account to a range are held, up to a limit, and their price.
 SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint) FROM (
     SELECT q.key FROM queue AS q
-    WHERE q.due >= {HELD_UNTIL} AND q.node IS NULL AND q.account = :account AND q.due = :until
+    WHERE q.held = :prefix AND q.node IS NULL AND q.account = :account
     LIMIT :limit
 ) AS held JOIN message AS m ON m.key = held.key;
 
 -- held_messages: Messages of an account to a range that are held, nothing of which has left.
 SELECT q.key FROM queue AS q
-WHERE q.due >= {HELD_UNTIL} AND q.node IS NULL AND q.account = :account AND q.due = :until
+WHERE q.held = :prefix AND q.node IS NULL AND q.account = :account
   AND NOT q.attempted AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
 ORDER BY q.key LIMIT :limit;
 
 -- held_among: Those of some rows that are held.
-SELECT key FROM queue WHERE due >= {HELD_UNTIL} AND due < {SUSPENDED_UNTIL} AND node IS NULL AND NOT attempted AND key {among(keys)};
+SELECT key FROM queue WHERE held > {OF_SUSPENDED} AND node IS NULL AND NOT attempted AND key {among(keys)};
 
 -- let_go: Makes held messages due whose range is not held any more.
-UPDATE queue SET due = :now WHERE node IS NULL AND due >= {HELD_UNTIL} AND key IN (
+UPDATE queue SET due = :now, held = NULL WHERE node IS NULL AND held IS NOT NULL AND key IN (
     SELECT q.key FROM queue AS q
-    WHERE q.due >= {HELD_UNTIL} AND q.due < {SUSPENDED_UNTIL} AND q.node IS NULL AND NOT EXISTS (
+    WHERE q.held > {OF_SUSPENDED} AND q.node IS NULL AND NOT EXISTS (
         SELECT 1 FROM traffic_hold AS h
-        WHERE h.account = q.account AND h.ended IS NULL AND q.due = {HELD_UNTIL} + CAST(h.prefix AS bigint)
+        WHERE h.account = q.account AND h.prefix = q.held AND h.ended IS NULL
     ) LIMIT :limit
 ) RETURNING 1;

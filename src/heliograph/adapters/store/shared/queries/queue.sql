@@ -16,16 +16,16 @@ UPDATE callback_retry SET node = NULL WHERE node = :node RETURNING 1;
 -- resumed_messages: Messages that are held since their account was suspended, of accounts that no longer are. The accounts are
 -- found by jumps in the index.
 WITH RECURSIVE holder (account) AS (
-    SELECT min(account) FROM queue WHERE due >= {HELD_UNTIL} AND node IS NULL
+    SELECT min(account) FROM queue WHERE held = {OF_SUSPENDED} AND node IS NULL
     UNION ALL
-    SELECT (SELECT min(account) FROM queue WHERE due >= {HELD_UNTIL} AND node IS NULL AND account > holder.account)
+    SELECT (SELECT min(account) FROM queue WHERE held = {OF_SUSPENDED} AND node IS NULL AND account > holder.account)
     FROM holder WHERE holder.account IS NOT NULL
 )
 SELECT q.key FROM holder AS h
 JOIN account AS a ON a.id = h.account AND NOT a.suspended
 JOIN queue AS q ON q.account = h.account
-WHERE q.due >= {HELD_UNTIL} AND q.due = {SUSPENDED_UNTIL} AND q.node IS NULL
+WHERE q.held = {OF_SUSPENDED} AND q.node IS NULL
 ORDER BY q.key LIMIT :limit;
 
 -- resume_messages: Makes messages due that are held since their account was suspended.
-UPDATE queue SET due = :now WHERE due = {SUSPENDED_UNTIL} AND node IS NULL AND key {among(keys)} RETURNING 1;
+UPDATE queue SET due = :now, held = NULL WHERE held = {OF_SUSPENDED} AND node IS NULL AND key {among(keys)} RETURNING 1;

@@ -33,7 +33,7 @@ UNION ALL
 SELECT key, account, kind, amount, message, at, note FROM ledger WHERE message = :key AND kind = {EntryKind.REFUND};
 
 -- queued_of: A message's row of the queue.
-SELECT connector, due, node IS NOT NULL FROM queue WHERE key = :key;
+SELECT connector, due, node IS NOT NULL, held FROM queue WHERE key = :key;
 
 -- moves_of: The reschedulings of a message.
 SELECT at, was, time FROM moved WHERE key = :key ORDER BY at;
@@ -79,7 +79,7 @@ WHERE key >= :start AND key < :key AND state <> {Delivery.DELIVRD} ORDER BY key 
 
 -- rows_held: Messages that the pumping guard holds.
 SELECT 0 AS time, key FROM queue
-WHERE due >= {HELD_UNTIL} AND due < {SUSPENDED_UNTIL} AND node IS NULL AND key >= :start AND key < :key ORDER BY key DESC;
+WHERE held > {OF_SUSPENDED} AND node IS NULL AND key >= :start AND key < :key ORDER BY key DESC;
 
 -- rows_of_account_listed: Messages of an account, by when they are sent; each index of an account has a part of them.
 SELECT time, key FROM message

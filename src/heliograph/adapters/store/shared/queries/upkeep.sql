@@ -30,8 +30,8 @@ SELECT
 -- counts: Counts of waiting rows, each up to a limit: scheduled, due (and since when), awaited, owed, ended, orphans.
 SELECT
     (SELECT count(*) FROM (SELECT 1 FROM message WHERE state = {State.SCHEDULED} LIMIT :most) AS counted),
-    (SELECT count(*) FROM (SELECT 1 FROM queue WHERE node IS NULL AND due <= :now LIMIT :most) AS counted),
-    (SELECT min(due) FROM queue WHERE node IS NULL AND due <= :now),
+    (SELECT count(*) FROM (SELECT 1 FROM queue WHERE node IS NULL AND held IS NULL AND due <= :now LIMIT :most) AS counted),
+    (SELECT min(due) FROM queue WHERE node IS NULL AND held IS NULL AND due <= :now),
     (SELECT count(*) FROM (SELECT 1 FROM awaiting LIMIT :most) AS counted),
     (SELECT count(*) FROM (SELECT 1 FROM callback_retry WHERE due IS NOT NULL LIMIT :most) AS counted),
     (SELECT count(*) FROM (SELECT 1 FROM callback WHERE "end" <> {CallbackEnd.DELIVERED} LIMIT :most) AS counted),

@@ -1,10 +1,10 @@
 -- claim_due: The rows of a connector that are due, oldest first; `claim` claims them.
-SELECT key, connector, attempted FROM queue WHERE node IS NULL AND connector = :connector AND due <= :now
+SELECT key, connector, attempted FROM queue WHERE node IS NULL AND held IS NULL AND connector = :connector AND due <= :now
 ORDER BY due, key LIMIT :limit;
 
 -- claim_of: The rows of a connector that are due, so many of each account, each one's oldest first.
 SELECT q.key, q.connector, q.attempted FROM json_each(:accounts) AS a CROSS JOIN queue AS q ON q.key IN (
-    SELECT key FROM queue WHERE node IS NULL AND connector = :connector AND account = a.value AND due <= :now
+    SELECT key FROM queue WHERE node IS NULL AND held IS NULL AND connector = :connector AND account = a.value AND due <= :now
     ORDER BY due, key LIMIT :limit
 ) ORDER BY q.due, q.key;
 
@@ -20,21 +20,21 @@ UPDATE message SET state = {after(Trigger.DUE)} WHERE state IN {before(Trigger.D
 -- next_due: The earliest due time of each connector's rows. Each is found by a jump in the index, as SQLite would read all
 -- of it for a GROUP BY.
 WITH RECURSIVE waiting (connector) AS (
-    SELECT min(connector) FROM queue WHERE node IS NULL
+    SELECT min(connector) FROM queue WHERE node IS NULL AND held IS NULL
     UNION ALL
-    SELECT (SELECT min(connector) FROM queue WHERE node IS NULL AND connector > waiting.connector)
+    SELECT (SELECT min(connector) FROM queue WHERE node IS NULL AND held IS NULL AND connector > waiting.connector)
     FROM waiting WHERE waiting.connector IS NOT NULL
 )
-SELECT connector, (SELECT min(due) FROM queue WHERE node IS NULL AND connector = waiting.connector)
+SELECT connector, (SELECT min(due) FROM queue WHERE node IS NULL AND held IS NULL AND connector = waiting.connector)
 FROM waiting WHERE connector IS NOT NULL;
 
 -- queued_accounts: The accounts that have rows due, found by jumps in the index.
 WITH RECURSIVE holder (account) AS (
-    SELECT min(account) FROM queue WHERE node IS NULL AND connector = :connector
+    SELECT min(account) FROM queue WHERE node IS NULL AND held IS NULL AND connector = :connector
     UNION ALL
-    SELECT (SELECT min(account) FROM queue WHERE node IS NULL AND connector = :connector AND account > holder.account)
+    SELECT (SELECT min(account) FROM queue WHERE node IS NULL AND held IS NULL AND connector = :connector AND account > holder.account)
     FROM holder WHERE holder.account IS NOT NULL
 )
 SELECT account FROM holder WHERE account IS NOT NULL AND EXISTS (
-    SELECT 1 FROM queue WHERE node IS NULL AND connector = :connector AND account = holder.account AND due <= :now
+    SELECT 1 FROM queue WHERE node IS NULL AND held IS NULL AND connector = :connector AND account = holder.account AND due <= :now
 );
