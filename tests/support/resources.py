@@ -10,11 +10,6 @@ NAMES = {"account": "acme", "connector": "operator"}
 """Things that others may name."""
 
 
-def added(resources: Iterable[Resource]) -> list[Resource]:
-    """The resources that people add things to."""
-    return [each for each in resources if any(operation.name == "add" for operation in each.operations)]
-
-
 def sample(field: Field) -> Any:
     """The JSON value of a field's example."""
     match field.type:
@@ -30,6 +25,11 @@ def sample_of(resource: Resource, operation: Operation) -> dict[str, Any]:
     """The JSON values that must be given, and those with an example."""
     fields = resource.fields_of(operation)
     return {each.name: sample(each) for each in fields if each.default is REQUIRED or each.example}
+
+
+def with_operations(resources: Iterable[Resource], *names: str) -> list[Resource]:
+    """Returns the resources that have operations of all these names."""
+    return [each for each in resources if set(names) <= {operation.name for operation in each.operations}]
 
 
 def key_of(resource: Resource, operation: Operation, row: dict[str, Any]) -> dict[str, Any]:

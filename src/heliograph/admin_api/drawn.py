@@ -1,7 +1,8 @@
 """Operations of the admin API, drawn from the descriptions of resources."""
 
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
@@ -16,6 +17,7 @@ from heliograph.app.resources.fields import (
     REQUIRED,
     Choice,
     Credits,
+    Decimal,
     Field,
     Flag,
     Many,
@@ -25,11 +27,13 @@ from heliograph.app.resources.fields import (
     Rows,
     Text,
     Whole,
+    Words,
     refers,
 )
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND
 
 
+@cache
 def operations_of(resource: Resource) -> tuple[AdminOperation, ...]:
     item = _answers(resource.answer_name or resource.name.capitalize(), resource.fields, resource.summary)
     return tuple(_drawn(resource, operation, item) for operation in resource.operations)
@@ -38,7 +42,7 @@ def operations_of(resource: Resource) -> tuple[AdminOperation, ...]:
 def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> AdminOperation:
     async def run(request: AdminRequest) -> dict[str, Any]:
         given = _given(resource, operation, request)
-        limit = request.number("limit", min(100, operation.page), operation.page) if operation.page else 0
+        limit = request.number("limit", min(operation.rows, operation.page), operation.page) if operation.page else 0
         if operation.page:
             request.key("cursor")  # keys of lists in pages are digits
             given |= {"limit": limit, "after": request.query.get("cursor", "")}
@@ -47,7 +51,8 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
     query, reads = [_parameter(each) for each in operation.reads], None
     if operation.method != "GET":
         name = operation.read_name or f"New{resource.name.capitalize()}"
-        query, reads = [], _accepts(name, operation.reads, operation.summary) if operation.reads else None
+        query = query if operation.may_be_bare else []
+        reads = _accepts(name, operation.reads, operation.summary) if operation.reads else None
     if operation.page:
         bounds = {"type": "integer", "minimum": 1, "maximum": operation.page}
         query.append(QueryParameter("limit", "Rows at most.", bounds))
@@ -68,6 +73,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         (*faults, CONFLICT) if operation.conflicts else tuple(faults),
         operation.status,
         scopes={each.name: each.scope for each in operation.reads if each.scope is not None},
+        may_be_bare=operation.may_be_bare,
         id=operation.id or f"{operation.name}_{resource.plural if operation.answers is Answer.EACH else resource.name}",
     )
 
@@ -88,6 +94,11 @@ def _given(resource: Resource, operation: Operation, request: AdminRequest) -> d
         parsed = {each.name: each.parse(request.query[each.name]) for each in asked}
     else:
         parsed = to_builtins(request.body) if operation.reads else {}
+        for field in operation.reads if operation.may_be_bare else ():
+            if field.name in request.query:
+                if parsed.get(field.name) is not None and field.name in request.given():
+                    raise Invalid(field.name, "it is given twice, in the body and in the query")
+                parsed[field.name] = field.parse(request.query[field.name])
     for field in operation.reads:
         if field.name in parsed:
             given[field.name] = field.read(parsed[field.name])
@@ -112,7 +123,7 @@ def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0)
 
 
 def _row(fields: tuple[Field, ...], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {field.name: field.type.show(values[field.name]) for field in fields}
+    return {field.name: field.show(values[field.name]) for field in fields}
 
 
 # --- the document
@@ -122,9 +133,11 @@ def _parameter(field: Field) -> QueryParameter:
     schema: dict[str, Any] = {"type": "string"}
     match field.type:
         case Choice():
-            schema["enum"] = [each.value for each in field.type.of]
+            schema["enum"] = list(field.type.words)
         case Flag():
             schema["enum"] = ["true", "false"]
+        case Whole():
+            schema = {"type": "integer", "minimum": field.type.least, "maximum": field.type.most}
         case Text(pattern=pattern) if pattern:
             schema["pattern"] = f"^({pattern})?$"
     return QueryParameter(field.name, field.meaning, schema, field.default is REQUIRED)
@@ -145,24 +158,41 @@ def _answer(resource: Resource, operation: Operation, item: type[Struct]) -> typ
             return defstruct(operation.answer_name or resource.plural.capitalize(), fields, namespace=words)
 
 
+_ANSWERS: dict[tuple[str, tuple[Field, ...]], type[Struct]] = {}
+"""Types of answers by name and fields: several operations answer the same, and a name stands for one type."""
+
+
 def _answers(name: str, fields: tuple[Field, ...], words: str) -> type[Struct]:
-    return defstruct(name, [(each.name, _json(each)) for each in fields], namespace={"__doc__": f"{words}."})
+    found = _ANSWERS.get((name, fields))
+    if found is None:
+        types = [(each.name, _json(each, _answers)) for each in fields]
+        found = _ANSWERS[name, fields] = defstruct(name, types, namespace={"__doc__": f"{words}."})
+    return found
 
 
 def _accepts(name: str, fields: tuple[Field, ...], words: str) -> type[Struct]:
     kept: list[Any] = []
     for each in fields:
+        kind = _json(each, _accepts)
         if each.default is REQUIRED:
-            kept.append((each.name, _json(each)))
+            kept.append((each.name, kind))
         elif each.default is KEEP or each.default is None:
-            kept.append((each.name, _json(each) | UnsetType, UNSET))
+            kept.append((each.name, kind | UnsetType, UNSET))
         else:
-            kept.append((each.name, _json(each), each.type.show(each.default)))
+            kept.append((each.name, kind, each.show(each.default)))
     return defstruct(name, kept, namespace={"__doc__": f"{words}."}, forbid_unknown_fields=True, kw_only=True)
 
 
-def _json(field: Field) -> Any:
-    """Returns the type of a field's JSON values."""
+Draw = Callable[[str, tuple[Field, ...], str], type[Struct]]
+
+
+def _json(field: Field, draw: Draw) -> Any:
+    """Returns the type of a field's JSON values; `draw` makes the type of an object."""
+    kind = _plain(field, draw)
+    return kind | None if field.nullable else kind
+
+
+def _plain(field: Field, draw: Draw) -> Any:
     match field.type:
         case Moment():
             return shapes.Moment
@@ -170,27 +200,31 @@ def _json(field: Field) -> Any:
             return shapes.Credits
         case Reference(optional=False):
             return shapes.Name
-    kind, rules = _kind(field)
-    if field.example:
+    kind, rules = _kind(field, draw)
+    if field.example and kind is str:
         rules["examples"] = [field.example]
     return Annotated[kind, Meta(description=field.meaning, **rules)]
 
 
-def _kind(field: Field) -> tuple[Any, dict[str, Any]]:
+def _kind(field: Field, draw: Draw) -> tuple[Any, dict[str, Any]]:
     match field.type:
         case Choice():
-            return Literal[tuple(each.value for each in field.type.of)], {}
+            return Literal[field.type.words], {}
         case Whole():
             return int, {"ge": field.type.least, "le": field.type.most}
+        case Decimal():
+            return float, {"ge": 0, "le": field.type.most}
         case Flag():
             return bool, {}
         case Pairs():
             return dict[str, str], {}
+        case Words():
+            return list[str], {}
         case Many():
-            return types.GenericAlias(list, (_json(field.type.of),)), {"min_length": 1}
+            return types.GenericAlias(list, (_json(field.type.of, draw),)), {"min_length": 1}
         case Rows():
-            row = _accepts(field.type.name, field.type.of, field.meaning.rstrip("."))
-            return types.GenericAlias(list, (row,)), {"min_length": 1}
+            row = draw(field.type.name, field.type.of, field.meaning.rstrip("."))
+            return types.GenericAlias(list, (row,)), {"min_length": 1} if draw is _accepts else {}
         case Text(pattern=pattern) if pattern:
             return str, {"extra_json_schema": {"pattern": f"^({pattern})$"}}
     return str, {}

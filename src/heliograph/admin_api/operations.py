@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from heliograph.admin_api import (
-    account_shapes,
-    customers,
     guard,
     guard_shapes,
     inbound,
@@ -27,14 +25,15 @@ from heliograph.admin_api import (
 from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.drawn import operations_of
 from heliograph.admin_api.operation import AdminOperation, QueryParameter
-from heliograph.app.admin.fields import opening_scopes, own_scopes
 from heliograph.app.admin.refusals import MOST_HOURS
 from heliograph.app.admin.report_steps import RANGES
 from heliograph.app.admin.reports import DEFAULT_RANGE
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
+from heliograph.app.resources.accounts import ACCOUNTS, LEDGER
 from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.description import Resource
+from heliograph.app.resources.keys import KEYS
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.routes import ROUTES
 from heliograph.app.resources.senders import SENDERS
@@ -47,14 +46,10 @@ def _whole(most: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": 1, "maximum": most}
 
 
-_LIMIT = QueryParameter("limit", "Entries at most.", _whole(customers.PAGE))
+_LIMIT = QueryParameter("limit", "Entries at most.", _whole(traffic.AUDIT_PAGE))
 _GOES_ON = "Goes on after an earlier answer: its `cursor`."
 _LINE = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18})?$"})
 _CURSOR = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
-_DAYS = QueryParameter("days", "How far back; up to two days by the hour.", _whole(customers.MAX_DAYS))
-_EXPIRES = QueryParameter(
-    "expires", "When it ends, where the body does not say it: days from now such as `90d`, a date, or ISO 8601."
-)
 _STATUSES = [each.value for each in MessageStatus]
 _STATUS = QueryParameter("status", "How far they are.", {"type": "string", "enum": _STATUSES})
 _TRUTH = {"type": "string", "enum": ["true", "false"]}
@@ -63,44 +58,12 @@ _MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = QueryParameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
 _PLAN = QueryParameter("plan", "The price plan.")
 
-RESOURCES: tuple[Resource, ...] = (SUPPRESSIONS, SENDERS, ROUTES, NUMBERS, BINDS)
+RESOURCES: tuple[Resource, ...] = (ACCOUNTS, LEDGER, KEYS, SUPPRESSIONS, SENDERS, ROUTES, NUMBERS, BINDS)
 """All of which the operations are drawn from their descriptions."""
 
 _FIRST: tuple[AdminOperation, ...] = (
     AdminOperation("GET", "/overview", Scope.READ_MESSAGES, "How much waits, and which connectors are up",
         traffic.overview, shapes.Overview),
-    # accounts
-    AdminOperation("GET", "/accounts", Scope.READ_ACCOUNTS, "Every account with its balance",
-        customers.list_accounts, account_shapes.AccountsShape),
-    AdminOperation("POST", "/accounts", Scope.WRITE_ACCOUNTS, "Open an account",
-        customers.open_account, account_shapes.OpenedAccount, account_shapes.NewAccountShape, (), (INVALID, CONFLICT),
-        201, scopes=opening_scopes()),
-    AdminOperation("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, "One account with its keys",
-        customers.get_account, account_shapes.AccountWithKeys, None, (), (NOT_FOUND,)),
-    AdminOperation("PATCH", "/accounts/{name}", Scope.WRITE_ACCOUNTS, "Change settings of an account, all or none",
-        customers.set_account, account_shapes.AccountWithKeys, account_shapes.AccountSettings, (), (INVALID, NOT_FOUND),
-        scopes=own_scopes()),
-    AdminOperation("POST", "/accounts/{name}/top-ups", Scope.TOP_UP, "Add credit, or take it back",
-        customers.top_up, account_shapes.BalanceShape, account_shapes.TopUp, (), (INVALID, NOT_FOUND), 201),
-    AdminOperation("GET", "/accounts/{name}/ledger", Scope.READ_ACCOUNTS, "Changes of the balance, the newest first",
-        customers.ledger, account_shapes.Ledger, None, (_LIMIT, _LINE), (INVALID, NOT_FOUND)),
-    AdminOperation("GET", "/accounts/{name}/usage", Scope.READ_ACCOUNTS, "Charges and refunds, by the hour or the day",
-        customers.usage, account_shapes.UsageOfAccount, None,
-        (_DAYS,), (INVALID, NOT_FOUND)),
-    AdminOperation("POST", "/accounts/{name}/smpp-password", Scope.WRITE_KEYS, "Replace the password of SMPP clients",
-        customers.new_smpp_password, account_shapes.NewSecret, account_shapes.NewSmppPassword, (), (INVALID, NOT_FOUND),
-        201, may_be_bare=True),
-    AdminOperation("POST", "/accounts/{name}/password", Scope.WRITE_KEYS, "Replace the password of /api/v2",
-        customers.new_password, account_shapes.NewSecret, None, (), (NOT_FOUND,), 201),
-    AdminOperation("POST", "/accounts/{name}/signing-secret", Scope.WRITE_KEYS, "Replace the secret of receipts",
-        customers.new_signing_secret, account_shapes.NewSecret, None, (), (NOT_FOUND,), 201),
-    AdminOperation("GET", "/accounts/{name}/keys", Scope.READ_ACCOUNTS, "The API keys of an account",
-        customers.list_keys, account_shapes.Keys, None, (), (NOT_FOUND,)),
-    AdminOperation("POST", "/accounts/{name}/keys", Scope.WRITE_KEYS, "Make one more API key",
-        customers.create_key, account_shapes.CreatedKey, account_shapes.NewApiKey, (_EXPIRES,),
-        (INVALID, NOT_FOUND), 201, may_be_bare=True),
-    AdminOperation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_KEYS, "Revoke an API key",
-        customers.revoke_key, shapes.DoneShape, None, (), (NOT_FOUND,)),
 )  # fmt: skip
 
 _LAST: tuple[AdminOperation, ...] = (
@@ -218,12 +181,12 @@ _LAST: tuple[AdminOperation, ...] = (
         traffic.drop_callbacks, shapes.Count, shapes.Drop, (), (INVALID, NOT_FOUND)),
     # audit
     AdminOperation("GET", "/audit", Scope.READ_AUDIT, "Who changed what, the newest first",
-        customers.audit, shapes.Audit, None,
+        traffic.audit, shapes.Audit, None,
         (QueryParameter("actor", "Such as user:ada, token:4f1a, cli:root."),
          QueryParameter("action", "The beginning of the action, such as account."),
          QueryParameter("target", "What was changed."), _LIMIT, _LINE), (INVALID,)),
     AdminOperation("GET", "/audit/head", Scope.READ_AUDIT, "The end of the audit log, to be kept elsewhere",
-        customers.audit_head, shapes.AuditHeadShape),
+        traffic.audit_head, shapes.AuditHeadShape),
 )  # fmt: skip
 
 
@@ -252,4 +215,4 @@ def _of_connectors(shape: ConnectorShapes) -> tuple[AdminOperation, ...]:
 def operations(kinds: Mapping[str, ConnectorKind]) -> tuple[AdminOperation, ...]:
     """All operations. What those of connectors read and answer depends on the kinds that there are."""
     drawn = (each for resource in RESOURCES for each in operations_of(resource))
-    return *_FIRST, *_of_connectors(ConnectorShapes(kinds)), *drawn, *_LAST
+    return *_FIRST, *drawn, *_of_connectors(ConnectorShapes(kinds)), *_LAST

@@ -94,6 +94,7 @@ def _fields(kind: type[msgspec.Struct]) -> str:
 
 def _inner(kind: Any) -> str:
     """The fields of the objects in a list."""
+    kind = kind.__origin__ if hasattr(kind, "__metadata__") else kind
     arguments: tuple[Any, ...] = getattr(kind, "__args__", ())
     if getattr(kind, "__origin__", None) is list and isinstance(arguments[0], type):
         item = arguments[0]

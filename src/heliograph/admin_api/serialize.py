@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from heliograph.admin_api import account_shapes, bind_states, price_shapes, shapes, template_shapes
+from heliograph.admin_api import bind_states, price_shapes, shapes, template_shapes
 from heliograph.app import configuration
-from heliograph.app.admin.fields import status_texts
 from heliograph.app.admin.history import Event
-from heliograph.app.admin.manage import AccountDetails
 from heliograph.app.admin.prices import BuiltIn
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.connector_kind import ConnectorKind
@@ -28,71 +26,6 @@ if TYPE_CHECKING:
 
 def maybe_moment(at: int | None) -> str | None:
     return None if at is None else format_utc(at)
-
-
-def account(found: configuration.Account, balance: int) -> account_shapes.AccountShape:
-    return account_shapes.AccountShape(
-        name=found.name,
-        balance=format_credits(balance),
-        suspended=found.suspended,
-        timezone=found.timezone,
-        plan=found.plan,
-        credit_limit=format_credits(found.credit_limit),
-        list_interval=found.list_interval,
-        rate=found.rate,
-        callback_url=found.callback_url,
-        callback_format=found.callback_format,
-        content_decoding=found.content_decoding,
-        networks=list(found.networks),
-        senders=list(found.senders),
-        created=format_utc(found.created),
-        inbound_url=found.inbound_url,
-        inbound_reply=found.inbound_reply,
-        smart=found.smart,
-        opt_out=found.opt_out,
-        stop_text=found.stop_text,
-        help_text=found.help_text,
-        request_rate=found.request_rate,
-        request_burst=found.request_burst,
-        daily_messages=found.daily_messages,
-        daily_spend=format_credits(found.daily_spend),
-        max_waiting=found.max_waiting,
-        prefixes=list(found.prefixes),
-        guard=found.guard,
-        retain_text_days=found.retain_text_days,
-        retain_number_days=found.retain_number_days,
-        retain_days=found.retain_days,
-        inbound_way=found.inbound_way,
-        smpp_system_id=found.smpp_system_id,
-        country=found.smpp.country,
-        smpp_binds=found.smpp.binds,
-        smpp_window=found.smpp.window,
-        smpp_id=found.smpp.id_form,
-        smpp_receipts=found.smpp.receipts,
-        smpp_alphabet=found.smpp.alphabet,
-        smpp_reference=found.smpp.reference,
-        smpp_status=status_texts(found.smpp.statuses),
-    )
-
-
-def account_with_keys(view: AccountDetails) -> account_shapes.AccountWithKeys:
-    plain = account(view.account, view.balance)
-    return account_shapes.AccountWithKeys(**asdict(plain), keys=[key(each) for each in view.keys])
-
-
-def key(found: configuration.ApiKey) -> account_shapes.Key:
-    return account_shapes.Key(
-        found.id,
-        format_utc(found.created),
-        maybe_moment(found.revoked),
-        maybe_moment(found.expires),
-        maybe_moment(found.used),
-    )
-
-
-def entry(found: configuration.LedgerEntry) -> account_shapes.LedgerEntryShape:
-    amount = format_credits(found.amount)
-    return account_shapes.LedgerEntryShape(found.key, format_utc(found.at), found.kind.label, amount, found.note)
 
 
 def connector(

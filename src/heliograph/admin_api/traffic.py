@@ -5,7 +5,8 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment
-from heliograph.app.records import CallbackView, Search, SearchPage
+from heliograph.app.records import AuditQuery, CallbackView, Search, SearchPage
+from heliograph.app.resources.desk import account_id
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault, invalid, missing
@@ -13,6 +14,9 @@ from heliograph.domain.message import ids
 from heliograph.domain.message.status import MessageStatus
 
 PAGE = 100
+
+AUDIT_PAGE = 1_000
+"""Entries of the audit log at once."""
 CALLBACKS = 1_000
 
 PENDING, FAILED = "pending", "failed"
@@ -23,7 +27,7 @@ async def search(request: AdminRequest) -> Struct:
     wanted = Search(start=request.moment("start"), end=request.moment("end"), before=request.place())
     wanted.limit = request.number("limit", 50, PAGE)
     if query.get("account"):
-        wanted.account = (await request.manage.account(query["account"])).account.id
+        wanted.account = await account_id(request.desk.store, query["account"])
     if "status" in query:
         if query["status"] not in tuple(MessageStatus):
             raise invalid("status", f"The status is one of {', '.join(MessageStatus)}.")
@@ -141,4 +145,25 @@ async def overview(request: AdminRequest) -> Struct:
         unmatched_receipts=backlog.orphans,
         oldest_waiting=maybe_moment(backlog.oldest),
         links={connector.name: state.summary for connector, state in request.services.carrier_states()},
+    )
+
+
+async def audit_head(request: AdminRequest) -> Struct:
+    return shapes.AuditHeadShape(**(await request.services.audit_proof.head()).as_object())
+
+
+async def audit(request: AdminRequest) -> Struct:
+    limit = request.number("limit", 50, AUDIT_PAGE)
+    query = AuditQuery(
+        limit,
+        request.key("cursor"),
+        request.query.get("actor", ""),
+        request.query.get("action", ""),
+        request.query.get("target", ""),
+    )
+    entries = await request.manage.audit_log(query)
+    more = str(entries[-1].key) if len(entries) == limit else None
+    return shapes.Audit(
+        [serialize.audit_entry(each) for each in entries],
+        more,
     )

@@ -249,7 +249,7 @@ class Invocation:
         """Turns what goes wrong on the store into a Failure that says what to do."""
         from heliograph.app.ports import Unavailable
         from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
-        from heliograph.domain.error import NOT_FOUND, Fault
+        from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault
 
         try:
             yield
@@ -259,6 +259,8 @@ class Invocation:
             if error.entry is NOT_FOUND:
                 found_by = "account list" if error.field == "account" else "message find"
                 raise Failure(error.message, command=_listing(error.message, self, found_by)) from error
+            if error.entry is CONFLICT and _KIND(error.message) is not None:
+                raise Failure(error.message, command=_listing(error.message, self)) from error
             raise Failure(error.message, "Nothing was changed.", self._help() if error.field else "") from error
         except (NoSuch, AlreadyThere) as error:
             raise Failure(str(error), command=_listing(str(error), self)) from error

@@ -108,7 +108,7 @@ async def _books(manage: "Manage", diagnose: "Diagnose", proof: "AuditProof") ->
         yield Finding("audit log", "fail", changed[0], "Find out who can write to the store; heliograph audit --log")
     else:
         yield Finding("audit log", "ok", "no entry was changed or removed")
-    accounts = [account for account, _ in await manage.accounts()]
+    accounts = [account for account, _ in await manage.store.accounts.all()]
     ahead = await diagnose.newest_entry(accounts) - diagnose.now
     if ahead > _CLOCK_SLACK_MS:
         detail = f"the store's newest entry is {ahead // 1000} s in the future"
@@ -170,7 +170,7 @@ async def _reach(connector: "Connector", settings: "Settings", binds: bool) -> F
 
 
 async def _callbacks(manage: "Manage", settings: "Settings") -> AsyncIterator[Finding]:
-    for account, _ in await manage.accounts():
+    for account, _ in await manage.store.accounts.all():
         if account.callback_url:
             yield await _receiver(account.name, account.callback_url, settings)
 

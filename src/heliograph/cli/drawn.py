@@ -1,15 +1,17 @@
 """Commands drawn from the description of a resource: a group with a command for each operation and each preset."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import click
 
 from heliograph.app.resources.description import Answer, Operation, Preset, Resource
+from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.fields import (
     OPEN,
     REQUIRED,
     Choice,
+    Credits,
     Field,
     Flag,
     Many,
@@ -18,7 +20,16 @@ from heliograph.app.resources.fields import (
     Whole,
     singular,
 )
-from heliograph.cli.command import Command, Group, Invocation, examples, print_fields, print_table, tell
+from heliograph.cli.command import (
+    Command,
+    Group,
+    Invocation,
+    examples,
+    parse_pairs,
+    print_fields,
+    print_table,
+    tell,
+)
 
 MOST_ROWS = 100_000
 """Rows that one command lists, of a list in pages."""
@@ -26,7 +37,7 @@ MOST_ROWS = 100_000
 
 def group_of(resource: Resource) -> Group:
     """Returns the commands of a resource; others can be added to the group, in modules of `cli` with its name."""
-    group = Group(resource.name, help=f"{resource.summary}.\n\n{resource.more}")
+    group = Group(resource.name, help=f"{resource.summary}.\n\n{resource.more}".strip())
     if resource.name == resource.plural:
         group.invoke_without_command, group.callback = True, _list_by_default
     for operation in resource.operations:
@@ -44,9 +55,12 @@ def _list_by_default() -> None:
         context.invoke(cast("click.Group", context.command).commands["list"])
 
 
-def command_of(resource: Resource, operation: Operation, preset: Preset | None = None) -> click.Command:
+def command_of(resource: Resource, operation: Operation, preset: Preset | None = None, name: str = "") -> click.Command:
+    """Returns the command of an operation or of a preset; `name` is its word where it stands in another's group."""
     sets = preset.sets if preset else {}
     fields = [each for each in resource.fields_of(operation) if each.name not in sets]
+    if operation.pairs:
+        fields = fields[: len(operation.in_path)]
 
     def run(**texts: Any) -> None:
         invocation = click.get_current_context().ensure_object(Invocation)
@@ -54,21 +68,46 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
         after = texts.pop("after", "")
         with invocation.explained():
             given = {each.name: value for each in fields if (value := _value(each, texts[each.name])) is not None}
+            given |= _pairs(operation, texts.get("changes", ()))
         given |= sets
         if operation.page:
             answer = _pages(invocation, resource, operation, given, after, limit)
         else:
             answer = invocation.ask(resource, operation.asked(given))
-        show(invocation, resource, operation, given, answer)
+        show(invocation, resource, operation, given, answer, preset)
 
     shown = preset or operation
+    params = [_parameter(each, operation) for each in fields] + _paging(resource, operation)
+    epilog = examples(*(f"heliograph {each}" for each in shown.examples)) if shown.examples else None
+    if operation.pairs and not preset:
+        params.append(click.Argument(["changes"], metavar="KEY=VALUE...", nargs=-1, required=True))
+        epilog = f"{_fields_help(operation.reads)}\n\n{epilog}"
+    # an amount below zero is no option
+    is_signed = any(isinstance(each.type, Credits) for each in fields if each.name in operation.arguments)
     return Command(
-        shown.name,
-        params=[_parameter(each, operation) for each in fields] + _paging(resource, operation),
+        name or shown.name,
+        params=params,
         callback=run,
-        help=f"{shown.summary}." + (f"\n\n{operation.more}" if operation.more else ""),
-        epilog=examples(*(f"heliograph {each}" for each in shown.examples)) if shown.examples else None,
+        help=f"{shown.summary}." + (f"\n\n{operation.more}" if operation.more and not preset else ""),
+        epilog=epilog,
+        context_settings={"ignore_unknown_options": True} if is_signed else {},
     )
+
+
+def _pairs(operation: Operation, changes: Iterable[str]) -> dict[str, Any]:
+    """Returns the JSON values of KEY=VALUE arguments. Raises Invalid."""
+    known = {each.name: each for each in operation.reads}
+    given: dict[str, Any] = {}
+    for name, text in parse_pairs(changes).items():
+        if name not in known:
+            raise Invalid(name, f"there is no such field; there are {', '.join(known)}")
+        given[name] = known[name].show(known[name].read(known[name].parse(text)))
+    return given
+
+
+def _fields_help(fields: Iterable[Field]) -> str:
+    width = max(len(each.name) for each in fields)
+    return "\b\nFields:\n" + "\n".join(f"  {each.name:{width}}  {each.meaning}" for each in fields)
 
 
 def show(
@@ -77,30 +116,53 @@ def show(
     operation: Operation,
     given: Mapping[str, Any],
     answer: Mapping[str, Any],
+    preset: Preset | None = None,
 ) -> None:
     """Answers a command: rows as a table, a thing by the line or by its sentence, a change with what was given."""
+    told = resource.told(operation, given, answer, preset)
+    fields, result = resource.fields, dict(answer)
     if operation.answers is Answer.EACH:
         rows = answer[resource.plural]
-        invocation.show(dict(answer), lambda: _print_rows(resource, rows, answer.get("cursor")))
-    elif operation.answers is Answer.ITEM:
-        lines = [(each.name, each.text(answer[each.name])) for each in resource.fields]
-        told = resource.told(operation, given, answer)
-        invocation.show(dict(answer), lambda: tell(told) if told else print_fields(lines))
-    else:
-        result = {**given, **({"removed": True} if operation.answers is Answer.DONE else answer)}
-        invocation.show(result, lambda: tell(resource.told(operation, given, answer)))
+        named = {name: given[of] for name, of in resource.also.items() if of in given}
+        result = {**named, **answer, resource.plural: [_named(resource, operation, each) for each in rows]}
+        invocation.show(result, lambda: _print_rows(resource, operation, rows, answer.get("cursor")))
+        return
+    if isinstance(operation.answers, tuple):
+        fields, result = operation.answers, {**given, **answer}
+    elif operation.answers is Answer.DONE:
+        result = {**given, operation.result: True}
+    secrets = sum(each.is_secret for each in fields)
+    if secrets:
+        told += "\nIt is shown only now." if secrets == 1 else f"\n\n{_SHOWN_ONCE}"
+    lines = [(each.title or each.name, each.text(answer[each.name])) for each in fields if each.name in answer]
+    if operation.pairs:
+        lines = [(each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given]
+    invocation.show(_named(resource, operation, result), lambda: tell(told) if told else print_fields(lines))
 
 
-def _print_rows(resource: Resource, rows: list[dict[str, Any]], cursor: str | None) -> None:
-    columns = resource.fields
+_SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
+
+
+def _named(resource: Resource, operation: Operation, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values of a row under all names that they have in a command's --json."""
+    names = {**resource.also, **operation.also}
+    return {**{name: row[of] for name, of in names.items() if of in row}, **row}
+
+
+def _print_rows(resource: Resource, operation: Operation, rows: list[dict[str, Any]], cursor: str | None) -> None:
+    columns = [resource.field(name) for name in resource.columns] or resource.fields
     print_table(
         [each.name.upper() for each in columns],
         [[each.text(row[each.name]) for each in columns] for row in rows],
         empty=resource.nothing,
-        right=[each.name.upper() for each in columns if isinstance(each.type, Whole)],
+        right=[each.name.upper() for each in columns if isinstance(each.type, Whole | Credits)],
     )
     if cursor:
-        click.echo(f"There may be more: --after {cursor}", err=True)
+        click.echo(f"There may be more: {_further(operation)} {cursor}", err=True)
+
+
+def _further(operation: Operation) -> str:
+    return "--before" if operation.newest_first else "--after"
 
 
 def _pages(
@@ -124,9 +186,11 @@ def _paging(resource: Resource, operation: Operation) -> list[click.Parameter]:
         return []
     key = resource.key[-1]
     bounds = click.IntRange(1, MOST_ROWS)
+    option = _further(operation)
+    hint = f"Only what comes {option.removeprefix('--')} this {key}."
     return [
-        click.Option(["--after"], metavar=key.upper(), default="", help=f"Only what comes after this {key}."),
-        click.Option(["--limit"], type=bounds, default=100, show_default=True, help="Lines at most."),
+        click.Option([option, "after"], metavar=key.upper(), default="", help=hint),
+        click.Option(["--limit"], type=bounds, default=operation.rows, show_default=True, help="Lines at most."),
     ]
 
 
@@ -136,7 +200,7 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
     if field.name in operation.arguments:
         metavar = one.name.upper() + ("..." if several else "")
         return click.Argument([field.name], metavar=metavar, nargs=-1 if several else 1, required=True)
-    default = field.type.show(field.default) if field.default not in OPEN else None
+    default = field.show(field.default) if field.default not in OPEN else None
     return click.Option(
         [f"--{one.name.replace('_', '-')}", field.name],
         required=field.default is REQUIRED,
@@ -151,7 +215,7 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
 def _click_type(field: Field) -> dict[str, Any]:
     match field.type:
         case Choice():
-            return {"type": click.Choice([each.value for each in field.type.of])}
+            return {"type": click.Choice(field.type.words)}
         case Flag():
             return {"is_flag": True}
         case Reference():
@@ -171,4 +235,4 @@ def _value(field: Field, given: Any) -> Any:
         value = [field.type.of.parse(each) for each in given]
     else:
         value = field.parse(given) if isinstance(given, str) else given
-    return field.type.show(field.read(value))
+    return field.show(field.read(value))

@@ -12,7 +12,7 @@ from heliograph.cli.command import Group, examples
 _MODULES = {
     "serve": "serve",
     "account": "account",
-    "key": "account",
+    "key": "resources.keys",
     "connector": "connector",
     "route": "routing",
     "price": "price",

@@ -10,28 +10,22 @@ from typing import Any
 from msgspec.structs import asdict
 
 from heliograph.admin_api import (
-    account_shapes,
     guard_shapes,
     price_shapes,
     shapes,
     template_shapes,
 )
 from heliograph.app.admin.guard import HoldView
-from heliograph.app.admin.keys import NewKey
-from heliograph.app.admin.manage import AccountDetails, NewAccount
 from heliograph.app.admin.prices import BuiltIn, PriceChanges, format_since
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.admin.views import FailingHost
-from heliograph.app.configuration import Account, ApiKey, LedgerEntry, Price, SmppTerms
+from heliograph.app.configuration import Price
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
 from heliograph.cli.remote import RemoteGateway
 from heliograph.domain.calendar import parse_utc
 from heliograph.domain.message import ids
-from heliograph.domain.money.amounts import EntryKind, format_credits, parse_credits
-
-_AMOUNTS = ("credit_limit", "daily_spend")
-"""Fields of an account that are credits."""
+from heliograph.domain.money.amounts import format_credits, parse_credits
 
 
 class RemoteUseCases:
@@ -46,77 +40,6 @@ class RemoteUseCases:
 
 class RemoteManage(RemoteUseCases):
     """The methods of `Manage`."""
-
-    async def create_account(
-        self, name: str, credit: int, settings: Mapping[str, str], price: int | None = None
-    ) -> NewAccount:
-        body = {"name": name, "credit": format_credits(credit), **account_values(settings)}
-        if price is not None:
-            body["price"] = format_credits(price)
-        made = self.gateway.ask("POST", account_shapes.OpenedAccount, "accounts", body=body)
-        account = (await self.account(name)).account
-        return NewAccount(
-            account, parse_credits(made.balance), made.password, made.api_key, made.key_id, made.signing_secret
-        )
-
-    async def accounts(self) -> list[tuple[Account, int]]:
-        found = self.gateway.get(account_shapes.AccountsShape, "accounts").accounts
-        return [(_account(each), parse_credits(each.balance)) for each in found]
-
-    async def account(self, name: str) -> AccountDetails:
-        found = self.gateway.get(account_shapes.AccountWithKeys, "accounts", name)
-        return AccountDetails(_account(found), parse_credits(found.balance), [_key(each) for each in found.keys])
-
-    async def set_account(self, name: str, texts: Mapping[str, str]) -> None:
-        self.gateway.ask("PATCH", account_shapes.AccountWithKeys, "accounts", name, body=account_values(texts))
-
-    async def top_up(self, name: str, micro: int, note: str) -> int:
-        body = {"amount": format_credits(micro), "note": note}
-        return parse_credits(
-            self.gateway.ask("POST", account_shapes.BalanceShape, "accounts", name, "top-ups", body=body).balance
-        )
-
-    async def suspend(self, name: str, suspended: bool) -> None:
-        self.gateway.ask("PATCH", account_shapes.AccountWithKeys, "accounts", name, body={"suspended": suspended})
-
-    async def ledger(self, name: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
-        kinds = {kind.label: kind for kind in EntryKind}
-        entries: list[LedgerEntry] = []
-        cursor = None if before is None else str(before)
-        while len(entries) < limit:
-            wanted = min(1_000, limit - len(entries))
-            page = self.gateway.get(account_shapes.Ledger, "accounts", name, "ledger", limit=wanted, cursor=cursor)
-            entries += [
-                LedgerEntry(
-                    each.key, 0, kinds[each.kind], parse_credits(each.amount), 0, parse_utc(each.time), each.note
-                )
-                for each in page.entries
-            ]
-            cursor = page.cursor
-            if cursor is None:
-                break
-        return entries
-
-    async def new_password(self, name: str) -> str:
-        return self.gateway.ask("POST", account_shapes.NewSecret, "accounts", name, "password").secret
-
-    async def new_smpp_password(self, name: str, length: int = 8) -> str:
-        body = {"length": length}
-        return self.gateway.ask("POST", account_shapes.NewSecret, "accounts", name, "smpp-password", body=body).secret
-
-    async def new_signing_secret(self, name: str) -> str:
-        return self.gateway.ask("POST", account_shapes.NewSecret, "accounts", name, "signing-secret").secret
-
-    async def keys(self, name: str) -> list[ApiKey]:
-        return [_key(each) for each in self.gateway.get(account_shapes.Keys, "accounts", name, "keys").keys]
-
-    async def create_key(self, name: str, expires: str = "") -> NewKey:
-        query = {"expires": expires or None}
-        made = self.gateway.ask("POST", account_shapes.CreatedKey, "accounts", name, "keys", query=query)
-        return NewKey(name, made.key_id, made.api_key, _maybe_ms(made.expires))
-
-    async def revoke_key(self, name: str, key_id: str) -> None:
-        self.gateway.ask("DELETE", shapes.DoneShape, "accounts", name, "keys", key_id)
 
     async def remove_connector(self, name: str) -> None:
         self.gateway.ask("DELETE", shapes.DoneShape, "connectors", name)
@@ -262,38 +185,6 @@ def needs_the_machine(context: str) -> Failure:
         f"this command needs the machine of the gateway; the context {context} is one elsewhere.",
         "Run it there, or with --context local if you mean the gateway of this machine.",
     )
-
-
-def account_values(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Converts texts for fields of an account to the values of the admin API. Raises Invalid."""
-    from heliograph.app.admin import fields
-
-    names = {attribute: name for name, attribute in fields.TERMS.items()}
-    values = {names.get(name, name): value for name, value in fields.parse_changes(fields.ACCOUNT, texts).items()}
-    if "smpp_status" in values:
-        values["smpp_status"] = fields.status_texts(values["smpp_status"])
-    return values | {name: format_credits(values[name]) for name in _AMOUNTS if name in values}
-
-
-def _account(found: account_shapes.AccountShape) -> Account:
-    from heliograph.app.admin import fields
-
-    given = {name: value for name, value in asdict(found).items() if name not in ("balance", "keys")}
-    given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-    given |= {name: parse_credits(given[name]) for name in _AMOUNTS}
-    given["created"] = parse_utc(found.created)
-    terms = {attribute.partition(".")[2]: given.pop(name) for name, attribute in fields.TERMS.items()}
-    terms["statuses"] = fields.statuses_of(",".join(terms["statuses"]))
-    return Account(id=0, password_hash="", signing_secret=b"", smpp=SmppTerms(**terms), **given)
-
-
-def _key(found: account_shapes.Key) -> ApiKey:
-    moments = (_maybe_ms(each) for each in (found.revoked, found.expires, found.used))
-    return ApiKey(found.id, 0, b"", parse_utc(found.created), *moments)
-
-
-def _maybe_ms(moment: str | None) -> int | None:
-    return None if moment is None else parse_utc(moment)
 
 
 def _price(found: price_shapes.PriceShape) -> Price:

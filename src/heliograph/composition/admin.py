@@ -99,15 +99,14 @@ class AdminApps:
                 int(parts.settings.console.idle_minutes * 60_000),
                 second_required=parts.settings.console.second_factor == "required",
             ),
-            desk=Desk(store, clock),
-            manage=Manage(
+            desk=Desk(
                 store,
-                parts.secrets,
                 clock,
-                KINDS,
+                secrets=parts.secrets,
                 hash_password=parts.hash_password,
                 callback_urls=parts.composer.callback_urls,
             ),
+            manage=Manage(store, clock, KINDS),
             inbound=ManageInbound(store, clock),
             templates=ManageTemplates(store, clock),
             recipients=ManageRecipients(store, clock),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
+    from heliograph.app.resources.desk import Desk
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.domain.message.retention import RetentionDays
 
@@ -130,10 +131,7 @@ class Tools:
     def manage(self) -> "Manage":
         from heliograph.app.admin.manage import Manage
 
-        urls = callback_urls(self._settings)
-        return Manage(
-            self._store, make_secrets(self._settings), self._clock, KINDS, _terminal_user(), callback_urls=urls
-        )
+        return Manage(self._store, self._clock, KINDS, _terminal_user())
 
     @property
     def users(self) -> "ManageUsers":
@@ -164,10 +162,16 @@ class Tools:
         from heliograph.admin_api.dispatch import Dispatcher
         from heliograph.admin_api.drawn import operations_of
         from heliograph.app.records import Scope
-        from heliograph.app.resources.desk import Actor, Desk
+        from heliograph.app.resources.desk import Actor
 
         actor = Actor(_terminal_user(), frozenset(Scope), "")
-        return await Dispatcher(operations_of(resource), Desk(self._store, self._clock)).ask(actor, asked)
+        return await Dispatcher(operations_of(resource), self._desk()).ask(actor, asked)
+
+    def _desk(self) -> "Desk":
+        from heliograph.app.resources.desk import Desk
+
+        secrets, urls = make_secrets(self._settings), callback_urls(self._settings)
+        return Desk(self._store, self._clock, _terminal_user(), secrets=secrets, callback_urls=urls)
 
     @property
     def guard(self) -> "ManageGuard":
@@ -225,7 +229,7 @@ class Tools:
         directory = Directory(store.network, store.accounts, policy=policy_of)
         guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
         composer = Composer(directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
-        fallbacks = development.NAMES if await development.was_last(self.manage) else None
+        fallbacks = development.NAMES if await development.was_last(self._desk()) else None
         rescheduling, named = Rescheduling(store.customers, composer), CommandStatus.name_of
         views = Views(
             store, directory, rescheduling, self._clock, fallbacks, names=development.NAMES, status_name=named

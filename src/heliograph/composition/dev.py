@@ -14,14 +14,13 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from heliograph.app.admin.keys import digest_key
-from heliograph.app.admin.manage import Credentials, Manage
 from heliograph.app.admin.users import ManageUsers
-from heliograph.app.configuration import Connector
+from heliograph.app.configuration import Account, Connector
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.records import UserRole
-from heliograph.app.resources import numbers
+from heliograph.app.resources import accounts, numbers
 from heliograph.app.resources.desk import AlreadyThere, Desk
+from heliograph.app.resources.keys import digest_key
 from heliograph.domain.money.amounts import MICRO
 from heliograph.http.asgi import Receive, Scope, Send, respond
 
@@ -41,8 +40,8 @@ DEMO_SMPP_PASSWORD = "demosmpp"  # noqa: S105 - public on purpose
 DEMO_API_KEY = "demo-api-key"
 DEMO_SIGNING_SECRET = b"a demonstration secret, 32 bytes"
 DEMO_NUMBER = "3388"
-DEMO_FIELDS = {
-    "list_interval": "1",
+DEMO_FIELDS: dict[str, Any] = {
+    "list_interval": 1.0,
     "stop_text": "You get no more messages from us. START undoes that.",
     "help_text": "Heliograph's demonstration. STOP ends these messages.",
 }
@@ -59,25 +58,23 @@ BOARD_OCTETS = 65_536
 """Octets of a callback's body that the board accepts; a longer body is refused."""
 
 
-async def open_demo_account(manage: Manage) -> None:
+async def open_demo_account(desk: Desk) -> None:
     """Creates the demo account, or makes it usable again. Raises AlreadyThere if a real account has its name."""
-    if await _demo_exists(manage):
-        await manage.suspend(DEMO_NAME, suspended=False)
+    account = await _demo_account(desk)
+    if account is not None:
+        await accounts.change(desk, DEMO_NAME, suspended=False)
     else:
-        credentials = Credentials(DEMO_PASSWORD, DEMO_API_KEY, DEMO_SIGNING_SECRET)
-        await manage.create_account(DEMO_NAME, DEMO_CREDIT, DEMO_FIELDS, credentials=credentials)
-    if not (await manage.account(DEMO_NAME)).account.smpp.password_hash:
-        await manage.set_smpp_password(DEMO_NAME, DEMO_SMPP_PASSWORD)
+        credentials = accounts.Credentials(DEMO_PASSWORD, DEMO_API_KEY, DEMO_SIGNING_SECRET)
+        await accounts.create(desk, DEMO_NAME, DEMO_CREDIT, credentials=credentials, **DEMO_FIELDS)
+    if account is None or not account.smpp.password_hash:
+        await accounts.set_smpp_password(desk, DEMO_NAME, DEMO_SMPP_PASSWORD)
 
 
-async def close_demo_account(manage: Manage) -> bool:
+async def close_demo_account(desk: Desk) -> bool:
     """Suspends the demo account before a real run. Returns True if it was active."""
-    if not await _demo_exists(manage):
+    if not await was_last(desk):
         return False
-    view = await manage.account(DEMO_NAME)
-    if view.account.suspended:
-        return False
-    await manage.suspend(DEMO_NAME, suspended=True)
+    await accounts.change(desk, DEMO_NAME, suspended=True)
     return True
 
 
@@ -94,18 +91,18 @@ async def close_demo_number(desk: Desk) -> None:
             await numbers.remove(desk, each["id"])
 
 
-async def _demo_exists(manage: Manage) -> bool:
-    """Whether there is an account with the demo's name and public key."""
-    names = [account.name for account, _ in await manage.accounts()]
-    if DEMO_NAME not in names:
-        return False
-    view = await manage.account(DEMO_NAME)
-    return any(key.digest == digest_key(DEMO_API_KEY) for key in view.keys)
+async def _demo_account(desk: Desk) -> Account | None:
+    """Returns the account with the demo's name and public key, if there is one."""
+    found = await desk.store.accounts.find(DEMO_NAME)
+    if found is None or all(key.digest != digest_key(DEMO_API_KEY) for key in found[1]):
+        return None
+    return found[0]
 
 
-async def was_last(manage: Manage) -> bool:
+async def was_last(desk: Desk) -> bool:
     """True if the last run was a development run: any other run suspends the demo account."""
-    return await _demo_exists(manage) and not (await manage.account(DEMO_NAME)).account.suspended
+    account = await _demo_account(desk)
+    return account is not None and not account.suspended
 
 
 async def open_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
@@ -128,17 +125,16 @@ async def remove_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
 
 async def prepare(store: Store, secrets: Secrets, clock: Clock, journal: Journal, *, dev: bool) -> None:
     """Opens the demo account and user before a development run, and closes them before a real run."""
-    manage, users = Manage(store, secrets, clock), ManageUsers(store, secrets, clock)
-    desk = Desk(store, clock)
+    desk, users = Desk(store, clock, secrets=secrets), ManageUsers(store, secrets, clock)
     if not dev:
-        if await close_demo_account(manage):
+        if await close_demo_account(desk):
             journal.log("warning", "demo_account.suspended")
         await close_demo_number(desk)
         if await remove_demo_user(users, secrets):
             journal.log("warning", "demo_operator.removed")
         return
     try:
-        await open_demo_account(manage)
+        await open_demo_account(desk)
         await open_demo_number(desk)
     except AlreadyThere:
         journal.log("warning", "demo_account.name_taken")

@@ -46,7 +46,7 @@ async def first_steps(request: PageRequest) -> list[FirstStep]:
         FirstStep(
             "Open an account",
             "An account is a customer, with credit and secrets of its own.",
-            "Open an account", "/accounts-new", Scope.WRITE_ACCOUNTS, bool(await manage.accounts()),
+            "Open an account", "/accounts-new", Scope.WRITE_ACCOUNTS, bool(await manage.account_names()),
         ),
         FirstStep(
             "Send a test message",

@@ -8,6 +8,8 @@ from http.cookies import SimpleCookie
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
+from heliograph.admin_api.dispatch import Dispatcher
+from heliograph.admin_api.drawn import operations_of
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
@@ -17,13 +19,14 @@ from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.ports import Clock, Secrets
 from heliograph.app.records import Scope, UserRole
+from heliograph.app.resources.description import Asked, Resource
 from heliograph.app.resources.desk import Actor, AlreadyThere, Desk, Invalid, NoSuch
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
 from heliograph.console import PATH
 from heliograph.console.render import Renderer
 from heliograph.console.sent_lists import ListRuns
-from heliograph.domain.error import NOT_FOUND, Fault
+from heliograph.domain.error import FORBIDDEN, NOT_FOUND, Fault
 from heliograph.domain.message import ids
 from heliograph.http.asgi import Headers
 from heliograph.runtime.recent_activity import RecentActivity
@@ -164,7 +167,10 @@ Mistake = (Fault, Invalid, NoSuch, AlreadyThere)
 
 
 def problem_of(mistake: Exception) -> FormProblem:
+    """Returns what a form says of a mistake. A lack of scopes is none of the form's: it is raised again."""
     if isinstance(mistake, Fault):
+        if mistake.entry is FORBIDDEN:
+            raise mistake
         return FormProblem(mistake.message, mistake.field or "")
     text = str(mistake)
     if isinstance(mistake, Invalid):
@@ -199,6 +205,16 @@ class PageRequest:
     @property
     def desk(self) -> Desk:
         return self.services.admin.desk.acting_as(self.actor.name, self.actor.address)
+
+    async def ask(self, resource: Resource, asked: Asked) -> dict[str, Any]:
+        """Makes a request to the admin API in the name of the user; returns the JSON object. Raises Fault."""
+        dispatcher = Dispatcher(operations_of(resource), self.services.admin.desk)
+        answer: dict[str, Any] = await dispatcher.ask(self.actor, asked)
+        return answer
+
+    async def account_names(self) -> list[str]:
+        """Returns the names of all accounts, in their order."""
+        return sorted((await self.desk.account_names()).values())
 
     @property
     def manage(self) -> Manage:

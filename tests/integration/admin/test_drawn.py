@@ -5,12 +5,20 @@ from typing import Any
 import pytest
 
 from heliograph.admin_api.operations import RESOURCES
+from heliograph.app.records import TOKEN_SCOPES
 from heliograph.app.resources.description import Operation, Resource
 from heliograph.app.resources.fields import REQUIRED
 from tests.support.admin import AdminHouse, Answered, open_house
-from tests.support.resources import added, key_of, sample_of
+from tests.support.resources import key_of, sample_of, with_operations
 
-ADDED = pytest.mark.parametrize("resource", added(RESOURCES), ids=lambda each: each.plural)
+ALL = pytest.mark.parametrize(
+    ("resource", "add"),
+    [(each, name) for name in ("add", "create") for each in with_operations(RESOURCES, name)],
+    ids=lambda each: getattr(each, "plural", ""),
+)
+REMOVABLE = pytest.mark.parametrize(
+    "resource", with_operations(RESOURCES, "add", "remove"), ids=lambda each: each.plural
+)
 
 
 @pytest.fixture
@@ -20,7 +28,7 @@ async def house() -> AdminHouse:
 
 @pytest.fixture
 async def token(house: AdminHouse) -> str:
-    return await house.token(*{scope for each in RESOURCES for scope in (each.scopes.read, each.scopes.write)})
+    return await house.token(*TOKEN_SCOPES)
 
 
 async def ask(house: AdminHouse, token: str, operation: Operation, given: dict[str, Any]) -> Answered:
@@ -42,7 +50,7 @@ def filters(name: str) -> str:
     return "acme" if name == "account" else ""
 
 
-@ADDED
+@REMOVABLE
 async def test_a_thing_is_added_found_and_removed(house: AdminHouse, token: str, resource: Resource) -> None:
     add, remove = resource.operation("add"), resource.operation("remove")
     before = await rows(house, token, resource)
@@ -62,24 +70,26 @@ async def test_a_thing_is_added_found_and_removed(house: AdminHouse, token: str,
     assert noted[-2:] == [resource.name] * 2
 
 
-@ADDED
-async def test_mistakes_name_the_field(house: AdminHouse, token: str, resource: Resource) -> None:
-    add = resource.operation("add")
-    given = sample_of(resource, add)
-    for field in add.reads:
-        wrong = await ask(house, token, add, {**given, field.name: {"no": 1.5}})
+@ALL
+async def test_mistakes_name_the_field(house: AdminHouse, token: str, resource: Resource, add: str) -> None:
+    operation = resource.operation(add)
+    given = sample_of(resource, operation)
+    for field in operation.reads:
+        wrong = await ask(house, token, operation, {**given, field.name: {"no": 1.5}})
         assert (wrong.status, wrong.json["Field"]) == (400, field.name)
         if field.default is REQUIRED:
             left = {name: value for name, value in given.items() if name != field.name}
-            missing = await ask(house, token, add, left)
+            missing = await ask(house, token, operation, left)
             assert (missing.status, missing.json["Status"], missing.json["Field"]) == (400, "02", field.name)
-    unknown = await ask(house, token, add, {**given, "colour": "red"})
+    unknown = await ask(house, token, operation, {**given, "colour": "red"})
     assert (unknown.status, unknown.json["Field"]) == (400, "colour")
 
 
-@ADDED
-async def test_things_that_others_name_must_be_there(house: AdminHouse, token: str, resource: Resource) -> None:
-    given = sample_of(resource, resource.operation("add"))
+@ALL
+async def test_things_that_others_name_must_be_there(
+    house: AdminHouse, token: str, resource: Resource, add: str
+) -> None:
+    given = sample_of(resource, resource.operation(add))
     for name in {"account", "connector"} & set(given):
-        answered = await ask(house, token, resource.operation("add"), {**given, name: "nobody"})
+        answered = await ask(house, token, resource.operation(add), {**given, name: "nobody"})
         assert (answered.status, answered.json["Message"]) == (404, f"There is no {name} nobody.")

@@ -11,11 +11,14 @@ import click
 import pytest
 from click.testing import Result
 
+from heliograph.adapters.system.clock import SystemClock
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.views import FailingHost, Views
+from heliograph.app.resources.desk import Desk
 from heliograph.cli.command import Command, Group, Invocation
 from heliograph.cli.main import heliograph
 from heliograph.composition import dev
+from tests.support.secrets import CountingSecrets
 
 Run = Callable[..., Result]
 
@@ -210,7 +213,7 @@ def test_who_looks_for_the_simulated_operator_is_told_where_it_is(run: Run) -> N
     assert "simulated" not in run("connector", "list").stdout
 
     async def demo(admin: Manage) -> None:
-        await dev.open_demo_account(admin)
+        await dev.open_demo_account(Desk(admin.store, SystemClock(), secrets=CountingSecrets()))
 
     Invocation(data=Path("data")).manage(demo)
     assert "The simulated operator of a development run is in heliograph top" in run("connector", "list").stdout
@@ -255,8 +258,8 @@ def test_connectors_routes_and_prices(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message", "advice"),
     [
-        (["account", "show", "x"], "there is no account x", "heliograph account list"),
-        (["account", "create", "acme", "--credit", "1"], "the account acme exists already", "heliograph account list"),
+        (["account", "show", "x"], "There is no account x", "heliograph account list"),
+        (["account", "create", "acme", "--credit", "1"], "The account acme exists already", "heliograph account list"),
         (["account", "create", "b", "--credit", "1e3"], "credit: '1e3' is not an amount", "account create --help"),
         (["account", "create", "b c", "--credit", "1"], "name: 'b c' is no name", "Nothing was changed."),
         (["account", "set", "acme", "colour=red"], "colour: there is no such field; there are timezone", "--help"),
@@ -317,7 +320,7 @@ def test_failures_say_what_was_wrong_and_what_to_do(run: Run, arguments: list[st
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [["acount"], ["account", "create", "x"], ["account", "list", "--jsn"], ["key"]])
+@pytest.mark.parametrize("arguments", [["acount"], ["account", "create"], ["account", "list", "--jsn"], ["key"]])
 def test_command_lines_that_are_none_end_with_2(run: Run, arguments: list[str]) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
@@ -354,8 +357,8 @@ def test_lists_are_tables_for_people(run: Run) -> None:
     assert "heliograph account create" in run("account", "list").stdout
     run("account", "create", "acme", "--credit", "0.000001")
     lines = run("account", "list").stdout.splitlines()
-    assert lines[0].split() == ["NAME", "BALANCE", "PLAN", "TIME", "ZONE", "STATE"]
-    assert lines[2].split() == ["acme", "0.000001", "default", "UTC", "active"]
+    assert lines[0].split() == ["NAME", "BALANCE", "PLAN", "TIMEZONE", "SUSPENDED"]
+    assert lines[2].split() == ["acme", "0.000001", "default", "UTC", "no"]
 
 
 def test_the_doctor_finds_nothing_wrong_in_a_fresh_directory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 from heliograph.app.admin.sign_in import IDLE_MS
 from heliograph.app.facts import CallbackRetry, Facts, MessageEnd, Queueing
 from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
+from heliograph.app.resources import accounts
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.message.receipt import Delivery
@@ -448,7 +449,7 @@ async def test_a_row_of_a_list_has_its_place_as_reference(house: AdminHouse, ada
 
 
 async def test_too_little_credit_is_told_before_and_after(house: AdminHouse, ada: Browser) -> None:
-    await house.admin.manage.top_up("acme", -999_000_000)
+    await accounts.top_up(house.admin.desk, "acme", -999_000_000)
     form = SEND | {"recipients": "491701234567,431234567890"}
     assert "The credit is too low by 1 credit." in text_of(await ada.post("/send/preview", form))
     started = await ada.post("/send/start", form)

@@ -3,7 +3,7 @@
 import pytest
 
 from heliograph.app.admin.users import ManageUsers
-from heliograph.app.resources import numbers
+from heliograph.app.resources import accounts, numbers
 from heliograph.app.resources.desk import Desk
 from heliograph.composition import dev
 from heliograph.simulator.smsc import Simulator
@@ -28,7 +28,7 @@ async def test_the_operator_is_there_only_while_a_development_run_lasts() -> Non
 async def test_the_demo_account_has_its_number_only_so_long_too() -> None:
     house = await open_house()
     desk = Desk(house.gateway.store, house.gateway.clock)
-    await house.admin.manage.create_account(dev.DEMO_NAME, 0, {})
+    await accounts.create(house.admin.desk, dev.DEMO_NAME)
 
     await dev.open_demo_number(desk)
     await dev.open_demo_number(desk)

@@ -10,9 +10,9 @@ from heliograph.app.resources.fields import Many, singular
 from heliograph.console.pages import DRAWN
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Browser
-from tests.support.resources import added, sample_of
+from tests.support.resources import sample_of, with_operations
 
-ADDED = pytest.mark.parametrize("resource", added(DRAWN), ids=lambda each: each.plural)
+ADDED = pytest.mark.parametrize("resource", with_operations(DRAWN, "add"), ids=lambda each: each.plural)
 
 
 def form_of(resource: Resource, operation: Operation) -> dict[str, str]:

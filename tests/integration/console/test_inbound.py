@@ -9,6 +9,7 @@ import pytest
 
 from heliograph.app.facts import CallbackDone, CallbackEnd, Facts, InboundMessage
 from heliograph.app.records import InboundQuery
+from heliograph.app.resources.desk import account_id
 from heliograph.console.inbound_file import inbound_file
 from heliograph.console.pages import conversation, inbound
 from heliograph.domain.message.ids import to_hex
@@ -23,7 +24,7 @@ PHONE, OTHER = "447700900123", "491701234567"
 
 async def written(house: AdminHouse, text: str, sender: str = PHONE, recipient: str = "3388", **more: Any) -> str:
     """A message from a phone, of the account acme unless `account` says otherwise; its id."""
-    owner = more.pop("account", (await house.admin.manage.account("acme")).account.id)
+    owner = more.pop("account", await account_id(house.gateway.store, "acme"))
     now = house.gateway.clock.now()
     message = InboundMessage(owner, 1, sender, recipient, text, text.encode(), 0, now, **more)
     await house.gateway.intake.receive(message)

@@ -30,7 +30,7 @@ async def test_entries_are_shown_with_the_balance_after_each(house: AdminHouse, 
     await lived_in(house, ada)
     assert LEDGER in (await ada.get("/accounts/acme")).text
     page = await ada.get(LEDGER)
-    balance = (await house.admin.manage.account("acme")).balance
+    balance = await house.gateway.store.customers.balance(1)
     cells = re.findall(r'<td class="number two end">([^<]*)</td>', page.text)
     assert [cell.replace(",", "") for cell in cells[:2]] == [
         format_credits(balance), format_credits(balance - 7_500_000),
@@ -75,7 +75,7 @@ async def test_a_statement_adds_up_and_has_no_formula(house: AdminHouse, ada: Br
 async def test_a_statement_that_is_cut_says_so(house: AdminHouse, ada: Browser) -> None:
     await lived_in(house, ada)
     for most, rows, cut in ((4, 4, True), (5, 5, False), (9, 5, False)):
-        pieces = statement_file(house.admin.manage, "acme", LedgerQuery(), most)
+        pieces = statement_file(house.admin.desk, 1, LedgerQuery(), most)
         lines = b"".join([piece async for piece in pieces]).decode().splitlines()
         assert len(lines) == 1 + rows + cut
         assert ("There may be more" in lines[-1]) is cut

@@ -1,11 +1,9 @@
 """What each scope of a token reaches, as people decided it."""
 
-import msgspec
-
-from heliograph.admin_api import account_shapes
 from heliograph.admin_api.operations import operations
-from heliograph.app.admin.fields import ACCOUNT, OPENING, opening_scopes, own_scopes
+from heliograph.app.configuration import ACCOUNT_FIELDS
 from heliograph.app.records import TOKEN_SCOPES
+from heliograph.app.resources.account_settings import SETTINGS
 from heliograph.composition.connectors import KINDS
 
 REACH = {
@@ -62,12 +60,11 @@ def test_every_operation_is_reached_by_the_scope_that_the_table_says() -> None:
 
 
 def test_every_field_of_an_account_has_its_scope() -> None:
-    settings = {each.name for each in msgspec.structs.fields(account_shapes.AccountSettings)}
-    assert settings == set(ACCOUNT)
-    opening = {each.name for each in msgspec.structs.fields(account_shapes.NewAccountShape)}
-    assert opening == settings | set(OPENING) | {"name"}
-    assert {name: scope.value for name, scope in opening_scopes().items()} == OWN_SCOPES
-    changing = {name: scope for name, scope in OWN_SCOPES.items() if name not in OPENING}
+    scopes = {each.id: {name: scope.value for name, scope in each.scopes.items()} for each in operations(KINDS)}
+    assert scopes["open_account"] == OWN_SCOPES
+    changing = {name: scope for name, scope in OWN_SCOPES.items() if name not in ("credit", "price")}
     later = {"timezone": "limits:write"}
     later |= dict.fromkeys(("retain_text_days", "retain_number_days", "retain_days"), "recipients:erase")
-    assert {name: scope.value for name, scope in own_scopes().items()} == changing | later
+    assert scopes["set_account"] == changing | later
+    settings = {each.name for each in SETTINGS if each.name != "country" and not each.name.startswith("smpp_")}
+    assert settings == set(ACCOUNT_FIELDS) - {"password_hash", "signing_secret", "smpp", "smpp_system_id"}

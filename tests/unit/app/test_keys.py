@@ -2,8 +2,8 @@
 
 import pytest
 
-from heliograph.app.admin.keys import MOST_DAYS, parse_expiry
 from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.keys import MOST_DAYS, parse_expiry
 from heliograph.domain.calendar import DAY_MS
 from tests.support.gateway import START
 

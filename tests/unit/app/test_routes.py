@@ -12,14 +12,13 @@ from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
 from heliograph.app.resources.routes import MOST_AT_ONCE, RouteRow
 from tests.support.connectors import kinds
 from tests.support.gateway import open_gateway
-from tests.support.secrets import CountingSecrets
 
 SETTINGS = {"host": "smsc.example.net", "port": "2775", "system_id": "acme", "password": "secret"}
 
 
 async def opened() -> Manage:
     gateway = await open_gateway()
-    manage = Manage(gateway.store, CountingSecrets(), gateway.clock, kinds())
+    manage = Manage(gateway.store, gateway.clock, kinds())
     await manage.add_connector("second", SETTINGS)
     return manage
 

@@ -54,8 +54,7 @@ class ManageFactors(Desk):
         actor: str = "system",
         address: str = "",
     ) -> None:
-        super().__init__(store, clock, actor, address)
-        self._secrets = secrets
+        super().__init__(store, clock, actor, address, secrets=secrets)
         self._tickets = tickets
         self._passkeys = passkeys
 
@@ -65,7 +64,7 @@ class ManageFactors(Desk):
 
     def begin(self, user: str) -> Enrolment:
         """Makes the secret of a new app; nothing is kept until `confirm`."""
-        return self._enrolment(user, self._secrets.octets(one_time_code.SECRET_OCTETS))
+        return self._enrolment(user, self.secrets.octets(one_time_code.SECRET_OCTETS))
 
     def again(self, user: str, ticket: str) -> Enrolment | None:
         """Returns the same enrolment once more; None where the ticket is good no more."""
@@ -114,7 +113,7 @@ class ManageFactors(Desk):
         if len(there) >= MOST_FACTORS:
             raise Invalid("title", f"there are {MOST_FACTORS} already; remove one first")
         codes = [] if there else self._fresh_codes()
-        factor = SecondFactor(user, self._secrets.octets(_ID_OCTETS).hex(), kind, title, secret, counter, self.now)
+        factor = SecondFactor(user, self.secrets.octets(_ID_OCTETS).hex(), kind, title, secret, counter, self.now)
         audited = self.audited("factor.add", user, {"factor": factor.id, "kind": kind.value, "name": title})
         await audited.factors.add(factor, [digest_code(each) for each in codes])
         return codes
@@ -149,6 +148,6 @@ class ManageFactors(Desk):
     def _fresh_codes(self) -> list[str]:
         codes = []
         for _ in range(CODES):
-            text = b32encode(self._secrets.octets(CODE_OCTETS)).decode().lower()
+            text = b32encode(self.secrets.octets(CODE_OCTETS)).decode().lower()
             codes.append("-".join(text[at : at + 4] for at in range(0, len(text), 4)))
         return codes

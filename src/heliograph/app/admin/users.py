@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from heliograph.app.admin.keys import parse_expiry
 from heliograph.app.admin.second_factors import RESET
-from heliograph.app.admin.sign_in import digest, hash_at_once
+from heliograph.app.admin.sign_in import digest
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.app.records import AdminToken, AdminUser, UserRole, read_scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
+from heliograph.app.resources.keys import parse_expiry
 from heliograph.app.sending.authenticate import Hash
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.security.secret_text import ADMIN_TOKEN, RANDOM_OCTETS, make_secret
@@ -43,9 +43,7 @@ class ManageUsers(Desk):
         hash_password: Hash | None = None,
     ) -> None:
         """Without `hash_password` a password is hashed on the loop."""
-        super().__init__(store, clock, actor, address)
-        self._hash = hash_password or hash_at_once(secrets)
-        self._secrets = secrets
+        super().__init__(store, clock, actor, address, secrets=secrets, hash_password=hash_password)
 
     # --- users
 
@@ -53,7 +51,7 @@ class ManageUsers(Desk):
         """Adds a user; returns the password, which is made up where none is given."""
         check_name("name", name)
         chosen = self._password(password)
-        user = AdminUser(name, await self._hash(chosen), _role(role), self._clock.now())
+        user = AdminUser(name, await self.hash_password(chosen), _role(role), self._clock.now())
         try:
             await self.audited("admin.create", name, {"role": user.role.value}).users.create(user)
         except Exists:
@@ -68,7 +66,7 @@ class ManageUsers(Desk):
         """Replaces the password and ends the user's sessions; returns the new one."""
         await self._find(name)
         chosen = self._password(password)
-        password_hash = await self._hash(chosen)
+        password_hash = await self.hash_password(chosen)
         # Read after the hash, which takes its time: what changed meanwhile, the role above all, must stay so.
         changed = replace(await self._find(name), password_hash=password_hash)
         await self._update(self.audited("admin.set-password", name), changed)
@@ -111,8 +109,8 @@ class ManageUsers(Desk):
             raise Invalid("scopes", str(problem)) from None
         now = self._clock.now()
         until = parse_expiry(expires, now)
-        secret = make_secret(ADMIN_TOKEN, self._secrets.octets(RANDOM_OCTETS))
-        token_id = self._secrets.octets(_TOKEN_ID_OCTETS).hex()
+        secret = make_secret(ADMIN_TOKEN, self.secrets.octets(RANDOM_OCTETS))
+        token_id = self.secrets.octets(_TOKEN_ID_OCTETS).hex()
         token = AdminToken(token_id, name, digest(secret), granted, now, expires=until)
         details = {"name": name, "scopes": " ".join(granted)}
         if until is not None:
@@ -151,7 +149,7 @@ class ManageUsers(Desk):
 
     def _password(self, given: str | None) -> str:
         if given is None:
-            return self._secrets.octets(_PASSWORD_OCTETS).hex()
+            return self.secrets.octets(_PASSWORD_OCTETS).hex()
         if not MIN_PASSWORD_CHARS <= len(given) <= MAX_PASSWORD_CHARS:
             raise Invalid("password", f"it must have {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters")
         return given

@@ -10,14 +10,13 @@ from heliograph.app.admin.history import Event, history
 from heliograph.app.admin.message_filter import fits
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Store
-from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, SearchPage, Usage
+from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, SearchPage
 from heliograph.app.resources.desk import Desk, connector_id
 from heliograph.app.routing import explain as routing
 from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.search_terms import number_in
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
-from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
 from heliograph.domain.message import ids
 from heliograph.domain.numbers import phone
@@ -25,23 +24,8 @@ from heliograph.domain.numbers import phone
 HITS = 1_000
 """Messages of one id (a batch's) or of one reference that are shown."""
 
-HOUR_MS = 3_600_000
-
-SHORT_DAYS = 2
-"""Usage of up to this many days is summed by the hour, of more by the day."""
-
 HOSTS_FROM = 5_000
 """Owed callbacks that the list of failing receivers is made from: those due first."""
-
-
-@dataclass(slots=True)
-class UsagePeriod:
-    """An account's usage from `start` up to `end` by spans of `step` ms; spans without entries are left out."""
-
-    start: int
-    end: int
-    step: int
-    spans: list[Usage]
 
 
 @dataclass(slots=True)
@@ -249,15 +233,6 @@ class Views(Desk):
         if found is None:
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
         return routing.explain(number, found[0], await self.store.network.tables(), self._fallbacks, self.now)
-
-    # --- figures
-
-    async def usage(self, account: int, days: int) -> "UsagePeriod":
-        """Sums the ledger of the last days, by the hour for up to SHORT_DAYS, else by the day."""
-        step = HOUR_MS if days <= SHORT_DAYS else DAY_MS
-        end = (self.now // step + 1) * step
-        start = end - days * DAY_MS
-        return UsagePeriod(start, end, step, await self.store.accounts.usage(account, start, end, step))
 
     def _counting(self, action: str, target: str) -> Store:
         """Returns the store for one change of some callbacks, whose entry in the audit log has their number."""

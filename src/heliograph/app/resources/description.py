@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 from urllib.parse import quote
@@ -75,6 +75,18 @@ class Operation:
     page: int = 0
     """The most rows of a page, for a list in pages: `run` takes `after`, the key of the last row seen or "", and
     `limit`."""
+    rows: int = 100
+    """Rows of a page where nobody says how many."""
+    newest_first: bool = False
+    """Whether the list begins with the highest key: a command then pages with `--before`, else with `--after`."""
+    pairs: bool = False
+    """Whether its command takes fields as `KEY=VALUE`, and lists them in its help."""
+    may_be_bare: bool = False
+    """Whether the body may be left out. Its fields may then stand in the query."""
+    also: Mapping[str, str] = field(default_factory=dict)
+    """Further names in a command's `--json`, beside those of the resource: `password` for `secret`."""
+    result: str = "removed"
+    """The name in a command's `--json` that says that it is done, such as `revoked`."""
     conflicts: bool = False
     """Whether it may be refused since something is there already."""
     status: int = 200
@@ -103,7 +115,12 @@ class Operation:
     def asked(self, given: Mapping[str, Any]) -> Asked:
         """Returns the request for these JSON values; values that are None are left out."""
         path = _IN_PATH.sub(lambda found: quote(str(given[found[2] or found[1]]), safe=""), self.path)
-        rest = {name: each for name, each in given.items() if each is not None and name not in self.in_path}
+        nullable = {each.name for each in self.reads if each.nullable}
+        rest = {
+            name: each
+            for name, each in given.items()
+            if (each is not None or name in nullable) and name not in self.in_path
+        }
         if self.method == "GET":
             return Asked(self.method, path, {name: str(each) for name, each in rest.items()}, None)
         return Asked(self.method, path, {}, rest if self.reads else None)
@@ -121,9 +138,11 @@ class Preset:
     summary: str
     examples: tuple[str, ...] = ()
     label: str = ""
+    done: str = ""
+    """The sentence for people after it, where that is not the operation's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Resource:
     """A thing that is administered."""
 
@@ -148,6 +167,12 @@ class Resource:
     """The field that people call it by, where that is not the last of the key."""
     link: str = ""
     """A page of the console about a row, a format of the row: `/inbound?q={number}`."""
+    within: tuple[Field, ...] = ()
+    """Fields of paths that rows lack, for example the account of an API key."""
+    columns: tuple[str, ...] = ()
+    """The fields that a command's table has, where these are not all."""
+    also: Mapping[str, str] = field(default_factory=dict)
+    """Further names of fields in a command's `--json`: `username` for `name`."""
 
     def operation(self, name: str) -> Operation:
         return next(each for each in self.operations if each.name == name)
@@ -156,7 +181,7 @@ class Resource:
         return operation.scope or (self.scopes.read if operation.method == "GET" else self.scopes.write)
 
     def field(self, name: str) -> Field:
-        return next(each for each in self.fields if each.name == name)
+        return next(each for each in (*self.fields, *self.within) if each.name == name)
 
     @property
     def title_field(self) -> Field:
@@ -166,14 +191,16 @@ class Resource:
         """The fields in the path of an operation, then the fields that it reads."""
         return *(self.field(name) for name in operation.in_path), *operation.reads
 
-    def told(self, operation: Operation, given: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    def told(
+        self, operation: Operation, given: Mapping[str, Any], answer: Mapping[str, Any], preset: Preset | None = None
+    ) -> str:
         """Returns the sentence for people after an operation, of JSON values given and answered; maybe empty."""
         known = (*self.fields, *self.fields_of(operation))
         texts = {each.name: each.text(each.type.show(each.default)) for each in known if each.default not in OPEN}
         fields = {each.name: each for each in known}
         for name, value in {**given, **answer}.items():
             texts[name] = fields[name].text(value) if name in fields else str(value)
-        return operation.done.format_map(texts)
+        return ((preset and preset.done) or operation.done).format_map(texts)
 
     def listed(self, operation: Operation, rows: list[dict[str, Any]], limit: int) -> str | None:
         """Returns the cursor after a page: the key of its last row, None where no page follows."""

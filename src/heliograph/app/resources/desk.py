@@ -10,7 +10,9 @@ from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.domain.error import FORBIDDEN, Fault
 
 if TYPE_CHECKING:
-    from heliograph.app.ports import Clock, Store
+    from heliograph.app.ports import Clock, Secrets, Store
+    from heliograph.app.sending.authenticate import Hash
+    from heliograph.app.sending.callback_url import CallbackUrls
 
 MAX_NAME_CHARS = 64
 
@@ -87,12 +89,36 @@ class Desk:
     Use cases that are not yet functions of a resource derive from it.
     """
 
-    def __init__(self, store: "Store", clock: "Clock", actor: str = "system", address: str = "") -> None:
-        """Entries have `actor`, such as `user:ada`, and the `address` of the client."""
+    def __init__(
+        self,
+        store: "Store",
+        clock: "Clock",
+        actor: str = "system",
+        address: str = "",
+        *,
+        secrets: "Secrets | None" = None,
+        hash_password: "Hash | None" = None,
+        callback_urls: "CallbackUrls | None" = None,
+    ) -> None:
+        """Entries have `actor`, such as `user:ada`, and the `address` of the client. `secrets` are for use cases that
+        make some. Without `hash_password` a password is hashed on the loop. `callback_urls` know where nothing is
+        posted to; without them any URL is taken."""
         self.store = store
         self._clock = clock
         self.actor = actor
         self.address = address
+        self._secrets = secrets
+        self._hash = hash_password
+        self.callback_urls = callback_urls
+
+    @property
+    def secrets(self) -> "Secrets":
+        if self._secrets is None:
+            raise TypeError("this use case needs a desk with secrets")
+        return self._secrets
+
+    async def hash_password(self, password: str) -> str:
+        return self.secrets.hash_password(password) if self._hash is None else await self._hash(password)
 
     @property
     def now(self) -> int:

@@ -5,14 +5,14 @@ from JSON to Python and back, `parse` and `text` from text to JSON and back. For
 `"2027-01-15T08:00:00.000Z"` and `2027-01-15T08:00:00Z`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from heliograph.app.records import Scope
 from heliograph.app.resources.desk import Invalid, check_name
-from heliograph.app.text_values import truth, whole
+from heliograph.app.text_values import decimal, truth, whole
 from heliograph.domain.calendar import format_utc, parse_utc
 from heliograph.domain.money.amounts import format_credits, parse_credits
 
@@ -53,7 +53,7 @@ class Type:
         return "" if value is None else str(value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Field:
     """A value of a thing, for example the `state` of a sender."""
 
@@ -68,9 +68,30 @@ class Field:
     """Shown in tables instead of an empty value, for example `any`."""
     scope: Scope | None = None
     """Scope that it takes where it is given, beside the operation's."""
+    title: str = ""
+    """Its label in forms and tables, where that is not its name: `Callback URL`."""
+    nullable: bool = False
+    """Whether it may be null, which texts write as `empty`, for example `default`."""
+    is_secret: bool = False
+    """Whether an answer tells it once and never again, for example a new password."""
+
+    @property
+    def label(self) -> str:
+        return self.title or self.name.replace("_", " ").capitalize()
+
+    @property
+    def hint(self) -> str:
+        """Its meaning as forms have it: without a full stop and marks of code."""
+        return self.meaning.rstrip(".").replace("`", "")
+
+    def show(self, value: Any) -> Any:
+        """Returns the JSON value of a Python value."""
+        return None if value is None and self.nullable else self.type.show(value)
 
     def read(self, value: Any) -> Any:
         """Returns the Python value of a JSON value. Raises Invalid."""
+        if value is None and self.nullable:
+            return None
         try:
             return self.type.read(value)
         except ValueError as problem:
@@ -78,6 +99,8 @@ class Field:
 
     def parse(self, text: str) -> Any:
         """Returns the JSON value of a text. Raises Invalid."""
+        if self.nullable and text == self.empty:
+            return None
         try:
             return self.type.parse(text)
         except ValueError as problem:
@@ -85,7 +108,7 @@ class Field:
 
     def text(self, value: Any) -> str:
         """Returns what tables show of a JSON value."""
-        return self.type.text(value) or self.empty
+        return (self.type.text(value) if value is not None else "") or self.empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +157,38 @@ class Whole(Type):
 
 
 @dataclass(frozen=True, slots=True)
+class Decimal(Type):
+    """A number from 0 to `most`, with a fraction where it needs one, for example 0.5 messages a second."""
+
+    most: float
+
+    def read(self, value: float) -> float:
+        return decimal(self.most)(self.text(value))
+
+    def parse(self, text: str) -> float:
+        return decimal(self.most)(text)
+
+    def text(self, value: Any) -> str:
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
 class Choice(Type):
-    """A member of an enumeration, by its value."""
+    """A member of an enumeration, by its value; or one of some words."""
 
-    of: type[StrEnum]
+    of: type[StrEnum] | tuple[str, ...]
 
-    def read(self, value: str) -> StrEnum:
-        try:
-            return self.of(value)
-        except ValueError:
-            raise ValueError(f"{value!r} is none of {', '.join(self.of)}") from None
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(str(each) for each in self.of)
 
-    def show(self, value: StrEnum) -> str:
-        return value.value
+    def read(self, value: str) -> str:
+        if value not in self.words:
+            raise ValueError(f"{value!r} is none of {', '.join(self.words)}")
+        return value if isinstance(self.of, tuple) else self.of(value)
+
+    def show(self, value: str) -> str:
+        return str(value)
 
 
 class Flag(Type):
@@ -172,14 +214,40 @@ class Moment(Type):
         return "" if value is None else f"{value[:19]}Z"
 
 
+@dataclass(frozen=True, slots=True)
 class Credits(Type):
     """An amount: micro-credits inside, exact decimal text outside."""
 
+    not_negative: str = ""
+    """The sentence that refuses an amount below zero; without, there may be one."""
+
     def read(self, value: str) -> int:
-        return parse_credits(value)
+        micro = parse_credits(value)
+        if micro < 0 and self.not_negative:
+            raise ValueError(self.not_negative)
+        return micro
 
     def show(self, value: int) -> str:
         return format_credits(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Words(Type):
+    """Several short texts, separated by commas in texts: `ACME, AcmeCorp`. `reads` checks each word."""
+
+    reads: Callable[[str], str] = str
+
+    def read(self, value: list[str]) -> tuple[str, ...]:
+        return tuple(self.reads(word) for each in value for word in self.parse(each))
+
+    def show(self, value: tuple[str, ...]) -> list[str]:
+        return list(value)
+
+    def parse(self, text: str) -> list[str]:
+        return [word.strip() for word in text.split(",") if word.strip()]
+
+    def text(self, value: Any) -> str:
+        return ", ".join(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,17 +288,26 @@ class Pairs(Type):
 
 @dataclass(frozen=True, slots=True)
 class Rows(Type):
-    """Several things at once, each with these fields: the body of an import."""
+    """Several things at once, each with these fields: the body of an import, or a part of an answer."""
 
     of: tuple[Field, ...]
     name: str
     """The name of a row in the OpenAPI document, such as `NewTemplate`."""
-    most: int
+    most: int = 0
+    """The most rows of a body."""
+    called: Callable[[Mapping[str, Any]], str] = str
+    """Returns what people call a row, or "" for a row that they need not see."""
 
     def read(self, value: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if not 0 < len(value) <= self.most:
             raise ValueError(f"there are {len(value)}; give 1 to {self.most} at once")
         return [{field.name: field.read(row[field.name]) for field in self.of} for row in value]
+
+    def show(self, value: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        return [{field.name: field.show(row[field.name]) for field in self.of} for row in value]
+
+    def text(self, value: Any) -> str:
+        return ", ".join(filter(None, map(self.called, value)))
 
 
 def singular(several: Field) -> Field:

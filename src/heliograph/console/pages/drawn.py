@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
-from heliograph.admin_api.dispatch import Dispatcher
-from heliograph.admin_api.drawn import operations_of
 from heliograph.app.resources.description import Answer, Operation, Resource
 from heliograph.app.resources.fields import REQUIRED, Choice, Field, Many, Moment, Reference, Text, Whole, singular
 from heliograph.console import PATH
@@ -30,7 +28,6 @@ class DrawnPage:
     def __init__(self, resource: Resource) -> None:
         self.path = f"/{resource.plural}"
         self._resource = resource
-        self._operations = operations_of(resource)
 
     async def show(self, request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
         resource, listing = self._resource, self._resource.operation("list")
@@ -41,7 +38,7 @@ class DrawnPage:
         }
         if listing.page:
             wanted |= {"cursor": request.query.get("after"), "limit": min(100, listing.page)}
-        answer = await self._ask(request, listing, wanted)
+        answer = await request.ask(resource, listing.asked(wanted))
         found = answer[resource.plural]
         return request.page(
             "resource.html",
@@ -70,7 +67,7 @@ class DrawnPage:
         async def run(request: PageRequest) -> PageResponse:
             try:
                 given = self._given(request, operation)
-                answer = await self._ask(request, operation, given)
+                answer = await request.ask(self._resource, operation.asked(given))
             except Mistake as mistake:
                 return await self.show(request, problem_of(mistake))
             return request.go(self.path, self._resource.told(operation, given, answer))
@@ -89,11 +86,6 @@ class DrawnPage:
                 given[field.name] = [one.parse(text)] if isinstance(field.type, Many) else one.parse(text)
         return given
 
-    async def _ask(self, request: PageRequest, operation: Operation, given: dict[str, Any]) -> dict[str, Any]:
-        dispatcher = Dispatcher(self._operations, request.services.admin.desk)
-        answer: dict[str, Any] = await dispatcher.ask(request.actor, operation.asked(given))
-        return answer
-
 
 def columns(resource: Resource) -> list[dict[str, Any]]:
     """Returns the columns of the table. `phone` says where a narrow screen has them: the last field of the key heads a
@@ -105,17 +97,13 @@ def columns(resource: Resource) -> list[dict[str, Any]]:
     return [
         {
             "field": each,
-            "label": label(each),
+            "label": each.label,
             "kind": _kind(each),
             "is_head": each is head,
             "phone": "one" if each is head else "one end" if ends and each is ends[0] else "two",
         }
         for each in ordered
     ]
-
-
-def label(field: Field) -> str:
-    return field.name.replace("_", " ").capitalize()
 
 
 def _kind(field: Field) -> str:
@@ -136,9 +124,9 @@ def _input(field: Field) -> dict[str, Any]:
     is_open = field.default is REQUIRED or field.default is None
     return {
         "name": one.name,
-        "label": label(one),
-        "hint": one.meaning.rstrip(".").replace("`", ""),
-        "value": "" if is_open else one.type.text(one.type.show(field.default)),
+        "label": one.label,
+        "hint": one.hint,
+        "value": "" if is_open else one.text(one.show(field.default)),
         "required": field.default is REQUIRED,
         "is_long": isinstance(one.type, Text) and one.type.is_long,
     }
@@ -150,9 +138,9 @@ async def _offers(request: PageRequest, resource: Resource) -> dict[str, list[st
     for field in resource.fields:
         match field.type:
             case Choice():
-                found[field.name] = [each.value for each in field.type.of]
+                found[field.name] = list(field.type.words)
             case Reference(to="account"):
-                found[field.name] = sorted((await request.desk.account_names()).values())
+                found[field.name] = await request.account_names()
             case Reference():
                 found[field.name] = sorted((await request.desk.connector_names()).values())
     return found

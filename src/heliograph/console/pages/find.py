@@ -73,7 +73,7 @@ async def _find_names(request: PageRequest, found: Findings, text: str) -> list[
     found.pages = [page for page in MENU if (dev or not page.dev) and request.may(page.scope) and page.matches(text)]
     named = [(page.name, page.path) for page in found.pages]
     if request.may(Scope.READ_ACCOUNTS):
-        names = [account.name for account, _ in await request.manage.accounts() if wanted in account.name.casefold()]
+        names = [name for name in await request.account_names() if wanted in name.casefold()]
         named += [(name, f"/accounts/{name}") for name in names]
         found.accounts = sorted(names, key=lambda name: (not name.casefold().startswith(wanted), name))[:MOST]
     if request.may(Scope.READ_CONNECTORS):

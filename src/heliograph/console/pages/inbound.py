@@ -4,6 +4,7 @@ from typing import Any
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.records import InboundQuery, Scope
+from heliograph.app.resources.desk import account_id
 from heliograph.console.inbound_file import MOST_ROWS, inbound_file
 from heliograph.console.recipients import number_of
 from heliograph.console.request import (
@@ -83,7 +84,7 @@ def _query(request: PageRequest) -> tuple[InboundQuery, str | None, int]:
 async def download(request: PageRequest) -> PageResponse:
     query, account, start = _query(request)
     if account is not None:
-        await request.manage.account(account)
+        await account_id(request.desk.store, account)
     asked = {name: mask_search(value) if name == "q" else value for name, value in _asked(request).items()}
     await request.manage.note("inbound.export", "inbound messages", asked)
     return csv_file("inbound.csv", inbound_file(request.inbound, query, account, start))

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin.csv_lines import csv_line
-from heliograph.app.admin.manage import Manage
 from heliograph.app.configuration import LedgerQuery
 from heliograph.app.records import Scope
+from heliograph.app.resources.accounts import account_of
+from heliograph.app.resources.desk import Desk
 from heliograph.console.request import (
     FormProblem,
     Mistake,
@@ -38,12 +39,12 @@ CUT = "There may be more: this file ends after {}. Narrow the times."
 
 async def show(request: PageRequest) -> PageResponse:
     name = request.path["name"]
-    view = await request.manage.account(name)
+    account, _ = await account_of(request.desk, name)
     problem: FormProblem | None = None
     page = None
     try:
         query = _query(request)
-        page = await request.manage.statement(name, query)
+        page = await request.desk.store.accounts.statement(account.id, query)
     except Mistake as mistake:
         problem = problem_of(mistake)
     balances: list[int | None] = []
@@ -55,7 +56,7 @@ async def show(request: PageRequest) -> PageResponse:
         "ledger.html",
         status=200 if problem is None else 400,
         name=name,
-        balance=view.balance,
+        balance=await request.desk.store.customers.balance(account.id),
         page=page,
         balances=balances,
         kinds=list(KINDS),
@@ -69,13 +70,13 @@ async def show(request: PageRequest) -> PageResponse:
 async def download(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     query = _query(request)
-    await request.manage.account(name)
+    account, _ = await account_of(request.desk, name)
     asked = {each: request.query[each] for each in ASKED if request.query.get(each)}
-    await request.manage.note("account.statement", name, asked)
-    return csv_file(f"statement-{name}.csv", statement_file(request.manage, name, replace(query, before=None)))
+    await request.desk.note("account.statement", name, asked)
+    return csv_file(f"statement-{name}.csv", statement_file(request.desk, account.id, replace(query, before=None)))
 
 
-async def statement_file(manage: Manage, name: str, query: LedgerQuery, most: int = MOST_ROWS) -> AsyncGenerator[bytes]:
+async def statement_file(desk: Desk, account: int, query: LedgerQuery, most: int = MOST_ROWS) -> AsyncGenerator[bytes]:
     """Yields the lines of a statement, the newest entry first; `balance` is that after the entry, empty where entries
     are of one kind alone. Where it does not have all, its last line says so."""
     yield csv_line(*COLUMNS)
@@ -83,7 +84,7 @@ async def statement_file(manage: Manage, name: str, query: LedgerQuery, most: in
     balance: int | None = None
     for step in range(MOST_STEPS):
         query.limit = min(ROWS_AT_ONCE, left)
-        page = await manage.statement(name, query)
+        page = await desk.store.accounts.statement(account, query)
         if step == 0:
             balance = page.balance
         lines = []

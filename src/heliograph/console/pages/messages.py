@@ -7,6 +7,7 @@ from heliograph.admin_api.request import cursor, parse_cursor, parse_key
 from heliograph.app.admin.message_list import message_list
 from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
+from heliograph.app.resources.desk import account_id
 from heliograph.console.message_file import MOST_ROWS, message_file
 from heliograph.console.request import (
     FormProblem,
@@ -144,7 +145,7 @@ async def _search(request: PageRequest) -> Search:
     query = request.query
     wanted = Search(limit=PAGE)
     if query.get("account"):
-        wanted.account = (await request.manage.account(query["account"])).account.id
+        wanted.account = await account_id(request.desk.store, query["account"])
     if query.get("status") in tuple(MessageStatus):
         wanted.status = MessageStatus(query["status"])
     wanted.held = query.get("held") == "yes"

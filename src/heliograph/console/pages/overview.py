@@ -195,7 +195,7 @@ async def _customers_worries(request: PageRequest, backlog: BacklogCounts) -> li
     if len(held) > NAMED:
         found.append((f"The pumping guard holds {len(held) - NAMED} more.", link("/guard")))
     if request.may(Scope.READ_ACCOUNTS):
-        names = await request.manage.accounts_without_credit(NAMED + 1)
+        names = await request.desk.store.accounts.without_credit(NAMED + 1)
         found += [
             (f"{name} has no credit, so that its requests are refused: top it up.", link(f"/accounts/{name}"))
             for name in names[:NAMED]

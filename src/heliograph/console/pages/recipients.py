@@ -20,7 +20,7 @@ async def _show(
     return request.page(
         "recipients.html",
         status=200 if problem is None else 400,
-        accounts=[found.name for found, _ in await request.manage.accounts()],
+        accounts=await request.account_names(),
         form=request.form,
         number=number_of(request.form.get("number", "")),
         report=report,

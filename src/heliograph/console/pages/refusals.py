@@ -35,7 +35,7 @@ async def show(request: PageRequest) -> PageResponse:
         status=200 if problem is None else 404,
         report=report,
         problem=problem,
-        accounts=sorted(found.name for found, _ in await request.manage.accounts()),
+        accounts=await request.account_names(),
         account=account,
         reasons=[each.value for each in Reason],
         reason=reason,

@@ -26,7 +26,7 @@ async def show(
         found=found[:SHOWN],
         more=max(0, len(found) - SHOWN),
         sender=sender,
-        accounts=[account.name for account, _ in await request.manage.accounts()],
+        accounts=await request.account_names(),
         form=request.form,
         problem=problem,
         tried=tried,

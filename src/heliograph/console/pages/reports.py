@@ -54,7 +54,7 @@ async def show(request: PageRequest) -> PageResponse:
         asked=asked,
         chosen=asked["range"] if asked["range"] in RANGES else DEFAULT_RANGE,
         ranges=RANGES,
-        account_names=sorted(found.name for found, _ in await request.manage.accounts()),
+        account_names=await request.account_names(),
         connector_names=sorted(each.name for each in await request.manage.connectors()),
         tiles=[] if report is None else _tiles(report),
         figures=[] if report is None else [

@@ -23,7 +23,7 @@ ASKED = ("q", "connector")
 
 async def show(request: PageRequest, problem: FormProblem | None = None, **more: Any) -> PageResponse:
     query = request.query
-    accounts = [account.name for account, _ in await request.manage.accounts()]
+    accounts = await request.account_names()
     number = query.get("number", "")
     decision = None
     if number:

@@ -44,7 +44,7 @@ class Draft:
 
 
 async def form(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
-    accounts = [account for account, _ in await request.manage.accounts() if not account.suspended]
+    accounts = [account for account, _ in await request.desk.store.accounts.all() if not account.suspended]
     jobs = request.jobs.all()[:LISTS]
     known = {job.id for job in jobs}
     entries = await request.manage.audit_log(AuditQuery(LISTS, action="message.send"))
@@ -202,7 +202,7 @@ async def preview(request: PageRequest) -> PageResponse:
             rows.append(row)
     if not good and len(problems) == 1 and field in ("sender", "from", "content", "time", "type", "dlr"):
         return await form(request, FormProblem(next(iter(problems)), "sender" if field == "from" else field))
-    balance = (await request.manage.account(draft.account.account.name)).balance
+    balance = await request.desk.store.customers.balance(draft.account.account.id)
     return request.page(
         "send_preview.html",
         values=request.form,

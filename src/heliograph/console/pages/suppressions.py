@@ -22,7 +22,7 @@ MOST_PASTED = 20_000
 async def show(
     request: PageRequest, account: str, problem: FormProblem | None = None, bad: tuple[BadLine, ...] = ()
 ) -> PageResponse:
-    accounts = [found.name for found, _ in await request.manage.accounts()]
+    accounts = await request.account_names()
     if not account and len(accounts) == 1:
         account = accounts[0]
     wanted = number_of(request.query.get("q", ""))

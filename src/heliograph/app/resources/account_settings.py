@@ -1,0 +1,465 @@
+"""Settings of accounts: the fields that can be changed, and their rules."""
+
+import ipaddress
+import re
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from heliograph.app.configuration import Account
+from heliograph.app.connector_kind import MAX_RATE
+from heliograph.app.records import Scope
+from heliograph.app.resources.desk import Invalid, check_name
+from heliograph.app.resources.fields import KEEP, Choice, Credits, Decimal, Field, Flag, Text, Whole, Words
+from heliograph.domain import calendar
+from heliograph.domain.error import Reason
+from heliograph.domain.limits import defaults
+from heliograph.domain.message.retention import MOST_DAYS
+from heliograph.domain.message.state import Kind
+from heliograph.domain.numbers import phone
+from heliograph.domain.text import segment
+
+MAX_LIST_INTERVAL_S: Final = 86_400.0
+MAX_BURST: Final = 1_000_000
+MAX_COUNT: Final = 10**15
+
+_SYSTEM_ID = re.compile(r"[A-Za-z0-9._-]{1,15}").fullmatch
+_TAG = re.compile(r"0x(?:1[4-9a-f]|[23][0-9a-f])[0-9a-f]{2}", re.IGNORECASE).fullmatch
+_STATUS = re.compile(r"0x[0-9a-fA-F]{1,8}").fullmatch
+_COUNTRY = re.compile(r"[1-9][0-9]{0,2}").fullmatch
+_PREFIX = re.compile(r"[1-9][0-9]{0,14}").fullmatch
+
+
+def _timezone(text: str) -> str:
+    calendar.zone(text)
+    return text
+
+
+def _plan(text: str) -> str:
+    try:
+        return check_name("plan", text)
+    except Invalid:
+        raise ValueError(f"{text!r} is no name of a plan; take letters A-Z, a-z, digits and . _ -") from None
+
+
+def _callback_url(text: str) -> str:
+    if not text:
+        return text
+    try:
+        url = urlsplit(text)
+        sound = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        bare = url.username is None and url.password is None and "#" not in text
+    except ValueError:
+        sound = bare = False
+    if not sound or not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("it must be an absolute http or https URL, such as https://example.com/receipts")
+    if not bare:
+        raise ValueError("it must have no user name, password or fragment")
+    if len(text) > defaults.URL_CHARS:
+        raise ValueError(f"it has {len(text)} characters, the limit is {defaults.URL_CHARS}")
+    return text
+
+
+def _reply(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it has a NUL character, which no message can carry")
+    count = segment.count(text, Kind.TEXT)[1] if text else 0
+    if count > defaults.MAX_SEGMENTS:
+        raise ValueError(f"it takes {count} segments, the limit is {defaults.MAX_SEGMENTS}")
+    return text
+
+
+def _network(text: str) -> str:
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError:
+        raise ValueError(f"{text!r} is no network; write 192.0.2.0/24, 192.0.2.7 or 2001:db8::/32") from None
+
+
+def _sender(text: str) -> str:
+    problem = phone.sender_problem(text, msisdn_allowed=True)
+    if problem:
+        raise ValueError(f"{text!r}: {problem}")
+    return text
+
+
+def _prefix(text: str) -> str:
+    if _PREFIX(text) is None:
+        raise ValueError(f"{text!r} is no prefix; give up to 15 digits without + or a leading 0")
+    return text
+
+
+def _system_id(text: str) -> str:
+    if text and _SYSTEM_ID(text) is None:
+        raise ValueError(f"{text!r} is no system_id; take up to 15 letters A-Z, a-z, digits and . _ -")
+    return text
+
+
+def _reference(text: str) -> str:
+    if text and text != "user_message_reference" and _TAG(text) is None:
+        raise ValueError(f"{text!r} is neither user_message_reference nor a tag from 0x1400 to 0x3fff")
+    return text.lower()
+
+
+def _country(text: str) -> str:
+    if text and _COUNTRY(text) is None:
+        raise ValueError(f"{text!r} is no country code; give 1 to 3 digits, such as 49")
+    return text
+
+
+class _Statuses(Words):
+    """Statuses by reason: `(("credit", 0x401),)` inside, `["credit=0x401"]` outside."""
+
+    def read(self, value: list[str]) -> tuple[Any, ...]:
+        statuses: dict[str, int] = {}
+        for part in Words.read(self, value):
+            reason, _, status = part.partition("=")
+            if reason not in list(Reason) or _STATUS(status) is None:
+                raise ValueError(f"{part!r} is no status of a reason; write credit=0x401")
+            statuses[reason] = int(status, 16)
+        return tuple(statuses.items())
+
+    def show(self, value: tuple[Any, ...]) -> list[str]:
+        return [f"{reason}={status:#x}" for reason, status in value]
+
+
+_LIMITS, _ERASE = Scope.WRITE_LIMITS, Scope.ERASE
+_GATEWAYS: dict[str, Any] = {"nullable": True, "empty": "default"}
+"""A setting that may be null, which is the gateway's own."""
+_DAYS = Decimal(MOST_DAYS)
+
+SETTINGS: tuple[Field, ...] = (
+    Field(
+        "timezone",
+        Text(_timezone),
+        "IANA time zone, for times in requests and answers and for the day of daily limits.",
+        KEEP,
+        "Europe/Berlin",
+        scope=_LIMITS,
+        title="Time zone",
+    ),
+    Field(
+        "plan", Text(_plan), "Price plan of the account.", KEEP, "default", scope=Scope.WRITE_PRICES, title="Price plan"
+    ),
+    Field(
+        "credit_limit",
+        Credits("it says how far the balance may go below zero, and is itself not below zero"),
+        "Credits that the balance may go below zero.",
+        KEEP,
+        "50",
+        scope=Scope.WRITE_CREDIT,
+    ),
+    Field("suspended", Flag(), "Whether its requests are refused and its messages wait.", KEEP, "false"),
+    Field(
+        "list_interval",
+        Decimal(MAX_LIST_INTERVAL_S),
+        "Seconds between two list queries; 0 is none, `default` (null) the gateway's setting.",
+        KEEP,
+        "10",
+        scope=_LIMITS,
+        **_GATEWAYS,
+    ),
+    Field("rate", Decimal(MAX_RATE), "Messages a second; 0 is no limit.", KEEP, "50", scope=_LIMITS),
+    Field(
+        "request_rate",
+        Decimal(MAX_RATE),
+        "Requests a second, of any kind; 0 is no limit.",
+        KEEP,
+        "20",
+        scope=_LIMITS,
+        title="Requests a second",
+    ),
+    Field(
+        "request_burst",
+        Whole(0, MAX_BURST),
+        "Requests that may come at once; 0 is a second's worth.",
+        KEEP,
+        "100",
+        scope=_LIMITS,
+        title="Requests at once",
+    ),
+    Field(
+        "daily_messages",
+        Whole(0, MAX_COUNT),
+        "Messages a day of its time zone; 0 is no limit.",
+        KEEP,
+        "10000",
+        scope=_LIMITS,
+        title="Messages a day",
+    ),
+    Field(
+        "daily_spend",
+        Credits("it is a limit, and not below zero"),
+        "Credits that it may be charged for messages a day; 0 is no limit.",
+        KEEP,
+        "250",
+        scope=_LIMITS,
+        title="Credits a day",
+    ),
+    Field(
+        "max_waiting",
+        Whole(0, MAX_COUNT),
+        "Messages scheduled or waiting at once; 0 is no limit.",
+        KEEP,
+        "5000",
+        scope=_LIMITS,
+        title="Waiting at most",
+    ),
+    Field(
+        "prefixes",
+        Words(_prefix),
+        "Prefixes of numbers that it may send to, comma separated; empty is all.",
+        KEEP,
+        "49,43",
+        scope=_LIMITS,
+        title="Destinations",
+    ),
+    Field(
+        "guard",
+        Choice(("auto", "on", "off")),
+        "Whether the pumping guard watches it; auto is while it is young.",
+        KEEP,
+        "on",
+        scope=_LIMITS,
+        title="Pumping guard",
+    ),
+    Field(
+        "callback_url",
+        Text(_callback_url),
+        "URL for receipts of requests without dlr-url; empty is none.",
+        KEEP,
+        "https://example.com/dlr",
+        title="Callback URL",
+    ),
+    Field(
+        "inbound_url",
+        Text(_callback_url),
+        "URL for messages from phones; empty is none.",
+        KEEP,
+        "https://example.com/inbound",
+        title="Inbound URL",
+    ),
+    Field(
+        "inbound_reply",
+        Choice(("off", "body")),
+        "Whether the text that inbound_url answers is sent to the phone.",
+        KEEP,
+        "body",
+    ),
+    Field(
+        "opt_out",
+        Choice(("keywords", "off")),
+        "Whether texts such as STOP to its numbers are acted on.",
+        KEEP,
+        "keywords",
+        title="Opt-out",
+    ),
+    Field(
+        "stop_text",
+        Text(_reply),
+        "Confirmation of a STOP; empty is none.",
+        KEEP,
+        "ACME: you get no more messages. Send START to come back.",
+        title="Confirmation of STOP",
+    ),
+    Field(
+        "help_text",
+        Text(_reply),
+        "Answer to HELP; empty is none.",
+        KEEP,
+        "ACME alerts. Send STOP to end them.",
+        title="Answer to HELP",
+    ),
+    Field(
+        "smart",
+        Choice(("off", "on")),
+        "Whether curly quotes, dashes and the like become plain ones where a text then costs less.",
+        KEEP,
+        "on",
+        title="Smart replacement",
+    ),
+    Field(
+        "callback_format",
+        Choice(("form", "json")),
+        "Form of receipts and messages from phones.",
+        KEEP,
+        "json",
+    ),
+    Field(
+        "content_decoding",
+        Choice(("auto", "always", "never")),
+        "Whether a JSON content is URL-decoded.",
+        KEEP,
+        "never",
+    ),
+    Field(
+        "networks",
+        Words(_network),
+        "Client networks, comma separated; empty is any.",
+        KEEP,
+        "192.0.2.0/24,2001:db8::/32",
+        scope=_LIMITS,
+    ),
+    Field(
+        "retain_text_days",
+        _DAYS,
+        "Days after which texts of its messages are redacted; 0 is never, `default` (null) the gateway's setting.",
+        KEEP,
+        "90",
+        scope=_ERASE,
+        title="Days texts are kept",
+        **_GATEWAYS,
+    ),
+    Field(
+        "retain_number_days",
+        _DAYS,
+        "Days after which phones are redacted; 0 is never, `default` (null) the gateway's setting.",
+        KEEP,
+        "365",
+        scope=_ERASE,
+        title="Days phones are kept",
+        **_GATEWAYS,
+    ),
+    Field(
+        "retain_days",
+        _DAYS,
+        "Days after which its messages are dropped, but for money; 0 is never, `default` (null) the gateway's setting.",
+        KEEP,
+        "730",
+        scope=_ERASE,
+        title="Days messages are kept",
+        **_GATEWAYS,
+    ),
+    Field(
+        "smpp_system_id",
+        Text(_system_id),
+        "Name to bind with beside the account's, up to 15 characters; empty is none.",
+        KEEP,
+        "acme1",
+        title="SMPP system_id",
+    ),
+    Field(
+        "smpp_binds",
+        Whole(0, 1_000),
+        "SMPP binds at once, over all nodes.",
+        KEEP,
+        "4",
+        scope=_LIMITS,
+        title="SMPP binds",
+    ),
+    Field(
+        "smpp_window",
+        Whole(1, 1_000),
+        "Requests of a bind that may wait for their answer.",
+        KEEP,
+        "100",
+        scope=_LIMITS,
+        title="SMPP window",
+    ),
+    Field(
+        "smpp_id",
+        Choice(("uuid", "decimal", "hex16")),
+        "Form of message ids for SMPP clients.",
+        KEEP,
+        "decimal",
+        title="SMPP message ids",
+    ),
+    Field(
+        "smpp_receipts",
+        Choice(("asked", "always")),
+        "Whether a submit_sm without registered_delivery gets a receipt.",
+        KEEP,
+        "always",
+        title="SMPP receipts",
+    ),
+    Field(
+        "smpp_alphabet",
+        Choice(("gsm", "latin1", "ascii")),
+        "Alphabet of data_coding 0.",
+        KEEP,
+        "latin1",
+        title="SMPP alphabet",
+    ),
+    Field(
+        "smpp_reference",
+        Text(_reference),
+        "TLV with the client's reference, or user_message_reference; empty is none.",
+        KEEP,
+        "0x1402",
+        title="SMPP reference",
+    ),
+    Field(
+        "smpp_status",
+        _Statuses(),
+        "command_status of refusals by reason, comma separated; empty is the usual ones.",
+        KEEP,
+        "credit=0x401",
+        title="SMPP statuses",
+    ),
+    Field(
+        "country",
+        Text(_country),
+        "Country code of national numbers from SMPP clients; empty refuses them.",
+        KEEP,
+        "49",
+        title="Country code",
+    ),
+    Field(
+        "inbound_way",
+        Choice(("auto", "webhook", "bind")),
+        "How messages from phones go to the account; auto is by inbound_url.",
+        KEEP,
+        "bind",
+        title="Way of phones' messages",
+    ),
+    Field(
+        "senders",
+        Words(_sender),
+        "Sender IDs that it may use, comma separated; empty is any.",
+        KEEP,
+        "ACME,AcmeCorp",
+        scope=_LIMITS,
+        title="Sender IDs",
+    ),
+)
+"""What can be set of an account, in the order of forms. A scope is beside the right to change accounts."""
+
+SETTING = {each.name: each for each in SETTINGS}
+
+_TERMS: Final = {
+    "smpp_binds": "binds",
+    "smpp_window": "window",
+    "smpp_id": "id_form",
+    "smpp_receipts": "receipts",
+    "smpp_alphabet": "alphabet",
+    "smpp_reference": "reference",
+    "smpp_status": "statuses",
+    "country": "country",
+}
+"""Settings that are terms for SMPP clients, with their names in `SmppTerms`."""
+
+
+def texts_of(account: Account) -> dict[str, str]:
+    """Returns the settings as forms have them."""
+    return {name: each.text(each.show(value_of(account, name))) for name, each in SETTING.items()}
+
+
+def value_of(account: Account, name: str) -> Any:
+    """Returns the value of a setting."""
+    return getattr(account.smpp, _TERMS[name]) if name in _TERMS else getattr(account, name)
+
+
+def changes_of(settings: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings by the names that `changed_account` takes."""
+    return {f"smpp.{_TERMS[name]}" if name in _TERMS else name: value for name, value in settings.items()}
+
+
+def noted(settings: dict[str, Any]) -> dict[str, str]:
+    """Returns settings as the audit log has them."""
+    details = {}
+    for name, value in settings.items():
+        shown = SETTING[name].show(value)
+        if isinstance(shown, bool):
+            details[name] = "true" if shown else "false"
+        else:
+            details[name] = ",".join(shown) if isinstance(shown, list) else SETTING[name].text(shown)
+    return details

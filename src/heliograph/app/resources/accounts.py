@@ -1,0 +1,519 @@
+"""Accounts: customers, with their settings, credit, ledger and secrets."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Price, changed_account
+from heliograph.app.records import AuditEntry, Scope
+from heliograph.app.resources.account_settings import SETTING, SETTINGS, changes_of, noted, value_of
+from heliograph.app.resources.description import Answer, Operation, Preset, Resource, Scopes
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
+from heliograph.app.resources.fields import (
+    KEEP,
+    Credits,
+    Field,
+    Moment,
+    Rows,
+    Text,
+    Whole,
+    note,
+)
+from heliograph.app.resources.keys import KEY_FIELDS, digest_key, fresh_key, key_id, key_row
+from heliograph.domain.calendar import DAY_MS
+from heliograph.domain.limits import defaults
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.money.pricing import DEFAULT_PLAN
+from heliograph.domain.security import signature
+
+LEDGER_PAGE: Final = 1_000
+
+MAX_DAYS: Final = 31
+"""Days of usage at most."""
+
+SHORT_DAYS: Final = 2
+"""Usage of up to this many days is summed by the hour, of more by the day."""
+
+_PASSWORD_OCTETS = 16
+_HOUR_MS = 3_600_000
+
+SMPP_PASSWORD_CHARS: Final = 8
+"""Characters of a password for SMPP clients. The password of SMPP v3.4, 5.2.2, has no room for more."""
+
+MAX_SMPP_PASSWORD_CHARS: Final = 16
+"""Characters at most, for clients and operators that go beyond the standard."""
+
+_PASSWORD_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"  # noqa: S105 - an alphabet
+"""Letters and digits that are not mistaken for others; 8 of them are 46 bits."""
+
+
+@dataclass(slots=True)
+class Credentials:
+    """Secrets for a new account, instead of random ones (for the demo account)."""
+
+    password: str = field(repr=False)
+    api_key: str = field(repr=False)
+    signing_secret: bytes = field(repr=False)
+
+
+_HARMLESS_WHEN_OPENED = {"timezone", "retain_text_days", "retain_number_days", "retain_days"}
+"""Fields that take no further scope for a new account: it has no day that could begin anew, and no messages."""
+
+
+# --- use cases
+
+
+async def find(desk: Desk) -> list[dict[str, Any]]:
+    """Returns every account with its balance, by name."""
+    return [_row(*each) for each in await desk.store.accounts.all()]
+
+
+async def account_of(desk: Desk, name: str) -> tuple[Account, list[ApiKey]]:
+    """Returns an account and its keys, revoked ones included. Raises NoSuch."""
+    found = await desk.store.accounts.find(name)
+    if found is None:
+        raise NoSuch("account", name)
+    return found
+
+
+async def show(desk: Desk, name: str) -> dict[str, Any]:
+    account, keys = await account_of(desk, name)
+    balance = await desk.store.customers.balance(account.id)
+    return {**_row(account, balance), "keys": [key_row(each) for each in keys]}
+
+
+async def create(
+    desk: Desk,
+    name: str,
+    credit: int = 0,
+    price: int | None = None,
+    credentials: Credentials | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Opens an account with a first API key and `credit` micro-credits.
+
+    A `price` (micro-credits a segment, everywhere) gives the account a plan of its own that has its name. The
+    answer has the secrets, which are known only now: the store keeps verifiers.
+    """
+    _check_urls(desk, settings)
+    details, prices = noted(settings), []
+    if price is not None:
+        prices.append(Price(_own_plan(name, settings), "", price))
+        settings["plan"] = name
+    given = credentials or Credentials(
+        desk.secrets.octets(_PASSWORD_OCTETS).hex(),
+        fresh_key(desk),
+        desk.secrets.octets(signature.SECRET_OCTETS),
+    )
+    password_hash = await desk.hash_password(given.password)
+    account = changed_account(
+        Account(0, name, password_hash, given.signing_secret, created=desk.now), changes_of(settings)
+    )
+    key = ApiKey(key_id(desk), 0, digest_key(given.api_key), account.created)
+    audited = desk.audited("account.create", name, {"credit": format_credits(credit), **details})
+    try:
+        created = await audited.accounts.create(account, key, credit, prices)
+    except Exists:
+        raise AlreadyThere("account", name) from None
+    return {
+        "name": name,
+        "password": given.password,
+        "api_key": given.api_key,
+        "key_id": key.id,
+        "signing_secret": signature.format_secret(given.signing_secret),
+        "balance": credit,
+        "plan": created.plan,
+        "timezone": created.timezone,
+    }
+
+
+async def change(desk: Desk, name: str, **settings: Any) -> dict[str, Any]:
+    """Changes settings, all or none."""
+    _check_urls(desk, settings)
+    account, _ = await account_of(desk, name)
+    if settings.keys() == {"suspended"}:
+        audited = desk.audited("account.suspend" if settings["suspended"] else "account.resume", name)
+    else:
+        audited = desk.audited("account.set", name, noted(settings))
+    try:
+        await audited.accounts.update(account.id, changes_of(settings))
+    except Exists as problem:
+        raise Invalid("smpp_system_id", f"{problem}; choose another name") from None
+    return await show(desk, name)
+
+
+async def top_up(desk: Desk, name: str, amount: int, note: str = "") -> dict[str, Any]:
+    """Adds micro-credits, or takes them back if below zero."""
+    account, _ = await account_of(desk, name)
+    if amount == 0:
+        raise Invalid("amount", "an amount of 0 changes nothing")
+    left = await desk.store.customers.balance(account.id)
+    if amount > 0 and left + amount > defaults.MAX_BALANCE:
+        most = format_credits(defaults.MAX_BALANCE)
+        raise Invalid("amount", f"the balance is {format_credits(left)} and may not rise above {most}")
+    if amount < 0 and left + amount < -account.credit_limit:
+        least = format_credits(-account.credit_limit)
+        raise Invalid("amount", f"the balance is {format_credits(left)} and may not fall below {least}")
+
+    def noted(balance: int) -> AuditEntry:
+        texts = {"amount": format_credits(amount), "balance": format_credits(balance), "note": note}
+        return desk.entry("account.top-up", name, texts)
+
+    return {"balance": await desk.store.noting(noted).accounts.add_credit(account.id, amount, note, desk.now)}
+
+
+async def new_password(desk: Desk, name: str) -> dict[str, Any]:
+    """Replaces the password; the old one stops working."""
+    account, _ = await account_of(desk, name)
+    password = desk.secrets.octets(_PASSWORD_OCTETS).hex()
+    changes = {"password_hash": await desk.hash_password(password)}
+    await desk.audited("account.new-password", name).accounts.update(account.id, changes)
+    return {"secret": password}
+
+
+async def new_smpp_password(desk: Desk, name: str, length: int = SMPP_PASSWORD_CHARS) -> dict[str, Any]:
+    """Replaces the password that SMPP clients bind with: letters and digits of this length."""
+    octets = desk.secrets.octets(2 * length)
+    numbers = [int.from_bytes(octets[2 * at : 2 * at + 2], "big") for at in range(length)]
+    password = "".join(_PASSWORD_LETTERS[number % len(_PASSWORD_LETTERS)] for number in numbers)
+    await set_smpp_password(desk, name, password)
+    return {"secret": password}
+
+
+async def set_smpp_password(desk: Desk, name: str, password: str) -> None:
+    account, _ = await account_of(desk, name)
+    changes = {"smpp.password_hash": await desk.hash_password(password)}
+    await desk.audited("account.new-smpp-password", name).accounts.update(account.id, changes)
+
+
+async def new_signing_secret(desk: Desk, name: str) -> dict[str, Any]:
+    """Replaces the secret that signs receipts; returns it as `whsec_...`."""
+    account, _ = await account_of(desk, name)
+    secret = desk.secrets.octets(signature.SECRET_OCTETS)
+    await desk.audited("account.new-signing-secret", name).accounts.update(account.id, {"signing_secret": secret})
+    return {"secret": signature.format_secret(secret)}
+
+
+async def usage(desk: Desk, name: str, days: int) -> dict[str, Any]:
+    """Sums the ledger of the last days, by the hour for up to SHORT_DAYS, else by the day: `spans` of `step` ms from
+    `start` up to `end`, but for spans without entries."""
+    account, _ = await account_of(desk, name)
+    step = _HOUR_MS if days <= SHORT_DAYS else DAY_MS
+    end = (desk.now // step + 1) * step
+    start = end - days * DAY_MS
+    spans = [
+        {
+            "time": each.at,
+            "requests": each.requests,
+            "charged": each.charged,
+            "refunded": each.refunded,
+            "inbound": each.inbound,
+        }
+        for each in await desk.store.accounts.usage(account.id, start, end, step)
+    ]
+    return {"start": start, "end": end, "step": step, "spans": spans}
+
+
+async def entries(desk: Desk, name: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
+    """Returns changes of the balance before the key `before`, newest first."""
+    account, _ = await account_of(desk, name)
+    return await desk.store.accounts.ledger(account.id, limit, before)
+
+
+async def _ledger(desk: Desk, name: str, after: str, limit: int) -> list[dict[str, Any]]:
+    return [
+        {"key": each.key, "time": each.at, "kind": each.kind.label, "amount": each.amount, "note": each.note}
+        for each in await entries(desk, name, limit, int(after) if after else None)
+    ]
+
+
+def _row(account: Account, balance: int) -> dict[str, Any]:
+    settings = {name: value_of(account, name) for name in SETTING}
+    return {"name": account.name, "balance": balance, **settings, "created": account.created}
+
+
+def _check_urls(desk: Desk, settings: dict[str, Any]) -> None:
+    """Raises Invalid for a URL to which the sender would post nothing."""
+    for name in ("callback_url", "inbound_url"):
+        url = settings.get(name)
+        reason = desk.callback_urls.refusal(url) if url and desk.callback_urls is not None else None
+        if reason is not None:
+            raise Invalid(name, reason)
+
+
+def _own_plan(name: str, settings: dict[str, Any]) -> str:
+    if "plan" in settings:
+        raise Invalid("price", "give a plan or a price of its own, not both")
+    if name == DEFAULT_PLAN:
+        raise Invalid("price", f"the plan {DEFAULT_PLAN} is everybody's; set its prices, or take another name")
+    return name
+
+
+def _name(text: str) -> str:
+    try:
+        return check_name("name", text)
+    except Invalid as problem:
+        raise ValueError(problem.problem) from None
+
+
+# --- the descriptions
+
+_NAME = Field(
+    "name", Text(_name, pattern="[A-Za-z0-9._-]{1,64}"), "1 to 64 letters A-Z, a-z, digits and . _ -", example="acme"
+)
+_BALANCE = Field("balance", Credits(), "Credits that are left.")
+_FIELDS = (_NAME, _BALANCE, *SETTINGS, Field("created", Moment(), "When it was opened."))
+_KEYS = Rows(KEY_FIELDS, "Key", called=lambda row: "" if row["revoked"] else row["id"])
+_WITH_KEYS = (*_FIELDS, Field("keys", _KEYS, "Its API keys, revoked ones included.", title="keys in use"))
+_SECRET = (Field("secret", Text(), "The secret, told only now.", is_secret=True),)
+_SPAN = (
+    Field("time", Moment(), "Begin of the span."),
+    Field("requests", Whole(), "Requests that were charged."),
+    Field("charged", Credits(), "Credits charged for messages."),
+    Field("refunded", Credits(), "Credits given back."),
+    Field("inbound", Credits(), "Credits for messages from phones, beside `charged`."),
+)
+
+ACCOUNTS = Resource(
+    name="account",
+    plural="accounts",
+    summary="Customers: who may send, and with how much credit",
+    more="",
+    nothing="There is no account yet: heliograph account create NAME --credit N",
+    key=("name",),
+    fields=_FIELDS,
+    columns=("name", "balance", "plan", "timezone", "suspended"),
+    also={"username": "name"},
+    scopes=Scopes(Scope.READ_ACCOUNTS, Scope.WRITE_ACCOUNTS),
+    operations=(
+        Operation(
+            "create",
+            "POST",
+            "/accounts",
+            create,
+            "Open an account",
+            reads=(
+                _NAME,
+                Field(
+                    "credit",
+                    Credits("the opening credit must not be below zero"),
+                    "Opening credit, such as 100 or 25.5.",
+                    0,
+                    scope=Scope.TOP_UP,
+                ),
+                Field(
+                    "price",
+                    Credits("it must not be below zero"),
+                    "Credits a segment, everywhere: makes a price plan of its own.",
+                    KEEP,
+                    "0.035",
+                    scope=Scope.WRITE_PRICES,
+                ),
+                *(replace(each, scope=None) if each.name in _HARMLESS_WHEN_OPENED else each for each in SETTINGS),
+            ),
+            answers=(
+                _NAME,
+                Field("password", Text(), "For /api/v2.", is_secret=True),
+                Field("api_key", Text(), "For /api/v1.", is_secret=True, title="API key"),
+                Field("key_id", Text(), "Id of the API key."),
+                Field("signing_secret", Text(), "Verifies receipts: `whsec_...`.", is_secret=True),
+                _BALANCE,
+                SETTING["plan"],
+                SETTING["timezone"],
+            ),
+            status=201,
+            conflicts=True,
+            id="open_account",
+            read_name="NewAccount",
+            answer_name="OpenedAccount",
+            arguments=("name",),
+            more="The password is for /api/v2, the API key for /api/v1, the signing secret verifies receipts.",
+            examples=(
+                "account create acme --credit 100",
+                "account create acme --credit 25.50 --timezone Europe/Berlin --price 0.035",
+                "account create acme --credit 100 --json | jq -r .api_key",
+            ),
+            done="The account {name} is open, with {balance} credits.\n\n"
+            "user name       {name}\n"
+            "password        {password}   (/api/v2)\n"
+            "API key         {api_key}   (/api/v1)\n"
+            "signing secret  {signing_secret}   (receipts)",
+        ),
+        Operation("list", "GET", "/accounts", find, "Every account with its balance", answers=Answer.EACH),
+        Operation(
+            "show",
+            "GET",
+            "/accounts/{name}",
+            show,
+            "One account with its keys",
+            answers=_WITH_KEYS,
+            id="get_account",
+            answer_name="AccountWithKeys",
+            arguments=("name",),
+        ),
+        Operation(
+            "top-up",
+            "POST",
+            "/accounts/{name}/top-ups",
+            top_up,
+            "Add credit, or take it back",
+            reads=(
+                Field("amount", Credits(), "Credits; below zero takes back.", example="250"),
+                Field("note", Text(note), "A remark that stands in the ledger.", ""),
+            ),
+            answers=(_BALANCE,),
+            status=201,
+            scope=Scope.TOP_UP,
+            id="top_up",
+            read_name="TopUp",
+            answer_name="Balance",
+            arguments=("name", "amount"),
+            examples=(
+                "account top-up acme 250 --note 'invoice 2041'",
+                "account top-up acme -12.5 --note correction",
+            ),
+            done="The balance of {name} is now {balance} credits.",
+        ),
+        Operation(
+            "set",
+            "PATCH",
+            "/accounts/{name}",
+            change,
+            "Change settings of an account, all or none",
+            reads=SETTINGS,
+            answers=_WITH_KEYS,
+            id="set_account",
+            read_name="AccountSettings",
+            answer_name="AccountWithKeys",
+            arguments=("name",),
+            pairs=True,
+            examples=(
+                "account set acme timezone=Europe/Berlin callback_format=json",
+                "account set acme senders=ACME,AcmeCorp networks=192.0.2.0/24",
+                "account set acme callback_url=          # empty: none",
+            ),
+        ),
+        Operation(
+            "new-password",
+            "POST",
+            "/accounts/{name}/password",
+            new_password,
+            "Replace the password of /api/v2",
+            answers=_SECRET,
+            status=201,
+            scope=Scope.WRITE_KEYS,
+            id="new_password",
+            answer_name="NewSecret",
+            arguments=("name",),
+            more="The old one stops working within five seconds.",
+            also={"password": "secret"},
+            done="The new password of {name}: {secret}",
+        ),
+        Operation(
+            "smpp-password",
+            "POST",
+            "/accounts/{name}/smpp-password",
+            new_smpp_password,
+            "Replace the password that SMPP clients bind with",
+            reads=(
+                Field(
+                    "length",
+                    Whole(SMPP_PASSWORD_CHARS, MAX_SMPP_PASSWORD_CHARS),
+                    "Characters; most clients take 8 at most.",
+                    SMPP_PASSWORD_CHARS,
+                ),
+            ),
+            may_be_bare=True,
+            answers=_SECRET,
+            status=201,
+            scope=Scope.WRITE_KEYS,
+            id="new_smpp_password",
+            read_name="NewSmppPassword",
+            answer_name="NewSecret",
+            arguments=("name",),
+            more="Most clients take 8 characters at most: Kannel cuts a longer one without an error.",
+            examples=("account smpp-password acme", "account smpp-password acme --length 16"),
+            also={"smpp_password": "secret"},
+            done="The new SMPP password of {name}: {secret}",
+        ),
+        Operation(
+            "new-signing-secret",
+            "POST",
+            "/accounts/{name}/signing-secret",
+            new_signing_secret,
+            "Replace the secret that signs receipts",
+            answers=_SECRET,
+            status=201,
+            scope=Scope.WRITE_KEYS,
+            id="new_signing_secret",
+            answer_name="NewSecret",
+            arguments=("name",),
+            also={"signing_secret": "secret"},
+            done="The new signing secret of {name}: {secret}",
+        ),
+        Operation(
+            "usage",
+            "GET",
+            "/accounts/{name}/usage",
+            usage,
+            "Charges and refunds, by the hour or the day",
+            reads=(Field("days", Whole(1, MAX_DAYS), "How far back; up to two days by the hour.", 1),),
+            answers=(Field("spans", Rows(_SPAN, "Span"), "Use of the gateway in a span of time."),),
+            id="usage",
+            answer_name="UsageOfAccount",
+            arguments=("name",),
+        ),
+    ),
+    presets=(
+        Preset(
+            "suspend",
+            "set",
+            {"suspended": True},
+            "Refuse the requests of an account",
+            done="{name} is suspended.",
+        ),
+        Preset(
+            "resume",
+            "set",
+            {"suspended": False},
+            "Let a suspended account send again",
+            done="{name} may send again.",
+        ),
+    ),
+)
+
+LEDGER = Resource(
+    name="ledger",
+    plural="entries",
+    summary="Changes of balances",
+    more="",
+    nothing="The ledger is empty.",
+    key=("name", "key"),
+    fields=(
+        Field("key", Whole(), "Key of the entry."),
+        Field("time", Moment(), "When the balance changed."),
+        Field("kind", Text(), "`charge`, `refund`, `top-up` or `inbound` (a message from a phone)."),
+        Field("amount", Credits(), "Credits; below zero for a charge."),
+        Field("note", Text(), "The remark of a top-up."),
+    ),
+    within=(_NAME,),
+    columns=("time", "kind", "amount", "note", "key"),
+    answer_name="LedgerEntry",
+    also={"username": "name"},
+    scopes=Scopes(Scope.READ_ACCOUNTS, Scope.WRITE_ACCOUNTS),
+    operations=(
+        Operation(
+            "list",
+            "GET",
+            "/accounts/{name}/ledger",
+            _ledger,
+            "Changes of the balance, the newest first",
+            answers=Answer.EACH,
+            page=LEDGER_PAGE,
+            rows=50,
+            newest_first=True,
+            id="ledger",
+            answer_name="Ledger",
+            arguments=("name",),
+        ),
+    ),
+)

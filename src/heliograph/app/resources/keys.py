@@ -1,0 +1,169 @@
+"""API keys of accounts, and until when keys and tokens are valid."""
+
+import hashlib
+import re
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from heliograph.app.configuration import ApiKey, Missing
+from heliograph.app.records import Scope
+from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch
+from heliograph.app.resources.fields import Field, Moment, Reference, Text
+from heliograph.domain import calendar
+from heliograph.domain.calendar import DAY_MS, format_utc
+from heliograph.domain.security.secret_text import API_KEY, RANDOM_OCTETS, make_secret
+
+MOST_DAYS: Final = 3_660
+"""Days until the latest end of a key: ten years."""
+
+_KEY_ID_OCTETS = 5
+
+_DAYS = re.compile(r"([1-9][0-9]{0,3})d").fullmatch
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
+
+
+def digest_key(api_key: str) -> bytes:
+    """Returns the SHA-256 of an API key, which the store keeps. A key has enough random bits to need no slow hash."""
+    return hashlib.sha256(api_key.encode()).digest()
+
+
+def fresh_key(desk: Desk) -> str:
+    return make_secret(API_KEY, desk.secrets.octets(RANDOM_OCTETS))
+
+
+def key_id(desk: Desk) -> str:
+    return desk.secrets.octets(_KEY_ID_OCTETS).hex()
+
+
+def parse_expiry(text: str, now: int) -> int | None:
+    """Returns the time of a text: `90d` from now, a date (its begin in UTC), or ISO 8601; None for an empty text.
+    Raises Invalid for another text, a past time, and a time more than ten years ahead."""
+    if not text:
+        return None
+    days = _DAYS(text)
+    try:
+        if days is not None:
+            at = now + int(days[1]) * DAY_MS
+        else:
+            at = calendar.parse_time(f"{text}T00:00:00Z" if _DATE(text) else text, ZoneInfo("UTC"))
+    except ValueError:
+        raise Invalid("expires", "it is days from now such as 90d, a date such as 2027-06-30, or ISO 8601") from None
+    if not now < at <= now + MOST_DAYS * DAY_MS:
+        raise Invalid("expires", f"it is a time to come, within {MOST_DAYS} days")
+    return at
+
+
+async def find(desk: Desk, account: str) -> list[dict[str, Any]]:
+    """Returns the keys of an account, revoked ones included."""
+    return [key_row(each) for each in (await _account(desk, account))[1]]
+
+
+async def create(desk: Desk, account: str, expires: str | None = None) -> dict[str, Any]:
+    """Makes a key, which is known only now: the store keeps its digest."""
+    owner, _ = await _account(desk, account)
+    now = desk.now
+    until = parse_expiry(expires or "", now)
+    api_key = fresh_key(desk)
+    key = ApiKey(key_id(desk), owner, digest_key(api_key), now, expires=until)
+    details = {"key": key.id} | ({} if until is None else {"expires": format_utc(until)})
+    await desk.audited("key.create", account, details).accounts.add_key(key)
+    return {"key_id": key.id, "api_key": api_key, "expires": until}
+
+
+async def revoke(desk: Desk, account: str, key_id: str) -> None:
+    """Makes a key useless."""
+    owner, keys = await _account(desk, account)
+    was = {"key": key_id} | next(({"created": format_utc(key.created)} for key in keys if key.id == key_id), {})
+    try:
+        await desk.audited("key.revoke", account, was).accounts.revoke_key(owner, key_id, desk.now)
+    except Missing:
+        raise NoSuch(f"key in use of the account {account} with the id", key_id) from None
+
+
+async def _account(desk: Desk, name: str) -> tuple[int, list[ApiKey]]:
+    found = await desk.store.accounts.find(name)
+    if found is None:
+        raise NoSuch("account", name)
+    return found[0].id, found[1]
+
+
+def key_row(key: ApiKey) -> dict[str, Any]:
+    return {"id": key.id, "created": key.created, "revoked": key.revoked, "expires": key.expires, "used": key.used}
+
+
+KEY_FIELDS = (
+    Field("id", Text(), "The key's short id, which may be shown."),
+    Field("created", Moment(), "When it was made."),
+    Field("revoked", Moment(), "When it was revoked.", nullable=True, empty="in use"),
+    Field("expires", Moment(), "When it ends.", nullable=True, empty="never"),
+    Field("used", Moment(), "A use, at most an hour before the last one.", nullable=True, empty="never"),
+)
+
+EXPIRES = Field(
+    "expires",
+    Text(),
+    "When it ends: days from now such as `90d`, a date, or ISO 8601. Left out or null: never.",
+    None,
+    example="90d",
+    nullable=True,
+)
+
+KEYS = Resource(
+    name="key",
+    plural="keys",
+    summary="API keys of accounts",
+    more="Several may be in use at once, so that they can be replaced in peace.",
+    nothing="There is no key yet: heliograph key create NAME",
+    key=("account", "key_id"),
+    fields=KEY_FIELDS,
+    within=(
+        Field("account", Reference("account"), "The account."),
+        Field("key_id", Text(), "The key's id, which the list has."),
+    ),
+    also={"username": "account"},
+    scopes=Scopes(Scope.READ_ACCOUNTS, Scope.WRITE_KEYS),
+    operations=(
+        Operation(
+            "create",
+            "POST",
+            "/accounts/{name:account}/keys",
+            create,
+            "Make one more API key",
+            reads=(EXPIRES,),
+            may_be_bare=True,
+            answers=(
+                Field("key_id", Text(), "Its id."),
+                Field("api_key", Text(), "The key for /api/v1, told only now.", is_secret=True, title="API key"),
+                Field("expires", Moment(), "When it ends.", nullable=True),
+            ),
+            status=201,
+            read_name="NewApiKey",
+            answer_name="CreatedKey",
+            arguments=("account",),
+            examples=("key create acme", "key create acme --expires 90d"),
+            done="The new API key {key_id} of {account}: {api_key}",
+        ),
+        Operation(
+            "list",
+            "GET",
+            "/accounts/{name:account}/keys",
+            find,
+            "The API keys of an account",
+            answers=Answer.EACH,
+            arguments=("account",),
+        ),
+        Operation(
+            "revoke",
+            "DELETE",
+            "/accounts/{name:account}/keys/{id:key_id}",
+            revoke,
+            "Revoke an API key",
+            arguments=("account", "key_id"),
+            more="It stops working within five seconds.",
+            examples=("key revoke acme 1f0c9a2b7e",),
+            result="revoked",
+            done="The key {key_id} of {account} is revoked.",
+        ),
+    ),
+)
