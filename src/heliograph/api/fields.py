@@ -262,11 +262,11 @@ PROGRESS = Field(
     (lambda _: {"type": "boolean"},),
 )
 
-_WISHES = (VALIDITY, PRIORITY, UDH, CODING, TLVS, PROGRESS)
+_OPTIONAL = (VALIDITY, PRIORITY, UDH, CODING, TLVS, PROGRESS)
 
 SEND: dict[int, tuple[Field, ...]] = {
-    1: (TO, FROM, CONTENT, TIME_FIELD, KIND, DLR, DLR_URL, REFERENCE, *_WISHES),
-    2: (TO, FROM, CONTENT, KIND, DLR, DLR_URL, REFERENCE, *_WISHES),
+    1: (TO, FROM, CONTENT, TIME_FIELD, KIND, DLR, DLR_URL, REFERENCE, *_OPTIONAL),
+    2: (TO, FROM, CONTENT, KIND, DLR, DLR_URL, REFERENCE, *_OPTIONAL),
 }
 """The fields of a request to send, by API version, in the order in which they are checked."""
 

@@ -109,7 +109,7 @@ def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool, longes
 def _given(fields: Fields, values: dict[str, Any], *, is_form: bool) -> dict[str, Any] | None:
     """Returns the fields of `app.sending.optional_fields` among the values. A form has a field for each TLV.
 
-    Refuses a near miss of a known name, such as `dlr_url`: ignored, it would lose a wish of the client's."""
+    Refuses a near miss of a known name, such as `dlr_url`: ignored, it would lose a field of the client's."""
     for name in values.keys() - _KNOWN:
         meant = _NEARLY.get(_bare(name))
         if meant is not None:
