@@ -110,13 +110,13 @@ def _part_result(message: Message, status: str) -> SendPart:
     """Returns the result of a message of a batch. A message to a suppressed number failed, while the others are
     sent.
     """
-    withheld = message.state == State.FAILED and not message.price
+    suppressed = message.state == State.FAILED and not message.price
     return SendPart(
-        FORBIDDEN.code if withheld else "00",
+        FORBIDDEN.code if suppressed else "00",
         ids.to_hex(message.key, message.tail),
         message.destination,
         _number(message.price),
-        State.FAILED.label if withheld else status,
+        State.FAILED.label if suppressed else status,
     )
 
 

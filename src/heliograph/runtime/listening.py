@@ -69,7 +69,7 @@ class _Listener:
     until: int
     given: int = 0
     """The position of the newest notice."""
-    heard: deque[CapturedNotice] = field(default_factory=lambda: deque(maxlen=KEPT))
+    captured: deque[CapturedNotice] = field(default_factory=lambda: deque(maxlen=KEPT))
     waiting: set[asyncio.Event] = field(default_factory=set)
 
 
@@ -91,7 +91,7 @@ class NoticeListeners:
         self._inbound = InboundRenderer(encode_json)
         self._run = run
         self._user_agent = user_agent
-        self._ears: dict[int, _Listener] = {}
+        self._listeners: dict[int, _Listener] = {}
         self._states: deque[MessageEnd | PartReceipt] = deque(maxlen=KEPT)
         """Committed states with messages still to be read."""
         self._reading: asyncio.Task[None] | None = None
@@ -99,15 +99,15 @@ class NoticeListeners:
 
     def committed(self, facts: Facts, now: int, seconds: float) -> None:  # noqa: ARG002 - a watcher's
         """See `app.ports.Watcher`."""
-        ears = self._ears
-        if not ears:
+        listeners = self._listeners
+        if not listeners:
             return
         for message in facts.inbound:
-            ear = ears.get(message.account)
-            if ear is not None:
-                self._hear(ear, "inbound", self._inbound.job(*self._notice(ear, message.key, message)))
-        self._states += [final for final in facts.finals if final.account in ears]
-        self._states += [state for state in facts.progress if state.owed and state.account in ears]
+            listener = listeners.get(message.account)
+            if listener is not None:
+                self._capture(listener, "inbound", self._inbound.job(*self._notice(listener, message.key, message)))
+        self._states += [final for final in facts.finals if final.account in listeners]
+        self._states += [state for state in facts.progress if state.owed and state.account in listeners]
         if self._states and (self._reading is None or self._reading.done()):
             self._reading = asyncio.create_task(self._read(), name="listening")
 
@@ -120,22 +120,22 @@ class NoticeListeners:
         """
         leaving = asyncio.ensure_future(gone)
         try:
-            ear = self._listen(view)
-            position = self._position_of(after, ear)
-            if ear.given <= position:
-                await self._wait(ear, seconds, leaving)
+            listener = self._listen(view)
+            position = self._position_of(after, listener)
+            if listener.given <= position:
+                await self._wait(listener, seconds, leaving)
         finally:
             leaving.cancel()
-        ear.until = self._clock.now() + STAYS_MS
-        found = [each for each in ear.heard if each.position > position][:limit]
+        listener.until = self._clock.now() + STAYS_MS
+        found = [each for each in listener.captured if each.position > position][:limit]
         missed = found[0].position - position - 1 if found else 0
         return CapturedPage(found, f"{self._run}-{found[-1].position if found else position}", missed)
 
     async def close(self) -> None:
         """Has every request answered, now and from now on without waiting."""
         self._closed = True
-        for ear in self._ears.values():
-            for news in ear.waiting:
+        for listener in self._listeners.values():
+            for news in listener.waiting:
                 news.set()
         if self._reading is not None:
             self._reading.cancel()
@@ -146,37 +146,39 @@ class NoticeListeners:
 
     def _listen(self, view: AccountView) -> _Listener:
         now = self._clock.now()
-        for account in [each for each, ear in self._ears.items() if ear.until < now and not ear.waiting]:
-            del self._ears[account]
-        ear = self._ears.get(view.account.id)
-        if ear is None:
-            if len(self._ears) >= MOST_ACCOUNTS:
+        for account in [
+            each for each, listener in self._listeners.items() if listener.until < now and not listener.waiting
+        ]:
+            del self._listeners[account]
+        listener = self._listeners.get(view.account.id)
+        if listener is None:
+            if len(self._listeners) >= MOST_ACCOUNTS:
                 raise TooManyListen
-            ear = self._ears[view.account.id] = _Listener(view, now + STAYS_MS)
-        ear.view = view
-        return ear
+            listener = self._listeners[view.account.id] = _Listener(view, now + STAYS_MS)
+        listener.view = view
+        return listener
 
-    def _position_of(self, after: str, ear: _Listener) -> int:
+    def _position_of(self, after: str, listener: _Listener) -> int:
         run, _, position = after.rpartition("-")
         if run == self._run and position.isascii() and position.isdigit() and len(position) <= 18:
-            return min(int(position), ear.given)
-        return ear.given if not after else max(0, ear.given - len(ear.heard))
+            return min(int(position), listener.given)
+        return listener.given if not after else max(0, listener.given - len(listener.captured))
 
-    async def _wait(self, ear: _Listener, seconds: float, leaving: "asyncio.Future[None]") -> None:
+    async def _wait(self, listener: _Listener, seconds: float, leaving: "asyncio.Future[None]") -> None:
         if self._closed or not seconds:
             return
-        if len(ear.waiting) >= MOST_WAITING:
+        if len(listener.waiting) >= MOST_WAITING:
             raise TooManyListen
         news = asyncio.Event()
         leaving.add_done_callback(lambda _: news.set())
-        ear.waiting.add(news)
+        listener.waiting.add(news)
         try:
             async with asyncio.timeout(seconds):
                 await news.wait()
         except TimeoutError:
             pass
         finally:
-            ear.waiting.discard(news)
+            listener.waiting.discard(news)
 
     async def _read(self) -> None:
         """Reads the messages of committed states, and has them heard."""
@@ -186,18 +188,18 @@ class NoticeListeners:
                 record = await self._messages.trace(state.key)
             except Unavailable:
                 continue
-            ear = self._ears.get(state.account)
-            if ear is None or record is None or not record.message.wants_receipt:
+            listener = self._listeners.get(state.account)
+            if listener is None or record is None or not record.message.wants_receipt:
                 continue
             key = state.key if isinstance(state, MessageEnd) else notice_key_of(state.key, state.state)
             subject = ReachedState(record.message, state.state, state.err, state.at)
-            self._hear(ear, "receipt", self._receipts.job(*self._notice(ear, key, subject)))
+            self._capture(listener, "receipt", self._receipts.job(*self._notice(listener, key, subject)))
 
-    def _notice(self, ear: _Listener, key: int, subject: ReachedState | InboundMessage) -> tuple[Notice, Any, Any]:
-        view = ear.view
+    def _notice(self, listener: _Listener, key: int, subject: ReachedState | InboundMessage) -> tuple[Notice, Any, Any]:
+        view = listener.view
         return Notice(view.account.id, key, subject, self._clock.now()), view.account, view.zone
 
-    def _hear(self, ear: _Listener, kind: str, job: WebhookJob) -> None:
+    def _capture(self, listener: _Listener, kind: str, job: WebhookJob) -> None:
         now = self._clock.now()
         timestamp = now // 1000
         headers = {
@@ -209,7 +211,7 @@ class NoticeListeners:
         }
         if job.operator_code:
             headers["heliograph-operator-code"] = job.operator_code
-        ear.given += 1
-        ear.heard.append(CapturedNotice(ear.given, kind, now, job.url, headers, job.body.decode()))
-        for news in ear.waiting:
+        listener.given += 1
+        listener.captured.append(CapturedNotice(listener.given, kind, now, job.url, headers, job.body.decode()))
+        for news in listener.waiting:
             news.set()

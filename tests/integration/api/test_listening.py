@@ -40,7 +40,7 @@ def commit(gateway: Gateway, **facts: Any) -> None:
 
 
 async def until_waiting(gateway: Gateway) -> None:
-    while not any(ear.waiting for ear in gateway.app.services.listening._ears.values()):  # noqa: ASYNC110 - another task's doing
+    while not any(ear.waiting for ear in gateway.app.services.listening._listeners.values()):  # noqa: ASYNC110 - another task's doing
         await asyncio.sleep(0)
 
 

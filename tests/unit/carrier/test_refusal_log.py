@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from heliograph.adapters.smpp.refusal_log import MOST, Complaints
+from heliograph.adapters.smpp.refusal_log import MOST, RefusalLog
 from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
 from heliograph.domain.message.receipt import Delivery
 from tests.support.carrier_rig import NotedJournal
@@ -14,12 +14,12 @@ from tests.support.virtual_time import VirtualClock, run
 THROTTLED = (0x58, Deferred(0x58, 0.2, throttled=True))
 
 
-def lines(work: Callable[[Complaints], Awaitable[None]]) -> list[str]:
+def lines(work: Callable[[RefusalLog], Awaitable[None]]) -> list[str]:
     """What is said while the work is done, each line as it is shown."""
     journal = NotedJournal()
 
     async def world() -> None:
-        await work(Complaints("op1", VirtualClock(), journal))
+        await work(RefusalLog("op1", VirtualClock(), journal))
 
     run(world())
     return [
@@ -29,9 +29,9 @@ def lines(work: Callable[[Complaints], Awaitable[None]]) -> list[str]:
 
 
 def test_a_minute_of_throttling_is_a_line_however_many_parts_it_holds_up() -> None:
-    async def work(complaints: Complaints) -> None:
+    async def work(refusal_log: RefusalLog) -> None:
         for _ in range(1_500):  # two and a half minutes
-            complaints.answered(*THROTTLED)
+            refusal_log.answered(*THROTTLED)
             await asyncio.sleep(0.1)
         await asyncio.sleep(120)
 
@@ -46,10 +46,10 @@ def test_a_minute_of_throttling_is_a_line_however_many_parts_it_holds_up() -> No
 
 
 def test_what_comes_once_begins_and_is_over() -> None:
-    async def work(complaints: Complaints) -> None:
-        complaints.answered(0x0B, Refused(0x0B, Delivery.REJECTD, "011"))
+    async def work(refusal_log: RefusalLog) -> None:
+        refusal_log.answered(0x0B, Refused(0x0B, Delivery.REJECTD, "011"))
         await asyncio.sleep(3600)
-        complaints.answered(0x0B, Refused(0x0B, Delivery.REJECTD, "011"))
+        refusal_log.answered(0x0B, Refused(0x0B, Delivery.REJECTD, "011"))
 
     refused = "smpp.refused connector=op1 status=ESME_RINVDSTADR"
     assert lines(work) == [
@@ -60,9 +60,9 @@ def test_what_comes_once_begins_and_is_over() -> None:
 
 
 def test_what_is_tried_again_every_five_minutes_in_vain_is_not_over_in_between() -> None:
-    async def work(complaints: Complaints) -> None:
+    async def work(refusal_log: RefusalLog) -> None:
         for _ in range(3):
-            complaints.answered(0x08, Deferred(0x08, 1.0))
+            refusal_log.answered(0x08, Deferred(0x08, 1.0))
             await asyncio.sleep(300)
         await asyncio.sleep(300)
 
@@ -87,8 +87,8 @@ def test_what_is_tried_again_every_five_minutes_in_vain_is_not_over_in_between()
     ],
 )
 def test_each_status_is_told_by_its_name_and_by_what_it_means(status: int, outcome: Outcome, told: list[str]) -> None:
-    async def work(complaints: Complaints) -> None:
-        complaints.answered(status, outcome)
+    async def work(refusal_log: RefusalLog) -> None:
+        refusal_log.answered(status, outcome)
 
     assert [line.replace("connector=op1 status=", "") for line in lines(work)] == [
         f"warning {each} phase=began count=1" for each in told
@@ -96,11 +96,11 @@ def test_each_status_is_told_by_its_name_and_by_what_it_means(status: int, outco
 
 
 def test_when_the_connector_goes_it_is_over() -> None:
-    async def work(complaints: Complaints) -> None:
-        complaints.unanswered()
+    async def work(refusal_log: RefusalLog) -> None:
+        refusal_log.unanswered()
         await asyncio.sleep(10)
-        complaints.unanswered()
-        complaints.close()
+        refusal_log.unanswered()
+        refusal_log.close()
         await asyncio.sleep(3600)
 
     assert lines(work) == [
@@ -110,9 +110,9 @@ def test_when_the_connector_goes_it_is_over() -> None:
 
 
 def test_an_operator_that_makes_up_statuses_does_not_fill_the_log() -> None:
-    async def work(complaints: Complaints) -> None:
+    async def work(refusal_log: RefusalLog) -> None:
         for status in range(0x400, 0x400 + 10 * MOST):
-            complaints.answered(status, Refused(status, Delivery.REJECTD, "255"))
+            refusal_log.answered(status, Refused(status, Delivery.REJECTD, "255"))
 
     said = lines(work)
     assert len(said) == MOST + 1

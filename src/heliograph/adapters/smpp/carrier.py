@@ -46,7 +46,7 @@ class SmppCarrier:
         """Octets that the parts of a long message must leave free for their header."""
         context = BindContext(connector, events, clock, journal, settings, encoder, allowed)
         self._credentials = context.credentials
-        self._complaints = context.complaints
+        self._refusal_log = context.refusal_log
         self._queries = context.queries
         self._clock = clock
         roles = [role for _ in range(connector.binds) for role in ROLES[settings.bind]]
@@ -110,7 +110,7 @@ class SmppCarrier:
         self._draining = True
         self.binds_changed()
         await asyncio.gather(*(bind.stop(deadline) for bind in self._binds))
-        self._complaints.close()
+        self._refusal_log.close()
 
     def binds_changed(self) -> None:
         """Called by a bind when its connection comes up or goes down."""

@@ -229,7 +229,7 @@ class BindConnection(asyncio.Protocol):
         outcome = outcome_of(status, event.message_id, context.dialect.outcomes)
         if isinstance(outcome, Deferred) and outcome.throttled:
             self._counters.throttled += 1
-        context.complaints.answered(status, outcome)
+        context.refusal_log.answered(status, outcome)
         self._end(cast("Part", event.token), outcome)
         if status == CommandStatus.ESME_RINVBNDSTS and self.up:
             self.unbind("the operator no longer holds the link for bound")
@@ -343,7 +343,7 @@ class BindConnection(asyncio.Protocol):
                 self._late[sequence] = cast("Part", token)
                 if len(self._late) > MAX_LATE:
                     del self._late[next(iter(self._late))]
-                self._context.complaints.unanswered()
+                self._context.refusal_log.unanswered()
                 self._end(cast("Part", token), Unknown(f"no answer in {self._context.timings.response_timeout_s:g} s"))
             case e.Bound():
                 self.up = self.was_bound = True

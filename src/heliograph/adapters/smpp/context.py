@@ -9,7 +9,7 @@ from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.kind import SmppSettings
 from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.adapters.smpp.queries import StateQueries
-from heliograph.adapters.smpp.refusal_log import Complaints
+from heliograph.adapters.smpp.refusal_log import RefusalLog
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
 from heliograph.domain.numbers.dialling import NationalNumbers
@@ -46,13 +46,13 @@ class BindContext:
     dialect: Dialect = field(init=False)
     timings: Timings = field(init=False)
     national: NationalNumbers = field(init=False)
-    complaints: Complaints = field(init=False)
+    refusal_log: RefusalLog = field(init=False)
     queries: StateQueries = field(init=False)
 
     def __post_init__(self) -> None:
         self.dialect, self.timings = self.settings.dialect, self.settings.timings
         self.national = NationalNumbers(self.dialect.inbound_country, self.dialect.inbound_trunk)
-        self.complaints = Complaints(self.connector.name, self.clock, self.journal)
+        self.refusal_log = RefusalLog(self.connector.name, self.clock, self.journal)
         self.queries = StateQueries(self.connector.name, self.events, self.clock, self.journal, self.dialect)
 
     def log_once(self, level: str, event: str, **fields: Any) -> None:

@@ -23,7 +23,7 @@ MOST: Final = 40
 """Most statuses logged separately for a connector: an operator may invent any number of them."""
 
 OTHERS: Final = "others"
-"""Status under which complaints beyond MOST are counted together."""
+"""Status under which refusals beyond MOST are counted together."""
 
 NO_ANSWER: Final = "no answer"
 """The status of a part without an answer."""
@@ -41,7 +41,7 @@ class Complaint:
     total: int = 0
 
 
-class Complaints:
+class RefusalLog:
     """Refusals of a connector, over all of its binds. Belongs to the running loop."""
 
     def __init__(self, connector: str, clock: Clock, journal: Journal) -> None:
@@ -68,7 +68,7 @@ class Complaints:
         self._note("smpp.unanswered", NO_ANSWER)
 
     def close(self) -> None:
-        """Ends all complaints and their timers, since the connector is taken down."""
+        """Ends all refusals and their timers, since the connector is taken down."""
         for event, status in tuple(self._lasting):
             self._end(event, status)
 

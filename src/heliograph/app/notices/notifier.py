@@ -78,7 +78,7 @@ class Notifier:
         """Numbers of notices in memory, by account."""
         self._taken = 0
         """The number of notices in memory."""
-        self._beyond = NOBODY
+        self._asked_up_to = NOBODY
         """The account behind which the next turn begins."""
         self._next: list[Notice] = []
         """Notices owed by the facts being gathered."""
@@ -159,9 +159,9 @@ class Notifier:
         """Claims notices that are due and tries them, as many of each account; returns whether there may be more."""
         parked = await self._take_up_parked(notices, node)
         now = self._clock.now()
-        waiting = await notices.accounts(self._beyond, ACCOUNTS_ASKED)
+        waiting = await notices.accounts(self._asked_up_to, ACCOUNTS_ASKED)
         further = len(waiting) == ACCOUNTS_ASKED
-        self._beyond = waiting[-1][0] if further else NOBODY
+        self._asked_up_to = waiting[-1][0] if further else NOBODY
         room = self.room
         due = [account for account, at in waiting if at <= now and self._room_of(account) > 0][:room]
         if not due:
@@ -226,7 +226,7 @@ class Notifier:
                 continue
             self._give_back(notice)
             if result.busy:
-                self._again(notice, result.problem, now, result.room)
+                self._put_off(notice, result.problem, now, result.room)
                 continue
             notice.attempts += 1
             end = result.end
@@ -249,10 +249,10 @@ class Notifier:
         for notice in lost:
             del self._flights[notice.key]
             self._give_back(notice)
-            self._again(notice, "the sender stopped", now)
+            self._put_off(notice, "the sender stopped", now)
         self._gathering.wake()
 
-    def _again(self, notice: Notice, problem: str, now: int, room: float = 0.0) -> None:
+    def _put_off(self, notice: Notice, problem: str, now: int, room: float = 0.0) -> None:
         """Puts off a notice that was not tried, or may not have been: for a little while, or for `room` seconds."""
         if room > 0:
             due = now + int(room * 1000)

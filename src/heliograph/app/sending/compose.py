@@ -194,18 +194,18 @@ class Composer:
 
     def _needs_template(self, who: Principal, sender: str, kind: Kind | None, routes: Routes) -> bool:
         """Returns whether the content must fit a template over one of these connectors. Raises Fault."""
-        book = self._directory.templates
-        if book is None or not who.door.needs_templates:
+        templates = self._directory.templates
+        if templates is None or not who.door.needs_templates:
             return False
-        return book.required(who.view.account.id, sender, kind, [connector for _, connector, _ in routes])
+        return templates.required(who.view.account.id, sender, kind, [connector for _, connector, _ in routes])
 
     def _attached(
         self, who: Principal, sender: str, routes: Routes, texts: list[tuple[str, int]]
     ) -> list[tuple[Tlv, ...]]:
         """Returns the TLVs of the templates that the texts fit. Raises Fault where a text fits none."""
-        book = self._directory.templates
+        templates = self._directory.templates
         connectors, contents = [connector for _, connector, _ in routes], [content for content, _ in texts]
-        return [] if book is None else book.tlvs(who.view.account.id, sender, connectors, contents)
+        return [] if templates is None else templates.tlvs(who.view.account.id, sender, connectors, contents)
 
     def _count(self, content: str, kind: Kind, repertoire: Repertoire, optional: OptionalFields | None = None) -> int:
         """Returns the segments that the content takes in an operator's alphabets. Raises Fault."""
