@@ -34,8 +34,8 @@ smsc-id = centre
 host = 127.0.0.1
 port = {port}
 transceiver-mode = {transceiver}
-smsc-username = "kannel"
-smsc-password = "secret"
+smsc-username = "{username}"
+smsc-password = "{password}"
 system-type = "VMA"
 interface-version = 34
 source-addr-autodetect = yes
@@ -64,14 +64,28 @@ GET_URL = 'get-url = "{url}?from=%p&to=%P&content=%b&coding=%c&keyword=%k"\ncatc
 class Kannel:
     """bearerbox with an smsbox, bound to a port as a client."""
 
-    def __init__(self, folder: Path, port: int, service: str = 'text = "No service specified"') -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int,
+        service: str = 'text = "No service specified"',
+        username: str = "kannel",
+        password: str = "secret",
+    ) -> None:
         """`service` is the line of its sms-service that says what becomes of messages from phones."""
         self.http = free_port()
         self.bound_to = port
         self.configuration = folder / "kannel.conf"
         self.box = free_port()
         text = CONFIGURATION.format(
-            admin=free_port(), box=self.box, port=port, http=self.http, transceiver="true", service=service
+            admin=free_port(),
+            box=self.box,
+            port=port,
+            http=self.http,
+            transceiver="true",
+            service=service,
+            username=username,
+            password=password,
         )
         self.configuration.write_text(text)
 
@@ -130,6 +144,46 @@ def test_bearerbox_binds_to_the_simulator_and_gets_its_receipts(
     interop(
         "Kannel's bearerbox", "ESME", "simulator",
         "bind as transceiver", "GSM 03.38", "UCS-2", "long messages by `udh8`", "receipts, DELIVRD and UNDELIV",
+    )  # fmt: skip
+
+
+def test_bearerbox_binds_to_the_gateway(tmp_path: Path, sink: BackgroundSink, interop: Interop) -> None:
+    """Kannel sends over our SMPP server, and gets its receipts and phones' messages there."""
+    settings = {"HELIOGRAPH_SMPP_SERVER_LISTEN": "127.0.0.1:0"}
+    with GatewayProcess(tmp_path / "data", dev=True, settings=settings) as gateway:
+        own = Admin(tmp_path / "data")
+        own("account", "set", "demo", "inbound_way=bind")
+        port = int(gateway.smpp.rpartition(":")[2])
+        box = Kannel(tmp_path, port, GET_URL.format(url=sink.url("/phones")), "demo", "demosmpp")
+        with box.running(tmp_path):
+            receipt = {"dlr-mask": "19", "dlr-url": sink.url("/receipts") + "?state=%d&answer=%A"}
+            box.send(**{"from": "Kannel", "to": "447700900123", "text": "Hello {world}", **receipt})
+            box.send(**{"from": "Kannel", "to": "447700909001", "text": "Not this one", **receipt})
+            box.send(**{"from": "Kannel", "to": "12", "text": "Refused", **receipt})
+            box.send(**{"from": "Kannel", "to": "447700900124", "text": "Привет", "coding": "2", "charset": "UTF-8"})
+            box.send(**{"from": "Kannel", "to": "447700900125", "text": "x" * 200})
+            box.send(**{"from": "3388", "to": "447700909024", "text": "Will you write back?"})
+
+            def queries(path: str) -> list[str]:
+                targets = [urllib.parse.urlsplit(received.target) for received in sink.requests]
+                return [target.query for target in targets if target.path == path]
+
+            def states() -> list[str]:
+                return sorted(urllib.parse.parse_qs(query)["state"][0] for query in queries("/receipts"))
+
+            # Kannel's dlr-mask: 1 delivered, 2 undelivered, 16 refused by the centre
+            eventually(lambda: states() == ["1", "16", "2"], "Kannel's callbacks")
+            eventually(lambda: queries("/phones"), "the phone's answer")
+        phone = kannel_fields(queries("/phones")[0])
+        assert (phone["from"], phone["to"]) == ("+447700909024", "3388")
+        with Customer(gateway.url, "demo", "demo-api-key") as customer:
+            sent = customer.get("/api/v1/messages").json["messages"]
+        texts = {"Hello {world}", "Not this one", "Привет", "x" * 153, "x" * 47, "Will you write back?"}
+        assert texts <= {each["Content"] for each in sent}  # smsbox answers phones with a text of its own
+    interop(
+        "Kannel's bearerbox", "ESME", "gateway",
+        "bind as transceiver", "GSM 03.38", "UCS-2", "long messages by `udh8`", "receipts, DELIVRD and UNDELIV",
+        "refusals", "messages from phones",
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 import smpplib.client
 import smpplib.exceptions
 
+from tests.conftest import Interop
+from tests.support.peers import node_script
 from tests.support.process import GatewayProcess, eventually
-from tests.support.timeouts import PATIENCE_S
+from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 PASSWORD = "demosmpp"
 
@@ -69,13 +72,8 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
         yield ready
 
 
-def smpp_of(gateway: GatewayProcess) -> str:
-    address: str = json.loads(gateway.out.splitlines()[0])["smpp"]
-    return address
-
-
 def test_messages_are_submitted_and_their_receipts_come(gateway: GatewayProcess) -> None:
-    client = Client(smpp_of(gateway))
+    client = Client(gateway.smpp)
     for number in range(5):
         client.submit(f"Hello {number}")
     client.until(lambda: len(client.ids) == 5, "the answers")
@@ -89,7 +87,7 @@ def test_messages_are_submitted_and_their_receipts_come(gateway: GatewayProcess)
 def test_receipts_wait_for_a_client_that_was_away_over_a_kill(tmp_path: Path) -> None:
     settings = {"HELIOGRAPH_SMPP_SERVER_LISTEN": "127.0.0.1:0"}
     with GatewayProcess(tmp_path / "data", dev=True, settings=settings) as gateway:
-        client = Client(smpp_of(gateway), "transmitter")
+        client = Client(gateway.smpp, "transmitter")
         for number in range(20):
             client.submit(f"Hello {number}")
         client.until(lambda: len(client.ids) == 20, "the answers")
@@ -98,7 +96,7 @@ def test_receipts_wait_for_a_client_that_was_away_over_a_kill(tmp_path: Path) ->
         eventually(lambda: _delivered(gateway) == 20, "all are delivered")
         gateway.kill()
     with GatewayProcess(tmp_path / "data", dev=True, settings=settings, anew=True) as gateway:
-        later = Client(smpp_of(gateway), "receiver")
+        later = Client(gateway.smpp, "receiver")
         later.until(lambda: len(later.delivered) >= 20, "the receipts")
         assert later.receipts() == dict.fromkeys(ids, "DELIVRD")
         later.close()
@@ -112,18 +110,41 @@ def _delivered(gateway: GatewayProcess) -> int:
 
 
 def test_a_client_that_puts_a_receipt_off_gets_it_again(gateway: GatewayProcess) -> None:
-    client = Client(smpp_of(gateway), status=0x64)
+    client = Client(gateway.smpp, status=0x64)
     client.submit("Hello")
     client.until(lambda: len(client.delivered) == 1, "the receipt")
     client.close()
-    again = Client(smpp_of(gateway))
+    again = Client(gateway.smpp)
     again.until(lambda: len(again.delivered) == 1, "the receipt once more")
     assert list(again.receipts()) == client.ids
     again.close()
 
 
+@pytest.mark.slow
+@pytest.mark.peer
+@pytest.mark.interop
+def test_npms_smpp_is_a_client(gateway: GatewayProcess, interop: Interop) -> None:
+    command, environment = node_script("smpp_client.js", "smpp")
+    numbers = ["447700900123", "447700909001", "12"]
+    done = subprocess.run(
+        [*command, gateway.smpp.rpartition(":")[2], *numbers],
+        env=environment | {"SYSTEM_ID": "demo", "PASSWORD": PASSWORD},
+        capture_output=True, text=True, timeout=COMMAND_S, check=True,
+    )  # fmt: skip
+    seen = json.loads(done.stdout)
+    assert [each["status"] for each in seen["answers"]] == [0, 0, 0x0B]
+    states = {each["id"]: (each["state"], each["source"]) for each in seen["receipts"]}
+    ids = [each["id"] for each in seen["answers"]]
+    assert states == {ids[0]: (2, numbers[0]), ids[1]: (5, numbers[1])}
+    assert all(f"id:{each['id']} sub:001" in each["text"] for each in seen["receipts"])
+    interop(
+        "npm `smpp`", "ESME", "gateway",
+        "bind as transceiver", "unbind", "GSM 03.38", "receipts with TLVs", "refusals",
+    )  # fmt: skip
+
+
 def test_a_wrong_password_is_refused(gateway: GatewayProcess) -> None:
-    host, _, port = smpp_of(gateway).rpartition(":")
+    host, _, port = gateway.smpp.rpartition(":")
     client = smpplib.client.Client(host, int(port), allow_unknown_opt_params=True)
     client.connect()
     with pytest.raises(smpplib.exceptions.PDUError, match="Invalid Password"):

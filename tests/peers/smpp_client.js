@@ -37,7 +37,7 @@ session.on('deliver_sm', (pdu) => {
   });
   finishWhenAllCame();
 });
-session.bind_transceiver({ system_id: 'npm', password: 'secret' }, (bound) => {
+session.bind_transceiver({ system_id: process.env.SYSTEM_ID || 'npm', password: process.env.PASSWORD || 'secret' }, (bound) => {
   if (bound.command_status !== 0) fail(`bind: ${bound.command_status}`);
   destinations.forEach((destination, index) => {
     const message = { source_addr: 'Npm', destination_addr: destination, registered_delivery: 1 };

@@ -196,7 +196,9 @@ class GatewayProcess(Process):
         command += ["--dev"] if dev else []
         super().__init__(data.parent, name, command, _LOOPBACK | dict(settings or {}), anew=anew)
         try:
-            self.url: str = json.loads(self.first_line())["url"]
+            ready = json.loads(self.first_line())
+            self.url: str = ready["url"]
+            self.smpp: str = ready.get("smpp", "")
         except BaseException:
             self.__exit__(None, None, None)
             raise
