@@ -1,6 +1,7 @@
 """A client that binds to the SMPP server: the session of the engine in the other role, over a real socket."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -32,9 +33,13 @@ class Esme(asyncio.Protocol):
         self.gone = False
 
     @classmethod
-    async def connect(cls, port: int, answer: Callable[[p.DeliverSm], int | None] = lambda _: 0) -> "Esme":
+    async def connect(
+        cls, port: int, answer: Callable[[p.DeliverSm], int | None] = lambda _: 0, tls: ssl.SSLContext | None = None
+    ) -> "Esme":
         loop = asyncio.get_running_loop()
-        return (await loop.create_connection(lambda: cls(answer), "127.0.0.1", port))[1]
+        name = None if tls is None else "localhost"
+        made = await loop.create_connection(lambda: cls(answer), "127.0.0.1", port, ssl=tls, server_hostname=name)
+        return made[1]
 
     async def bind(self, name: str = "acme", password: str = "smpp-pw", kind: str = "trx", version: int = 0x34) -> int:
         """Binds; returns the status of the answer."""

@@ -99,7 +99,7 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
 
 def _announce(gateway: "Gateway", *, dev: bool, as_json: bool) -> None:
     if as_json:
-        found = {"url": gateway.url, "tls_url": gateway.tls_url, "smpp": gateway.smpp}
+        found = {"url": gateway.url, "tls_url": gateway.tls_url, "smpp": gateway.smpp, "smpp_tls": gateway.smpp_tls}
         ready = {name: address for name, address in found.items() if address} | {"pid": os.getpid()}
         sys.stdout.write(msgspec.json.encode(ready).decode() + "\n")
     elif dev:
@@ -138,6 +138,11 @@ class Gateway:
     def smpp(self) -> str:
         """Host and port of the SMPP server; empty while it is off."""
         return self._smpp_server.address if hasattr(self, "_smpp_server") else ""
+
+    @property
+    def smpp_tls(self) -> str:
+        """The same with TLS."""
+        return self._smpp_server.tls_address if hasattr(self, "_smpp_server") else ""
 
     def reload(self) -> None:
         """Starts to reload the parts of the configuration that may change at run time. The result is logged."""
@@ -204,6 +209,7 @@ class Gateway:
         self._encryption.start()
         self._start_guard()
         await listening.open(api, self._watching)
+        listening.further.append(self._smpp_server.reload)
         await self._smpp_server.open(self._smpp_services(composer, sending), embedded=self._store.leases is None)
         self._journal.log("info", "ready", url=self.url)
 
@@ -341,6 +347,7 @@ class Gateway:
     def _smpp_services(self, composer: Composer, sending: Sending) -> "SmppServices":
         from heliograph.adapters.smpp_server.services import Services as SmppServices
         from heliograph.app.sending.reschedule import Rescheduling
+        from heliograph.net.proxies import Proxies
 
         return SmppServices(
             authenticator=self._authenticator,
@@ -354,6 +361,7 @@ class Gateway:
             wake=self.engine.gatherer.wake_feeder,
             store=self._store.binds,
             node=self._node,
+            proxies=Proxies(self._settings.smpp_server.trusted_proxies),
             longest_validity_ms=terms(self._settings).rules.validity_ms,
         )
 

@@ -1,7 +1,7 @@
 """The part of the composition root that listens: HTTP, HTTPS and health, each on its address."""
 
 import errno
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from heliograph.app.ports import Journal
@@ -26,6 +26,8 @@ class Listening:
         self._servers: list[Server] = []
         self._health: Server | None = None
         self.url = self.tls_url = ""
+        self.further: list[Callable[[], Awaitable[str]]] = []
+        """Other parts to reload; each returns "" on success, or the problem."""
         self.certificate = _certificate(settings, journal)
 
     async def open(self, api: "Api", watching: Watching) -> None:
@@ -89,7 +91,9 @@ class Listening:
         """Reloads the certificate and other parts that may change at run time. Returns "" on success, or the
         problem.
         """
-        return "" if self.certificate is None else await self.certificate.renew()
+        problems = [] if self.certificate is None else [await self.certificate.renew()]
+        problems += [await reload() for reload in self.further]
+        return "; ".join(filter(None, problems))
 
     async def stop(self, grace: float) -> None:
         """Accepts nothing more, and lets requests end for up to `grace` seconds."""

@@ -2,13 +2,17 @@
 
 import errno
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from heliograph.app.notice import Deliverer, KnownAccounts
 from heliograph.app.observing.counters import BindCounters
-from heliograph.app.ports import Clock, Gathering
+from heliograph.app.ports import Clock, Gathering, Journal
+from heliograph.composition.watching import Unusable
 from heliograph.config import Settings, parse_address
+from heliograph.config.settings import SmppServerSettings
 from heliograph.domain.message.way import Way
+from heliograph.net.tls import CertificateFiles
 from heliograph.runtime.environment import MakeDeliverer
 
 if TYPE_CHECKING:
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
     from heliograph.adapters.smpp_server.registry import Binds
     from heliograph.adapters.smpp_server.server import SmppServer
     from heliograph.adapters.smpp_server.services import Services
+    from heliograph.composition.certificates import RenewableCertificate
+    from heliograph.net.tls import Tls
 
 
 DEV_LISTEN: Final = "127.0.0.1:2775"
@@ -28,6 +34,7 @@ class CustomerBinds:
     def __init__(self, settings: Settings, clock: Clock, counts: BindCounters, *, dev: bool) -> None:
         """`dev`: without an address it listens on loopback, at the usual port if that is free."""
         self._settings = settings.smpp_server
+        self._certificate: RenewableCertificate | None = None
         self._listen = self._settings.listen or (DEV_LISTEN if dev else "")
         self._falls_back = not self._settings.listen
         self._clock = clock
@@ -37,11 +44,13 @@ class CustomerBinds:
         self._server: SmppServer | None = None
         self.address = ""
         """Host and port at which it listens; empty while it is off."""
+        self.tls_address = ""
+        """The same with TLS."""
 
     @property
     def ways(self) -> Mapping[Way, MakeDeliverer]:
         """The way of notices over binds, if the server is on."""
-        return {Way.BIND: self._make_deliverer} if self._listen else {}
+        return {Way.BIND: self._make_deliverer} if self._listen or self._settings.tls_listen else {}
 
     def _make_deliverer(self, _: Gathering, accounts: KnownAccounts) -> Deliverer:
         from heliograph.adapters.smpp_server.deliverer import BindDeliverer
@@ -56,27 +65,52 @@ class CustomerBinds:
 
         `embedded`: no other node uses the store.
         """
-        listen = self._listen
-        if not listen or self._binds is None or self._deliverer is None:
+        if self._binds is None or self._deliverer is None:
             return
         from heliograph.adapters.smpp_server.server import SmppServer
 
         if embedded:
             await services.store.clear()
-        host, port = parse_address(listen)
-        self._server = SmppServer(services, self._binds, self._deliverer, self._settings.connections)
+        server = self._server = SmppServer(services, self._binds, self._deliverer, self._settings.connections)
+        if self._listen:
+            self.address = await self._listen_at(server, self._listen, None)
+        if self._settings.tls_listen:
+            self._certificate = _certificate(self._settings, services.journal)
+            self.tls_address = await self._listen_at(server, self._settings.tls_listen, self._certificate.tls)
+        addresses = " ".join(filter(None, (self.address, self.tls_address)))
+        services.journal.log("info", "smpp_server.ready", address=addresses)
+
+    async def _listen_at(self, server: "SmppServer", address: str, tls: "Tls | None") -> str:
+        """Returns the address with its port."""
+        host, port = parse_address(address)
         try:
-            found = await self._server.listen(host, port)
+            found = await server.listen(host, port, tls)
         except OSError as problem:
             if problem.errno != errno.EADDRINUSE:
                 raise
             if not self._falls_back:
-                raise OSError(problem.errno, problem.strerror, listen) from None
-            found = await self._server.listen(host, 0)
-        self.address = f"[{host}]:{found}" if ":" in host else f"{host}:{found}"
-        services.journal.log("info", "smpp_server.ready", address=self.address)
+                raise OSError(problem.errno, problem.strerror, address) from None
+            found = await server.listen(host, 0, tls)
+        return f"[{host}]:{found}" if ":" in host else f"{host}:{found}"
+
+    async def reload(self) -> str:
+        """Reloads the certificate. Returns "" on success, or the problem."""
+        return "" if self._certificate is None else await self._certificate.renew()
 
     async def stop(self, grace_s: float) -> None:
         """Accepts nothing more, answers what came, unbinds, and waits for at most `grace_s` seconds."""
         if self._server is not None:
             await self._server.stop(grace_s)
+        if self._certificate is not None:
+            await self._certificate.stop()
+
+
+def _certificate(settings: SmppServerSettings, journal: Journal) -> "RenewableCertificate":
+    from heliograph.composition.certificates import RenewableCertificate
+
+    if not settings.cert_file:
+        raise Unusable(
+            "smpp_server.tls_listen is set and smpp_server.cert_file is not: there is no certificate to show"
+        )
+    key = Path(settings.key_file) if settings.key_file else None
+    return RenewableCertificate(CertificateFiles(Path(settings.cert_file), key, protocols=()), 0, journal)

@@ -265,6 +265,24 @@ class SmppServerSettings:
         "Address of the SMPP server, as HOST:PORT or [IPV6]:PORT, for example [::]:2775. Empty: no SMPP server.",
         check=optional_address_problem,
     )
+    tls_listen: str = _setting(
+        "",
+        "Second address of the SMPP server, with TLS, as HOST:PORT, for example [::]:8775. It needs cert_file. Empty: "
+        "no TLS.",
+        check=optional_address_problem,
+    )
+    cert_file: str = _setting(
+        "",
+        "Certificate of tls_listen with its chain, in PEM. It is reloaded when the file changes, on SIGHUP, and by "
+        "`heliograph reload`. If the new certificate is bad, the old one stays in use.",
+    )
+    key_file: str = _setting("", "The certificate's key, in PEM and not encrypted. Empty: cert_file contains the key.")
+    trusted_proxies: tuple[str, ...] = _setting(
+        (),
+        "Addresses or networks of proxies in front of listen, for example 10.0.0.0/8. Their connections may begin with "
+        "a header of the PROXY protocol (version 1 or 2), which gives the client's address.",
+        check=networks_problem,
+    )
     connections: int = _setting(
         2_000,
         "Most connections, bound or not. Further connections are closed at once.",

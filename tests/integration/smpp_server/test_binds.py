@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +18,14 @@ from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain.error import Reason
 from heliograph.domain.message.state import State
 from heliograph.domain.message.way import Way
+from heliograph.net.proxies import Proxies
+from heliograph.net.tls import DONE, FAILED, CertificateFiles, Tls
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.pdu import Address
 from heliograph.smpp.state import SessionState
+from tests.support.certificates import CertificateAuthority
 from tests.support.esme import Esme
 from tests.support.gateway import Gateway, open_gateway
 from tests.support.smsc import wait_until
@@ -49,6 +53,7 @@ class Rig:
             gateway.store.binds,
             1,
             172_800_000,
+            Proxies(()),
         )
         self.deliverer = BindDeliverer(self.binds, {}, gateway.clock, 72)  # type: ignore[arg-type] # no notices here
         self.server = SmppServer(self.services, self.binds, self.deliverer, 20)
@@ -149,6 +154,42 @@ async def test_a_full_server_closes_what_comes(rig: Rig) -> None:
     await wait_until(lambda: len(rig.server._connections) == 20)
     client = await rig.connect()
     await client.until(lambda: client.gone)
+
+
+@pytest.mark.peer
+async def test_a_client_binds_with_tls(rig: Rig, tmp_path: Path) -> None:
+    authority = CertificateAuthority(tmp_path)
+    made = authority.issue()
+    tls = Tls(CertificateFiles(made.certificate, made.key, protocols=()).load())
+    rig.port = await rig.server.listen("127.0.0.1", 0, tls)
+    client = await Esme.connect(rig.port, tls=authority.client())
+    rig.clients.append(client)
+    assert await client.bind() == 0
+    assert (await client.submit()).status == 0
+    (bind,) = rig.binds.all()
+    assert bind.state.tls
+    plain = await rig.connect()
+    assert await plain.bind() == -1
+    assert tls.handshakes[DONE] == 1
+    await wait_until(lambda: tls.handshakes[FAILED] == 1)
+
+
+@pytest.mark.parametrize("header", [b"PROXY TCP4 192.0.2.1 127.0.0.1 40112 2775\r\n", b""])
+async def test_a_trusted_proxy_tells_its_clients_address(rig: Rig, header: bytes) -> None:
+    rig.services.proxies = Proxies(("127.0.0.1",))
+    await rig.gateway.change_account(networks=("192.0.2.0/24",))
+    client = await rig.connect()
+    client._transport.write(header)
+    assert await client.bind() == (0 if header else CommandStatus.ESME_RBINDFAIL)
+    if header:
+        (bind,) = rig.binds.all()
+        assert bind.state.address == "192.0.2.1:40112"
+
+
+async def test_others_cannot_tell_another_address(rig: Rig) -> None:
+    client = await rig.connect()
+    client._transport.write(b"PROXY TCP4 192.0.2.1 127.0.0.1 40112 2775\r\n")
+    assert await client.bind() == -1
 
 
 # --- submissions

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from heliograph.adapters.smpp_server.addresses import Spelling
-from heliograph.adapters.smpp_server.deliverer import PUT_OFF, SUSPECT_S, BindDeliverer
+from heliograph.adapters.smpp_server.deliverer import POLL_S, PUT_OFF, SUSPECT_S, BindDeliverer
 from heliograph.adapters.smpp_server.deliveries import inbound_body, receipt_body
 from heliograph.adapters.smpp_server.expected import Expected, ReceiptWish
 from heliograph.adapters.smpp_server.registry import Binds
@@ -132,12 +132,16 @@ def test_no_answer_puts_a_notice_off_and_a_lost_bind_parks_it(rig: Rig) -> None:
     ]
 
 
-def test_an_account_is_looked_up_for_a_while_after_its_bind(rig: Rig) -> None:
+def test_an_account_is_looked_up_once_a_second_and_for_a_while_after_its_bind(rig: Rig) -> None:
     rig.bind(1, 5)
-    assert rig.deliverer.reachable() == ()
+    assert rig.deliverer.reachable() == [7]
+    rig.clock.seconds += POLL_S / 2
+    assert rig.deliverer.reachable() == []
     rig.deliverer.suspect(7)
     assert rig.deliverer.reachable() == [7]
-    rig.clock.seconds += SUSPECT_S + 0.1
+    rig.clock.seconds += SUSPECT_S
+    assert rig.deliverer.reachable() == [7]
+    rig.clock.seconds += POLL_S / 2
     assert rig.deliverer.reachable() == []
 
 

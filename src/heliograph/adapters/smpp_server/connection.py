@@ -38,6 +38,8 @@ from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.refusal import refusal_of, unavailable
 from heliograph.domain.error import FORBIDDEN, UNAVAILABLE, Fault, Reason
 from heliograph.net.portioned_reader import PortionedReader
+from heliograph.net.proxies import Address
+from heliograph.net.proxy_protocol import ProxyHeader, ProxyHeaderError
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
@@ -91,7 +93,9 @@ class EsmeConnection(asyncio.Protocol):
         self._flush_due = False
         self._reading_stopped: set[str] = set()
         self._stopping = False
-        self._peer = ("", 0)
+        self._peer: Address = ("", 0)
+        self._header: ProxyHeader | None = None
+        """Reads the address of the client behind a trusted proxy; None once it is read."""
         self._who: Principal | None = None
         self._generation = -1
         """The directory's generation at which `_who` was read."""
@@ -154,6 +158,8 @@ class EsmeConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername") or ("", 0)
         self._peer = (self._services.host_of(peer[0]), peer[1])
         self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS, MAX_UNREAD_OCTETS * 3 // 4)
+        trusted = not self._state.tls and self._services.proxies.trust(self._peer[0])
+        self._header = ProxyHeader() if trusted else None
         self._reader = PortionedReader(self._transport, self._read)
         self._arm()
 
@@ -188,6 +194,18 @@ class EsmeConnection(asyncio.Protocol):
     # --- reading
 
     def _read(self, data: bytes) -> None:
+        if self._header is not None:
+            try:
+                rest = self._header.feed(data)
+            except ProxyHeaderError as problem:
+                self._services.journal.log(
+                    "warning", "esme.protocol_error", account="", address=self._peer[0], problem=str(problem)
+                )
+                self.abort()
+                return
+            if rest is None:
+                return
+            self._peer, self._header, data = self._header.client or self._peer, None, rest
         self._handle(self.session.receive(data, self._services.clock.monotonic()))
         self._tell_answers()
         if self.session.unanswered >= self._services.window_of(self._who):

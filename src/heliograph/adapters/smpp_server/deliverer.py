@@ -25,6 +25,9 @@ HOUR_MS: Final = 3_600_000
 SUSPECT_S: Final = 2.0
 """Seconds for which an account is looked up for parked notices after a bind, a free slot, or a parked notice found."""
 
+POLL_S: Final = 1.0
+"""Seconds between two looks for notices that other nodes parked, of all accounts that are bound here."""
+
 PUT_OFF: Final = frozenset(
     {
         CommandStatus.ESME_RX_T_APPN,
@@ -58,6 +61,7 @@ class BindDeliverer:
         self._clock = clock
         self._retry_ms = int(retry_hours * HOUR_MS)
         self._tell: Callable[[list[TriedNotice]], None] = lambda _: None
+        self._poll_at = 0.0
         self._suspects: dict[int, float] = {}
         """Accounts that may have parked notices, until a time of the monotonic clock."""
 
@@ -72,9 +76,11 @@ class BindDeliverer:
 
     def reachable(self) -> Sequence[int]:
         """See `notice.Deliverer`."""
-        if not self._suspects:
-            return ()
         now = self._clock.monotonic()
+        if now >= self._poll_at:
+            self._poll_at = now + POLL_S
+            for account in self._binds.accounts():
+                self._suspects.setdefault(account, now)
         for account in [account for account, until in self._suspects.items() if until < now]:
             del self._suspects[account]
         return [account for account in self._suspects if self._binds.room(account) > 0]

@@ -53,6 +53,10 @@ class Binds:
         """Returns the binds of an account."""
         return self._by_account.get(account, {}).values()
 
+    def accounts(self) -> list[int]:
+        """Returns the accounts that have binds."""
+        return list(self._by_account)
+
     def all(self) -> list[Bind]:
         """Returns all binds, by account."""
         return [bind for binds in self._by_account.values() for bind in binds.values()]

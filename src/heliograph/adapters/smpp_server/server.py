@@ -11,10 +11,16 @@ from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.services import Services
 from heliograph.app.ports import Unavailable
+from heliograph.net.clients import Clients, Shares
+from heliograph.net.handshakes import Handshakes
 from heliograph.net.listener import Listener, listen
+from heliograph.net.tls import Tls
 
 REPORT_S: Final = 5.0
 """Seconds between two reports of this node's binds; see `app.records.BIND_ALIVE_MS`."""
+
+HANDSHAKES_OF_ONE: Final = 16
+"""TLS handshakes that an address may have under way."""
 
 END_S: Final = 1.0
 """Seconds that connections may take to close once the time of a stop is over."""
@@ -28,18 +34,21 @@ class SmppServer:
         self._binds = binds
         self._deliverer = deliverer
         self._most = most_connections
+        self._handshaking = Clients(Shares(most_connections, unfinished_of_one=HANDSHAKES_OF_ONE), lambda *_: None)
         self._listeners: list[Listener] = []
         self._connections: set[EsmeConnection] = set()
         self._reporting: asyncio.Task[None] | None = None
 
-    async def listen(self, host: str, port: int) -> int:
-        """Starts to accept connections. Returns the port. Raises OSError."""
+    async def listen(self, host: str, port: int, tls: Tls | None = None) -> int:
+        """Starts to accept connections, with TLS if it is given. Returns the port. Raises OSError."""
         sockets: Sequence[socket.socket] = await listen(host, port)
         listener = Listener(
             sockets,
-            self._connect,
+            lambda: self._connect(tls=tls is not None),
             lambda problem: self._services.journal.log("error", "esme.no_room", problem=str(problem)),
+            None if tls is None else Handshakes(tls, self._handshaking),
             is_unwelcome=lambda _: len(self._connections) >= self._most,
+            load_of=self._handshaking.load,
         )
         self._listeners.append(listener)
         if self._reporting is None:
@@ -77,8 +86,8 @@ class SmppServer:
         if ends:
             await asyncio.wait(ends, timeout=seconds)
 
-    def _connect(self) -> EsmeConnection:
-        connection = EsmeConnection(self._services, self._binds, self._deliverer, tls=False)
+    def _connect(self, *, tls: bool) -> EsmeConnection:
+        connection = EsmeConnection(self._services, self._binds, self._deliverer, tls=tls)
         self._connections.add(connection)
         connection.ended.add_done_callback(lambda _: self._connections.discard(connection))
         return connection

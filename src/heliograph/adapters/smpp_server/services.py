@@ -14,7 +14,7 @@ from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
 from heliograph.domain.error import Fault
 from heliograph.domain.message.way import Way
-from heliograph.net.proxies import unmapped
+from heliograph.net.proxies import Proxies, unmapped
 
 DOOR: Final = Door("SMPP", Secret.SMPP_PASSWORD, way=Way.BIND)
 
@@ -67,6 +67,8 @@ class Services:
     node: int
     """The number of this run."""
     longest_validity_ms: int
+    proxies: Proxies
+    """Proxies that may give their clients' addresses by the PROXY protocol."""
     system_id: str = "heliograph"
     """Our system_id in the answers to binds."""
     delay: Delay = field(default_factory=Delay)
