@@ -1,12 +1,10 @@
 """Customers' SMPP clients and the installed program: smpplib binds, submits, and gets receipts and phones' messages."""
 
-import contextlib
 import json
 import subprocess
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import smpplib.client
@@ -15,53 +13,10 @@ import smpplib.exceptions
 from tests.conftest import Interop
 from tests.support.peers import node_script
 from tests.support.process import GatewayProcess, eventually
+from tests.support.smpplib_client import SmpplibClient
 from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 PASSWORD = "demosmpp"
-
-
-class Client:
-    """smpplib as customers use it: answers each deliver_sm with `status`."""
-
-    def __init__(self, address: str, kind: str = "transceiver", status: int = 0) -> None:
-        host, _, port = address.rpartition(":")
-        self._client = smpplib.client.Client(host, int(port), allow_unknown_opt_params=True, timeout=PATIENCE_S)
-        self.ids: list[str] = []
-        self.delivered: list[Any] = []
-        self._client.set_message_sent_handler(lambda pdu: self.ids.append(pdu.message_id.decode()))
-        self._client.set_message_received_handler(self._take)
-        self._status = status
-        self._client.connect()
-        getattr(self._client, f"bind_{kind}")(system_id="demo", password=PASSWORD)
-        self._client._socket.settimeout(0.1)
-
-    def _take(self, pdu: Any) -> int:
-        self.delivered.append(pdu)
-        return self._status
-
-    def submit(self, text: str, to: str = "491701234567", sender: str = "Helio", **fields: Any) -> None:
-        usual = {"source_addr_ton": 5, "dest_addr_ton": 1, "dest_addr_npi": 1, "registered_delivery": True}
-        self._client.send_message(
-            **{**usual, "source_addr": sender, "destination_addr": to, "short_message": text.encode(), **fields}
-        )
-
-    def until(self, is_so: Callable[[], bool], what: str) -> None:
-        """Reads until something is so."""
-
-        def look() -> bool:
-            with contextlib.suppress(TimeoutError):
-                self._client.read_once(auto_send_enquire_link=False)
-            return is_so()
-
-        eventually(look, what, PATIENCE_S, pause=0)
-
-    def close(self) -> None:
-        self._client.disconnect()
-
-    def receipts(self) -> dict[str, str]:
-        """The states by the ids that the texts have."""
-        words = [pdu.short_message.decode().split() for pdu in self.delivered]
-        return {word[0].removeprefix("id:"): word[7].removeprefix("stat:") for word in words}
 
 
 @pytest.fixture
@@ -73,7 +28,7 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
 
 
 def test_messages_are_submitted_and_their_receipts_come(gateway: GatewayProcess) -> None:
-    client = Client(gateway.smpp)
+    client = SmpplibClient(gateway.smpp)
     for number in range(5):
         client.submit(f"Hello {number}")
     client.until(lambda: len(client.ids) == 5, "the answers")
@@ -87,7 +42,7 @@ def test_messages_are_submitted_and_their_receipts_come(gateway: GatewayProcess)
 def test_receipts_wait_for_a_client_that_was_away_over_a_kill(tmp_path: Path) -> None:
     settings = {"HELIOGRAPH_SMPP_SERVER_LISTEN": "127.0.0.1:0"}
     with GatewayProcess(tmp_path / "data", dev=True, settings=settings) as gateway:
-        client = Client(gateway.smpp, "transmitter")
+        client = SmpplibClient(gateway.smpp, "transmitter")
         for number in range(20):
             client.submit(f"Hello {number}")
         client.until(lambda: len(client.ids) == 20, "the answers")
@@ -96,7 +51,7 @@ def test_receipts_wait_for_a_client_that_was_away_over_a_kill(tmp_path: Path) ->
         eventually(lambda: _delivered(gateway) == 20, "all are delivered")
         gateway.kill()
     with GatewayProcess(tmp_path / "data", dev=True, settings=settings, anew=True) as gateway:
-        later = Client(gateway.smpp, "receiver")
+        later = SmpplibClient(gateway.smpp, "receiver")
         later.until(lambda: len(later.delivered) >= 20, "the receipts")
         assert later.receipts() == dict.fromkeys(ids, "DELIVRD")
         later.close()
@@ -110,11 +65,11 @@ def _delivered(gateway: GatewayProcess) -> int:
 
 
 def test_a_client_that_puts_a_receipt_off_gets_it_again(gateway: GatewayProcess) -> None:
-    client = Client(gateway.smpp, status=0x64)
+    client = SmpplibClient(gateway.smpp, status=0x64)
     client.submit("Hello")
     client.until(lambda: len(client.delivered) == 1, "the receipt")
     client.close()
-    again = Client(gateway.smpp)
+    again = SmpplibClient(gateway.smpp)
     again.until(lambda: len(again.delivered) == 1, "the receipt once more")
     assert list(again.receipts()) == client.ids
     again.close()

@@ -43,7 +43,6 @@ from heliograph.runtime.tasks import whereabouts
 from heliograph.runtime.traffic_guard import TrafficGuard
 
 if TYPE_CHECKING:
-    from heliograph.adapters.smpp_server.services import Services as SmppServices
     from heliograph.api.app import Api
     from heliograph.app.sending.authenticate import Authenticator
 
@@ -209,8 +208,7 @@ class Gateway:
         self._encryption.start()
         self._start_guard()
         await listening.open(api, self._watching)
-        listening.further.append(self._smpp_server.reload)
-        await self._smpp_server.open(self._smpp_services(composer, sending), embedded=self._store.leases is None)
+        await self._open_smpp(listening, composer, sending)
         self._journal.log("info", "ready", url=self.url)
 
     async def stop(self) -> None:
@@ -344,12 +342,13 @@ class Gateway:
         rehash = Rehash(self._secrets, self._verifier.hash, self._store.sign_ins)
         return Authenticator(self._directory, self._secrets, self._verifier, self._customer_failures, rehash)
 
-    def _smpp_services(self, composer: Composer, sending: Sending) -> "SmppServices":
+    async def _open_smpp(self, listening: Listening, composer: Composer, sending: Sending) -> None:
+        """Serves SMPP clients, if the settings say so."""
         from heliograph.adapters.smpp_server.services import Services as SmppServices
         from heliograph.app.sending.reschedule import Rescheduling
         from heliograph.net.proxies import Proxies
 
-        return SmppServices(
+        services = SmppServices(
             authenticator=self._authenticator,
             sending=sending,
             rescheduling=Rescheduling(self._store.customers, composer),
@@ -364,6 +363,8 @@ class Gateway:
             proxies=Proxies(self._settings.smpp_server.trusted_proxies),
             longest_validity_ms=terms(self._settings).rules.validity_ms,
         )
+        listening.further.append(self._smpp_server.reload)
+        await self._smpp_server.open(services, embedded=self._store.leases is None)
 
     def _make_api(self, composer: Composer, sending: Sending) -> "Api":
         from heliograph.api.app import Api

@@ -1,5 +1,6 @@
 """Clients on real sockets, over a gateway on fakes: binds, submissions, questions, the end."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from heliograph.adapters.smpp_server import server
+from heliograph.adapters.smpp_server.connection import MAX_UNREAD_BEFORE_BIND
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.server import SmppServer
@@ -18,10 +21,11 @@ from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain.error import Reason
 from heliograph.domain.message.state import State
 from heliograph.domain.message.way import Way
+from heliograph.net.portioned_reader import PORTION_OCTETS
 from heliograph.net.proxies import Proxies
 from heliograph.net.tls import DONE, FAILED, CertificateFiles, Tls
+from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
-from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.pdu import Address
 from heliograph.smpp.state import SessionState
@@ -148,12 +152,45 @@ async def test_octets_that_are_no_smpp_end_their_connection_alone(rig: Rig) -> N
     assert (await client.submit()).status == 0
 
 
-async def test_a_full_server_closes_what_comes(rig: Rig) -> None:
-    for _ in range(20):
-        await rig.connect()
+async def test_a_full_server_closes_the_client_that_is_slowest_to_bind(rig: Rig) -> None:
+    await rig.change(binds=100)
+    bound = [await rig.bound() for _ in range(10)]
+    slow = [await rig.connect() for _ in range(10)]
     await wait_until(lambda: len(rig.server._connections) == 20)
+    bound += [await rig.bound() for _ in range(10)]
+    for client in slow:
+        await client.until(lambda gone=client: gone.gone)  # type: ignore[misc]
+    late = await rig.connect()
+    await late.until(lambda: late.gone)
+    assert not any(client.gone for client in bound)
+
+
+async def test_an_address_has_so_many_connections_without_a_bind(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "UNBOUND_OF_ONE", 3)
+    for _ in range(3):
+        await rig.connect()
+    await wait_until(lambda: len(rig.server._connections) == 3)
+    late = await rig.connect()
+    await late.until(lambda: late.gone)
+    rig.services.proxies = Proxies(("127.0.0.1",))
+    await rig.bound()
+
+
+@pytest.mark.slow
+async def test_a_client_that_reads_nothing_is_not_read_either(rig: Rig) -> None:
     client = await rig.connect()
-    await client.until(lambda: client.gone)
+    client._transport.pause_reading()
+    pdu = codec.encode(p.EnquireLink(1))
+    await wait_until(lambda: rig.server._connections)
+    (connection,) = rig.server._connections
+    for _ in range(5_000):  # until the buffers of the system are full
+        if "writing" in connection._reading_stopped:
+            break
+        client._transport.write(pdu * 1_000)
+        await asyncio.sleep(0)
+    await wait_until(lambda: "writing" in connection._reading_stopped)
+    assert connection._transport is not None
+    assert connection._transport.get_write_buffer_size() < 2 * MAX_UNREAD_BEFORE_BIND + PORTION_OCTETS
 
 
 @pytest.mark.peer

@@ -61,7 +61,10 @@ ANSWER_S: Final = 30.0
 """Seconds for the answer to a deliver_sm."""
 
 MAX_UNREAD_OCTETS: Final = 1 << 20
-"""Octets that may wait for a client that does not read; beyond that it is not read either."""
+"""Octets that may wait for a bound client that does not read; beyond that it is not read either."""
+
+MAX_UNREAD_BEFORE_BIND: Final = 1 << 14
+"""The same for a client that is not bound: thousands of such clients must not fill the memory."""
 
 CLOSE_GRACE_S: Final = 2.0
 """Seconds that the last octets may take to leave before the connection is cut."""
@@ -117,6 +120,8 @@ class EsmeConnection(asyncio.Protocol):
         )
         self.id = randbits(ID_BITS)
         self.account = 0
+        self.begun = self._loop.time()
+        """When it was accepted, by the loop's clock."""
         self.ended: asyncio.Future[None] = self._loop.create_future()
 
     # --- for the registry and the deliverer
@@ -141,6 +146,11 @@ class EsmeConnection(asyncio.Protocol):
         self.session.send_request(c.DELIVER_SM, body, notice, self._services.clock.monotonic())
         self._flush_soon()
 
+    @property
+    def host(self) -> str:
+        """The host of the client, as far as it is known."""
+        return self._peer[0]
+
     def unbind(self) -> None:
         """See `registry.Bind`."""
         self._stopping = True
@@ -157,7 +167,7 @@ class EsmeConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername") or ("", 0)
         self._peer = (self._services.host_of(peer[0]), peer[1])
-        self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS, MAX_UNREAD_OCTETS * 3 // 4)
+        self._transport.set_write_buffer_limits(MAX_UNREAD_BEFORE_BIND)
         trusted = not self._state.tls and self._services.proxies.trust(self._peer[0])
         self._header = ProxyHeader() if trusted else None
         self._reader = PortionedReader(self._transport, self._read)
@@ -288,6 +298,8 @@ class EsmeConnection(asyncio.Protocol):
         self._take_view(view)
         self._reads_text = request.interface_version >= c.INTERFACE_VERSION_50
         self.session.window_limit = view.account.smpp.window
+        if self._transport is not None:
+            self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS)
         version = ((tlv.SC_INTERFACE_VERSION, bytes((c.INTERFACE_VERSION_34,))),)
         self.session.respond(response(request.sequence, 0, version, self._services.system_id))
         self._flush()

@@ -19,6 +19,9 @@ from heliograph.net.tls import Tls
 REPORT_S: Final = 5.0
 """Seconds between two reports of this node's binds; see `app.records.BIND_ALIVE_MS`."""
 
+UNBOUND_OF_ONE: Final = 32
+"""Connections of an address that may wait for their bind at once. Addresses of trusted proxies have no such limit."""
+
 HANDSHAKES_OF_ONE: Final = 16
 """TLS handshakes that an address may have under way."""
 
@@ -47,7 +50,7 @@ class SmppServer:
             lambda: self._connect(tls=tls is not None),
             lambda problem: self._services.journal.log("error", "esme.no_room", problem=str(problem)),
             None if tls is None else Handshakes(tls, self._handshaking),
-            is_unwelcome=lambda _: len(self._connections) >= self._most,
+            is_unwelcome=self._is_unwelcome,
             load_of=self._handshaking.load,
         )
         self._listeners.append(listener)
@@ -91,3 +94,19 @@ class SmppServer:
         self._connections.add(connection)
         connection.ended.add_done_callback(lambda _: self._connections.discard(connection))
         return connection
+
+    def _is_unwelcome(self, host: str) -> bool:
+        """True if a new connection of the host is closed at once: its host has too many that are not bound, or the
+        server is full of bound clients. A full server closes the connection that has taken longest to bind.
+        """
+        services = self._services
+        unbound = [each for each in self._connections if not each.account]
+        mine = sum(each.host == services.host_of(host) for each in unbound)
+        if mine >= UNBOUND_OF_ONE and not services.proxies.trust(services.host_of(host)):
+            return True
+        if len(self._connections) < self._most:
+            return False
+        if not unbound:
+            return True
+        min(unbound, key=lambda each: each.begun).abort()
+        return False
