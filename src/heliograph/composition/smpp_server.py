@@ -43,7 +43,7 @@ class CustomerBinds:
         self._deliverer: BindDeliverer | None = None
         self._server: SmppServer | None = None
         self.address = ""
-        """Host and port at which it listens; empty while it is off."""
+        """Host and port at which it listens, for example `127.0.0.1:2775`; empty while it is off."""
         self.tls_address = ""
         """The same with TLS."""
 
@@ -81,7 +81,7 @@ class CustomerBinds:
         services.journal.log("info", "smpp_server.ready", address=addresses)
 
     async def _listen_at(self, server: "SmppServer", address: str, tls: "Tls | None") -> str:
-        """Returns the address with its port."""
+        """Returns the address with the port that was found, for example `127.0.0.1:40113` for port 0."""
         host, port = parse_address(address)
         try:
             found = await server.listen(host, port, tls)
