@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
 
 from heliograph.admin_api import shapes
 from heliograph.admin_api.operation import AdminOperation, QueryParameter
-from heliograph.admin_api.request import AdminRequest
-from heliograph.app.resources.description import Answer, Operation, Resource
+from heliograph.admin_api.request import AdminRequest, cursor
+from heliograph.app.resources.description import Answer, Operation, Page, Resource
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.fields import (
     KEEP,
@@ -44,8 +44,12 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         given = _given(resource, operation, request)
         limit = request.number("limit", min(operation.rows, operation.page), operation.page) if operation.page else 0
         if operation.page:
-            request.key("cursor")  # keys of lists in pages are digits
-            given |= {"limit": limit, "after": request.query.get("cursor", "")}
+            given["limit"] = limit
+            if operation.places:
+                given["after"] = request.place()
+            else:
+                request.key("cursor")  # these keys are digits
+                given["after"] = request.query.get("cursor", "")
         return shown(resource, operation, await operation.run(request.desk, **given), limit)
 
     query, reads = [_parameter(each) for each in operation.reads], None
@@ -56,8 +60,9 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
     if operation.page:
         bounds = {"type": "integer", "minimum": 1, "maximum": operation.page}
         query.append(QueryParameter("limit", "Rows at most.", bounds))
-        digits = {"type": "string", "pattern": "^([0-9]{1,18})?$"}
-        query.append(QueryParameter("cursor", "Goes on after an earlier answer: its `cursor`.", digits))
+        pattern = "[0-9]{1,18}-[0-9]{1,18}" if operation.places else "[0-9]{1,18}"
+        schema = {"type": "string", "pattern": f"^({pattern})?$"}
+        query.append(QueryParameter("cursor", "Goes on after an earlier answer: its `cursor`.", schema))
     fields = resource.fields_of(operation)
     faults = [INVALID] if fields else []
     faults += [NOT_FOUND] if operation.in_path or refers(fields) else []
@@ -117,9 +122,12 @@ def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0)
         case Answer.ITEM:
             return _row(resource.fields, result)
         case Answer.EACH:
+            if isinstance(result, Page):
+                rows = [_row(resource.fields, each) for each in result.rows]
+                return {resource.plural: rows, "cursor": cursor(result.last)}
             rows = [_row(resource.fields, each) for each in result]
-            cursor = {"cursor": resource.listed(operation, rows, limit)} if operation.page else {}
-            return {resource.plural: rows, **cursor}
+            more = {"cursor": resource.listed(operation, rows, limit)} if operation.page else {}
+            return {resource.plural: rows, **more}
 
 
 def _row(fields: tuple[Field, ...], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
 from heliograph.app.resources.accounts import ACCOUNTS, LEDGER
 from heliograph.app.resources.binds import BINDS
+from heliograph.app.resources.callbacks import CALLBACKS
 from heliograph.app.resources.description import Resource
 from heliograph.app.resources.keys import KEYS
 from heliograph.app.resources.numbers import NUMBERS
@@ -58,7 +59,7 @@ _MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = QueryParameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
 _PLAN = QueryParameter("plan", "The price plan.")
 
-RESOURCES: tuple[Resource, ...] = (ACCOUNTS, LEDGER, KEYS, SUPPRESSIONS, SENDERS, ROUTES, NUMBERS, BINDS)
+RESOURCES: tuple[Resource, ...] = (ACCOUNTS, LEDGER, KEYS, SUPPRESSIONS, SENDERS, ROUTES, NUMBERS, BINDS, CALLBACKS)
 """All of which the operations are drawn from their descriptions."""
 
 _FIRST: tuple[AdminOperation, ...] = (
@@ -166,19 +167,6 @@ _LAST: tuple[AdminOperation, ...] = (
         traffic.cancel, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
     AdminOperation("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, "Move a scheduled message",
         traffic.reschedule, shapes.DoneShape, shapes.NewTime, (), (INVALID, NOT_FOUND, CONFLICT)),
-    AdminOperation("POST", "/messages/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Retry its callback",
-        traffic.replay_callback, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
-    # callbacks
-    AdminOperation("GET", "/callbacks", Scope.READ_CALLBACKS, "Callbacks that are pending, or have failed",
-        traffic.list_callbacks, shapes.CallbacksShape, None,
-        (QueryParameter("state", "Which ones; pending ones where it is left out.",
-                         {"type": "string", "enum": [traffic.PENDING, traffic.FAILED]}), _LIMIT, _CURSOR), (INVALID,)),
-    AdminOperation("GET", "/callbacks/hosts", Scope.READ_CALLBACKS, "Receivers that fail",
-        traffic.failing_hosts, shapes.FailingHosts),
-    AdminOperation("POST", "/callbacks/replay", Scope.WRITE_CALLBACKS, "Retry failed callbacks",
-        traffic.replay_callbacks, shapes.Count, shapes.Replay, (), (INVALID, NOT_FOUND)),
-    AdminOperation("POST", "/callbacks/drop", Scope.WRITE_CALLBACKS, "Stop retrying pending callbacks",
-        traffic.drop_callbacks, shapes.Count, shapes.Drop, (), (INVALID, NOT_FOUND)),
     # audit
     AdminOperation("GET", "/audit", Scope.READ_AUDIT, "Who changed what, the newest first",
         traffic.audit, shapes.Audit, None,

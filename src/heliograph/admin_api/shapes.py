@@ -174,55 +174,6 @@ class NewTime(Accepts):
     time: str
 
 
-class Callback(Struct):
-    """A receipt that is to be pushed to a customer, or could not be."""
-
-    message: MessageId
-    account: str
-    url: str
-    attempts: int
-    problem: str
-    due: Moment | None
-    ended: Moment | None
-    code: Annotated[int, Meta(description="The last HTTP status; 0 where there was no answer.")]
-
-
-class CallbacksShape(Struct):
-    callbacks: list[Callback]
-    cursor: Cursor
-
-
-class FailingHostShape(Struct):
-    """A receiver whose callbacks were tried in vain."""
-
-    host: str
-    pending: int
-    attempts: int
-    problem: str
-    due: Moment
-
-
-class FailingHosts(Struct):
-    hosts: list[FailingHostShape]
-
-
-class Replay(Accepts):
-    """The failed callbacks to retry: those of an account, or, with null, all."""
-
-    account: Name | None
-
-
-class Drop(Accepts):
-    """The pending callbacks to retry no more: those of messages, or those to a failing host."""
-
-    messages: list[MessageId] | UnsetType = UNSET
-    host: str | UnsetType = UNSET
-
-
-class Count(Struct):
-    count: int
-
-
 class AuditEntryShape(Struct):
     """One change by one who looks after the gateway."""
 

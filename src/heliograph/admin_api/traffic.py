@@ -1,25 +1,19 @@
-"""Messages, callbacks, and how much waits."""
+"""Messages, how much waits, and the audit log."""
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment
-from heliograph.app.records import AuditQuery, CallbackView, Search, SearchPage
+from heliograph.app.records import AuditQuery, Search, SearchPage
 from heliograph.app.resources.desk import account_id
-from heliograph.domain.calendar import format_utc
-from heliograph.domain.display import counted
-from heliograph.domain.error import NOT_FOUND, Fault, invalid, missing
-from heliograph.domain.message import ids
+from heliograph.domain.error import invalid
 from heliograph.domain.message.status import MessageStatus
 
 PAGE = 100
 
 AUDIT_PAGE = 1_000
 """Entries of the audit log at once."""
-CALLBACKS = 1_000
-
-PENDING, FAILED = "pending", "failed"
 
 
 async def search(request: AdminRequest) -> Struct:
@@ -67,67 +61,6 @@ async def cancel(request: AdminRequest) -> Struct:
 async def reschedule(request: AdminRequest) -> Struct:
     await request.views.reschedule(*request.message_id(), request.body.time)
     return shapes.DoneShape()
-
-
-async def replay_callback(request: AdminRequest) -> Struct:
-    await request.views.replay_callback(*request.message_id())
-    return shapes.DoneShape()
-
-
-# --- callbacks
-
-
-def _callback(view: CallbackView, accounts: dict[int, str]) -> shapes.Callback:
-    return shapes.Callback(
-        message=view.message_id,
-        account=accounts.get(view.account, str(view.account)),
-        url=view.url,
-        attempts=view.attempts,
-        problem=view.problem,
-        due=maybe_moment(view.due),
-        ended=None if view.end is None else format_utc(view.at),
-        code=view.code,
-    )
-
-
-async def list_callbacks(request: AdminRequest) -> Struct:
-    state = request.query.get("state", PENDING)
-    limit = request.number("limit", PAGE, CALLBACKS)
-    if state not in (PENDING, FAILED):
-        raise invalid("state", f"The state is {PENDING} or {FAILED}.")
-    found, more = await request.views.callbacks(limit, request.place(), ended=state == FAILED)
-    accounts = await request.views.account_names()
-    return shapes.CallbacksShape([_callback(each, accounts) for each in found], cursor(more))
-
-
-async def failing_hosts(request: AdminRequest) -> Struct:
-    hosts = await request.views.failing_hosts()
-    return shapes.FailingHosts(
-        [
-            shapes.FailingHostShape(each.host, each.owed, each.attempts, each.problem, format_utc(each.due))
-            for each in hosts
-        ]
-    )
-
-
-async def replay_callbacks(request: AdminRequest) -> Struct:
-    return shapes.Count(await request.views.replay_account(request.body.account))
-
-
-async def drop_callbacks(request: AdminRequest) -> Struct:
-    body: shapes.Drop = request.body
-    if body.host is not UNSET:
-        count = await request.views.drop_host(body.host)
-        if count is None:
-            raise Fault(NOT_FOUND, f"No failing receiver is called {body.host}.", "host")
-        return shapes.Count(count)
-    if body.messages is UNSET:
-        raise missing("messages")
-    parsed = [ids.parse(text) for text in body.messages]
-    keys = [each[0] for each in parsed if each is not None]
-    if len(keys) != len(parsed):
-        raise invalid("messages", "The list has a word that is no id of a message.")
-    return shapes.Count(await request.views.drop_callbacks(keys, counted(len(keys), "message")))
 
 
 # --- how much waits

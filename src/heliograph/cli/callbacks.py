@@ -2,36 +2,31 @@
 
 import click
 
-from heliograph.cli.command import Failure, Group, Invocation, examples, format_moment, print_table
+from heliograph.app.resources.callbacks import CALLBACKS
+from heliograph.cli.command import Failure, Invocation, examples, print_table
+from heliograph.cli.drawn import group_of
 from heliograph.domain.display import counted
+from heliograph.domain.message import ids
 
-
-@click.group(cls=Group)
-def callbacks() -> None:
-    """Receipts pushed to customers.
-
-    They are tried for a day (setting callbacks.retry_hours), then kept as failed."""
+callbacks = group_of(CALLBACKS)
+callbacks.commands.pop("replay-message")  # it is `replay --message`
 
 
 @callbacks.command("status")
 @click.pass_obj
 def status(invocation: Invocation) -> None:
     """Counts pending and failed callbacks; names failing hosts."""
-    from heliograph.app.admin.views import FailingHost, Views
-
-    async def work(views: Views) -> tuple[tuple[int, int], list[FailingHost]]:
-        return await views.callback_totals(), await views.failing_hosts()
-
-    (owed, failed), hosts = invocation.views(work)
+    found = invocation.ask(CALLBACKS, CALLBACKS.operation("status").asked({}))
+    owed, failed = found["pending"], found["failed"]
     receivers = [
         {
-            "receiver": host.host,
-            "pending": host.owed,
-            "tries": host.attempts,
-            "next": format_moment(host.due),
-            "problem": host.problem,
+            "receiver": host["host"],
+            "pending": host["pending"],
+            "tries": host["attempts"],
+            "next": CALLBACKS.field("due").text(host["due"]),
+            "problem": host["problem"],
         }
-        for host in hosts
+        for host in found["hosts"]
     ]
 
     def people() -> None:
@@ -60,25 +55,14 @@ def status(invocation: Invocation) -> None:
 @click.option("--all", "everything", is_flag=True, help="Everybody's.")
 @click.pass_obj
 def replay(invocation: Invocation, name: str | None, message: str | None, everything: bool) -> None:
-    """Retries failed receipts.
-
-    So are those whose receiver said 410."""
-    from heliograph.app.admin.views import Views
-    from heliograph.domain.message import ids
-
+    """Retries failed receipts, also those refused for good with 410."""
     if (name is not None) + (message is not None) + everything != 1:
         raise Failure("Say what to replay: --account NAME, --message ID or --all.")
-    parsed = None
-    if message is not None:
-        parsed = ids.parse(message)
-        if parsed is None:
-            raise Failure(f"{message!r} is no id of a message; it has 32 hexadecimal characters.")
-
-    async def work(views: Views) -> int:
-        if parsed is None:
-            return await views.replay_account(name)
-        await views.replay_callback(*parsed)
-        return 1
-
-    count = invocation.views(work)
+    if message is not None and ids.parse(message) is None:
+        raise Failure(f"{message!r} is no id of a message; it has 32 hexadecimal characters.")
+    if message is None:
+        count = invocation.ask(CALLBACKS, CALLBACKS.operation("replay").asked({"account": name}))["count"]
+    else:
+        invocation.ask(CALLBACKS, CALLBACKS.operation("replay-message").asked({"message": message}))
+        count = 1
     invocation.show({"replayed": count}, lambda: click.echo(f"{counted(count, 'receipt')} to be pushed again."))

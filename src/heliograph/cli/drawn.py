@@ -184,10 +184,11 @@ def _pages(
 def _paging(resource: Resource, operation: Operation) -> list[click.Parameter]:
     if not operation.page:
         return []
-    key = resource.key[-1]
+    key = "cursor" if operation.places else resource.key[-1]
     bounds = click.IntRange(1, MOST_ROWS)
     option = _further(operation)
-    hint = f"Only what comes {option.removeprefix('--')} this {key}."
+    place = "the page with this cursor" if operation.places else f"this {key}"
+    hint = f"Only what comes {option.removeprefix('--')} {place}."
     return [
         click.Option([option, "after"], metavar=key.upper(), default="", help=hint),
         click.Option(["--limit"], type=bounds, default=operation.rows, show_default=True, help="Lines at most."),
@@ -229,7 +230,7 @@ def _click_type(field: Field) -> dict[str, Any]:
 
 def _value(field: Field, given: Any) -> Any:
     """Returns the JSON value of what was typed in its usual form, None for nothing. Raises Invalid."""
-    if given is None or given is False:
+    if given is None or given is False or given == ():
         return None
     if isinstance(field.type, Many):
         value = [field.type.of.parse(each) for each in given]

@@ -18,7 +18,6 @@ from heliograph.admin_api import (
 from heliograph.app.admin.guard import HoldView
 from heliograph.app.admin.prices import BuiltIn, PriceChanges, format_since
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
-from heliograph.app.admin.views import FailingHost
 from heliograph.app.configuration import Price
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
@@ -131,7 +130,7 @@ class RemoteTemplates(RemoteUseCases):
 
 
 class RemoteViews(RemoteUseCases):
-    """The methods of `Views` that change messages and callbacks, or count them."""
+    """The methods of `Views` that change messages."""
 
     async def cancel(self, key: int, tail: int) -> None:
         self.gateway.ask("POST", shapes.DoneShape, "messages", ids.to_hex(key, tail), "cancel")
@@ -140,22 +139,6 @@ class RemoteViews(RemoteUseCases):
         name = ids.to_hex(key, tail)
         self.gateway.ask("POST", shapes.DoneShape, "messages", name, "reschedule", body={"time": time})
         return parse_utc(self.gateway.get(shapes.MessageInFull, "messages", name).time)
-
-    async def callback_totals(self) -> tuple[int, int]:
-        found = self.gateway.get(shapes.Overview, "overview")
-        return found.callbacks_pending, found.callbacks_failed
-
-    async def failing_hosts(self) -> list[FailingHost]:
-        found = self.gateway.get(shapes.FailingHosts, "callbacks", "hosts").hosts
-        return [
-            FailingHost(each.host, each.pending, each.attempts, each.problem, parse_utc(each.due), []) for each in found
-        ]
-
-    async def replay_account(self, account: str | None) -> int:
-        return self.gateway.ask("POST", shapes.Count, "callbacks", "replay", body={"account": account}).count
-
-    async def replay_callback(self, key: int, tail: int) -> None:
-        self.gateway.ask("POST", shapes.DoneShape, "messages", ids.to_hex(key, tail), "replay-callback")
 
 
 class RemoteGuard(RemoteUseCases):

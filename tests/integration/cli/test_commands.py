@@ -13,7 +13,7 @@ from click.testing import Result
 
 from heliograph.adapters.system.clock import SystemClock
 from heliograph.app.admin.manage import Manage
-from heliograph.app.admin.views import FailingHost, Views
+from heliograph.app.resources import callbacks
 from heliograph.app.resources.desk import Desk
 from heliograph.cli.command import Command, Group, Invocation
 from heliograph.cli.main import heliograph
@@ -452,10 +452,11 @@ def test_nor_is_one_in_silence_whose_name_may_be_mistyped(run: Run, tmp_path: Pa
 def test_receivers_that_fail_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer(run("callbacks", "status", "--json")) == {"pending": 0, "failed": 0, "receivers": []}
 
-    async def failing(_: Views) -> list[FailingHost]:
-        return [FailingHost("hooks.example.net", 7, 4, "connection refused", 1_800_000_000_000, [])]
+    async def failing(_: Desk) -> list[dict[str, Any]]:
+        host = {"host": "hooks.example.net", "pending": 7, "attempts": 4, "problem": "connection refused"}
+        return [{**host, "due": 1_800_000_000_000}]
 
-    monkeypatch.setattr(Views, "failing_hosts", failing)
+    monkeypatch.setattr(callbacks, "failing_hosts", failing)
     assert (
         "hooks.example.net   7         4       2027-01-15T08:00:00Z   connection refused"
         in run("callbacks", "status").stdout

@@ -1,8 +1,7 @@
-"""Use cases of administration on messages and callbacks: find, explain, cancel, replay; and the route of a number."""
+"""Use cases of administration on messages: find, explain, cancel, reschedule; and the route of a number."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 from heliograph.app.admin.blocked_reasons import BlockedReasons
 from heliograph.app.admin.explain import explain
@@ -10,22 +9,19 @@ from heliograph.app.admin.history import Event, history
 from heliograph.app.admin.message_filter import fits
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Store
-from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, SearchPage
+from heliograph.app.records import Hit, MessageRecord, Search, SearchPage
 from heliograph.app.resources.desk import Desk, connector_id
 from heliograph.app.routing import explain as routing
 from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.search_terms import number_in
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
-from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
+from heliograph.domain.error import NOT_FOUND, Fault, invalid
 from heliograph.domain.message import ids
 from heliograph.domain.numbers import phone
 
 HITS = 1_000
 """Messages of one id (a batch's) or of one reference that are shown."""
-
-HOSTS_FROM = 5_000
-"""Owed callbacks that the list of failing receivers is made from: those due first."""
 
 
 @dataclass(slots=True)
@@ -41,18 +37,6 @@ class MessageView:
     """Names by id, for what the rows name by number."""
     explanation: str
     """Reason of its present state, in a sentence or two."""
-
-
-@dataclass(slots=True)
-class FailingHost:
-    """A receiver of callbacks that fails: how many it is owed, how often the worst of them was tried."""
-
-    host: str
-    owed: int
-    attempts: int
-    problem: str
-    due: int
-    keys: list[int]
 
 
 class Views(Desk):
@@ -172,56 +156,6 @@ class Views(Desk):
             raise _no_message()
         return view
 
-    # --- callbacks
-
-    async def callbacks(
-        self, limit: int, place: tuple[int, int] | None, *, ended: bool
-    ) -> tuple[list[CallbackView], tuple[int, int] | None]:
-        """Returns callbacks that are owed, or have ended without success, and the place of the next page."""
-        if ended:
-            found = await self.store.notices.ended(limit, None if place is None else place[1])
-        else:
-            found = await self.store.notices.owed(limit, place)
-        more = (found[-1].due or 0, found[-1].key) if len(found) == limit else None
-        return found, more
-
-    async def callback_totals(self) -> tuple[int, int]:
-        """Returns how many callbacks are owed, and how many have ended without success."""
-        counts = await self.store.upkeep.backlog()
-        return counts.get("callbacks", 0), counts.get("callbacks_failed", 0)
-
-    async def replay_callback(self, key: int, tail: int) -> None:
-        """Makes a callback owed again that has ended without success."""
-        view = await self._owner(key, tail)
-        entry = self.entry("callback.replay", ids.to_hex(key, tail), {"account": view.account.name})
-        if await self.store.noting(lambda count: entry if count else None).notices.replay(None, key, self.now) == 0:
-            raise Fault(CONFLICT, "The callback of this message has not ended without success; nothing to replay.")
-
-    async def replay_account(self, account: str | None) -> int:
-        """Makes all callbacks owed again that have ended, of one account or of all; returns how many."""
-        number = None
-        if account is not None:
-            found = await self.store.accounts.find(account)
-            if found is None:
-                raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
-            number = found[0].id
-        counting = self._counting("callback.replay", account or "all")
-        return await counting.notices.replay(number, None, self.now)
-
-    async def drop_callbacks(self, keys: Sequence[int], target: str) -> int:
-        """Gives owed callbacks up; returns how many. One that is being posted at this moment stays."""
-        return await self._counting("callback.drop", target).notices.drop(keys, self.now)
-
-    async def drop_host(self, host: str) -> int | None:
-        """Gives up what is owed to a failing receiver; returns how many, None if no failing one has this name."""
-        found = next((each for each in await self.failing_hosts() if each.host == host), None)
-        return None if found is None else await self.drop_callbacks(found.keys, host)
-
-    async def failing_hosts(self, most: int = HOSTS_FROM) -> list[FailingHost]:
-        """Returns receivers whose callbacks were tried in vain, the most owed first; as far as the first `most` that
-        are due tell."""
-        return _by_host(await self.store.notices.owed(most))
-
     # --- the way of a number
 
     async def decide(self, number: str, account: str) -> RouteDecision:
@@ -234,27 +168,6 @@ class Views(Desk):
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
         return routing.explain(number, found[0], await self.store.network.tables(), self._fallbacks, self.now)
 
-    def _counting(self, action: str, target: str) -> Store:
-        """Returns the store for one change of some callbacks, whose entry in the audit log has their number."""
-        return self.store.noting(lambda count: self.entry(action, target, {"callbacks": str(count)}))
-
 
 def _no_message() -> Fault:
     return Fault(NOT_FOUND, "There is no such message.")
-
-
-def _by_host(owed: Iterable[CallbackView]) -> list[FailingHost]:
-    hosts: dict[str, FailingHost] = {}
-    for callback in owed:
-        if callback.attempts == 0 or callback.due is None:
-            continue
-        name = urlsplit(callback.url).netloc
-        host = hosts.get(name)
-        if host is None:
-            host = hosts[name] = FailingHost(name, 0, 0, callback.problem, callback.due, [])
-        host.owed += 1
-        host.keys.append(callback.key)
-        if callback.attempts > host.attempts:
-            host.attempts, host.problem = callback.attempts, callback.problem
-        host.due = min(host.due, callback.due)
-    return sorted(hosts.values(), key=lambda host: -host.owed)

@@ -29,6 +29,14 @@ class Asked:
     body: Mapping[str, Any] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a list, and the place of the last row: a time and a key. None if no page follows."""
+
+    rows: list[dict[str, Any]]
+    last: tuple[int, int] | None
+
+
 class Answer(Enum):
     """Forms of answers that need no fields of their own."""
 
@@ -75,6 +83,9 @@ class Operation:
     page: int = 0
     """The most rows of a page, for a list in pages: `run` takes `after`, the key of the last row seen or "", and
     `limit`."""
+    places: bool = False
+    """Whether a cursor is the place of a row, a time and a key such as `1800000000000-17`: `run` then takes `after` as
+    a pair or None, and returns a Page."""
     rows: int = 100
     """Rows of a page where nobody says how many."""
     newest_first: bool = False

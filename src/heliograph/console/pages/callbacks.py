@@ -1,10 +1,12 @@
 """Callbacks: which are pending, which receivers fail, which have failed for good."""
 
+from typing import Any
+
 from heliograph.admin_api.request import cursor, parse_cursor
 from heliograph.app.records import COUNTED, Scope
+from heliograph.app.resources.callbacks import CALLBACKS
 from heliograph.console.request import PageRequest, PageResponse, PageRoute
 from heliograph.domain.display import counted
-from heliograph.domain.error import NOT_FOUND, Fault
 
 PAGE = 50
 TABS = ("hosts", "pending", "failed")
@@ -13,33 +15,31 @@ TABS = ("hosts", "pending", "failed")
 async def show(request: PageRequest) -> PageResponse:
     tab = request.query.get("tab", "hosts")
     tab = tab if tab in TABS else TABS[0]
-    views = request.views
-    place = parse_cursor(request.query.get("more", ""))
-    callbacks, more = ([], None) if tab == "hosts" else await views.callbacks(PAGE, place, ended=tab == "failed")
+    found: dict[str, Any] = {"callbacks": [], "cursor": None}
+    if tab != "hosts":
+        wanted = {"state": tab, "limit": PAGE, "cursor": cursor(parse_cursor(request.query.get("more", "")))}
+        found = await request.ask(CALLBACKS, CALLBACKS.operation("list").asked(wanted))
     return request.page(
         "callbacks.html",
         tab=tab,
-        backlog=await request.manage.backlog(),
+        counts=await request.ask(CALLBACKS, CALLBACKS.operation("status").asked({})),
         counted=COUNTED,
-        callbacks=callbacks,
-        hosts=await views.failing_hosts() if tab == "hosts" else [],
-        accounts=await views.account_names(),
-        more=cursor(more),
+        callbacks=found["callbacks"],
+        accounts=await request.account_names(),
+        more=found["cursor"],
     )
 
 
 async def replay(request: PageRequest) -> PageResponse:
-    account = request.form.get("account", "")
-    count = await request.views.replay_account(account or None)
+    given = {"account": request.form.get("account") or None}
+    count = (await request.ask(CALLBACKS, CALLBACKS.operation("replay").asked(given)))["count"]
     return request.go("/callbacks", f"{counted(count, 'callback is', 'callbacks are')} retried.", tab="pending")
 
 
 async def drop(request: PageRequest) -> PageResponse:
     """Stops retrying the callbacks to a failing receiver."""
     name = request.form.get("host", "")
-    count = await request.views.drop_host(name)
-    if count is None:
-        raise Fault(NOT_FOUND, f"No failing receiver is called {name} any more.")
+    count = (await request.ask(CALLBACKS, CALLBACKS.operation("drop").asked({"host": name})))["count"]
     return request.go("/callbacks", f"{counted(count, 'callback')} to {name} failed: not tried again until you retry.")
 
 

@@ -7,6 +7,7 @@ from heliograph.admin_api.request import cursor, parse_cursor, parse_key
 from heliograph.app.admin.message_list import message_list
 from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
+from heliograph.app.resources.callbacks import replay_message
 from heliograph.app.resources.desk import account_id
 from heliograph.console.message_file import MOST_ROWS, message_file
 from heliograph.console.request import (
@@ -260,7 +261,7 @@ async def reschedule(request: PageRequest) -> PageResponse:
 
 async def replay(request: PageRequest) -> PageResponse:
     try:
-        await request.views.replay_callback(*request.message_id())
+        await replay_message(request.desk, request.path["id"])
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"/messages/{request.path['id']}", "The callback is retried.")

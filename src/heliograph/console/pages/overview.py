@@ -7,6 +7,7 @@ from heliograph.app.admin.reports import ReportQuery
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import COUNTED, BacklogCounts, Scope
+from heliograph.app.resources.callbacks import failing_hosts
 from heliograph.console import chart
 from heliograph.console.first_steps import first_steps
 from heliograph.console.pages.reports import recent_messages
@@ -172,12 +173,15 @@ async def _customers_worries(request: PageRequest, backlog: BacklogCounts) -> li
     if backlog.owed and request.may(Scope.READ_CALLBACKS):
         failing = [
             host
-            for host in await request.views.failing_hosts(CALLBACKS_SEEN)
-            if host.attempts >= FAILED_OFTEN or host.owed >= MANY_OWED
+            for host in await failing_hosts(request.desk, CALLBACKS_SEEN)
+            if host["attempts"] >= FAILED_OFTEN or host["pending"] >= MANY_OWED
         ]
         found += [
             (
-                f"{host.host} fails, and {counted(host.owed, 'callback')} or more wait for it: see why, or stop them.",
+                (
+                    f"{host['host']} fails, and {counted(host['pending'], 'callback')} or more wait for it: "
+                    "see why, or stop them."
+                ),
                 link("/callbacks", tab="hosts"),
             )
             for host in failing[:NAMED]
