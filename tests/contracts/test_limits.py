@@ -1,22 +1,14 @@
 """Limits of a day and of what waits: exact, however requests come."""
 
 import asyncio
-from dataclasses import replace
-from itertools import count
-from pathlib import Path
 
 import pytest
-from hypothesis import given as any_of
-from hypothesis import settings
-from hypothesis import strategies as st
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, MessageEnd, Verdict
 from heliograph.app.ports import Store
-from heliograph.domain.limits.allowance import Allowance
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
-from tests.contracts.conftest import STORES
 from tests.support.store import CREDIT, HOUR, NODE, OPENERS, START, Given, Opener
 
 DAY = 24 * HOUR
@@ -183,93 +175,3 @@ async def test_several_nodes_at_once_do_not_go_beyond_it(store: Store, opener: O
         assert await store.customers.balance(account.id) == 60 * CREDIT
     finally:
         await other.close()
-
-
-Request = tuple[int, int, int, int, bool]
-Commits = list[list[Request]]
-
-PLACES = count(0, 1_000)
-"""Distances of the times of examples, so that no two have the same keys."""
-
-ACCOUNTS = 2
-
-
-def requests(messages: st.SearchStrategy[int], queued: st.SearchStrategy[bool]) -> st.SearchStrategy[list[Request]]:
-    """Requests of a commit: their accounts, messages, credits for each, days later, and whether they are queued."""
-    each = st.tuples(st.integers(0, ACCOUNTS - 1), messages, st.integers(0, 3), st.integers(0, 2), queued)
-    return st.lists(each, min_size=1, max_size=6)
-
-
-def of_one_day(commit: list[Request]) -> list[Request]:
-    return [(account, messages, price, commit[0][3], queued) for account, messages, price, _, queued in commit]
-
-
-PLAIN = requests(st.just(1), st.just(False))
-"""Commits as nearly all are, which stores may judge as a whole."""
-
-COMMITS = st.lists(requests(st.integers(1, 4), st.booleans()) | PLAIN | PLAIN.map(of_one_day), max_size=6)
-
-
-@pytest.mark.parametrize("kind", STORES)
-def test_any_requests_are_judged_as_a_model_does(kind: str, tmp_path: Path) -> None:
-    names = count()
-    with asyncio.Runner() as runner:
-        store = runner.run(STORES[kind](tmp_path)())
-
-        @settings(max_examples=60, deadline=None)
-        @any_of(commits=COMMITS, messages=st.integers(0, 9), spend=st.integers(0, 9), waiting=st.integers(0, 5))
-        def judged(commits: Commits, messages: int, spend: int, waiting: int) -> None:
-            allowance = Allowance(messages, spend * CREDIT, waiting)
-            runner.run(_judged(store, f"account-{next(names)}", commits, allowance))
-
-        judged()
-        assert runner.run(store.upkeep.audit()) == []
-        runner.run(store.close())
-
-
-async def _judged(store: Store, name: str, commits: Commits, limits: Allowance) -> None:
-    given = Given(store, START + next(PLACES))
-    accounts = [
-        await given.account(
-            f"{name}-{number}",
-            credit=1000 * CREDIT,
-            daily_messages=limits.daily_messages,
-            daily_spend=limits.daily_spend,
-            max_waiting=limits.max_waiting,
-        )
-        for number in range(ACCOUNTS)
-    ]
-    models = [replace(limits) for _ in accounts]
-    sums: dict[tuple[int, int], tuple[int, int]] = {}
-    for commit in commits:
-        accepts = [_request(given, accounts, each) for each in commit]
-        await store.commits.record(Facts(accepts=accepts))
-        for accept, (place, number, price, _, queued) in zip(accepts, commit, strict=True):
-            model = models[place]
-            model.turn(accept.day_ends)
-            load = (number, number * price * CREDIT, number if queued else 0)
-            expected = model.overrun(*load)
-            assert accept.verdict.name == ("ACCEPTED" if expected is None else expected.name)
-            if expected is None:
-                model.use(*load)
-                sent, spent = sums.get((place, model.day_ends), (0, 0))
-                sums[place, model.day_ends] = (sent + load[0], spent + load[1])
-    for sent, spent in sums.values():
-        assert not limits.daily_messages or sent <= limits.daily_messages
-        assert not limits.daily_spend or spent <= limits.daily_spend
-    for place, account in enumerate(accounts):
-        spent = sum(spent for (owner, _), (_, spent) in sums.items() if owner == place)
-        assert await store.customers.balance(account.id) == 1000 * CREDIT - spent
-        if limits.daily_messages or limits.daily_spend or limits.max_waiting:
-            assert await store.customers.allowance(account.id) == models[place]
-
-
-def _request(given: Given, accounts: list[Account], request: Request) -> Accept:
-    place, messages, price, later, queued = request
-    account = accounts[place].id
-    if messages == 1:
-        accept = given.accept(given.message(account, price=price * CREDIT, queued=queued))
-    else:
-        accept = given.batch(account, messages, price=price * CREDIT, queued=queued)
-    accept.day_ends = EVENING + later * DAY
-    return accept

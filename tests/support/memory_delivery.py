@@ -31,6 +31,7 @@ from heliograph.app.records import (
     CallbackView,
     MessageRecord,
 )
+from heliograph.domain.limits.acceptance import Spender, judge
 from heliograph.domain.limits.allowance import Allowance
 from heliograph.domain.limits.gate import OF_SUSPENDED
 from heliograph.domain.message.ids import first_key_at
@@ -154,46 +155,32 @@ class MemoryCommits(MemoryReading):
             rows.retries[key] = RetryRow(part.at, 0, b"", "", part.at)
 
     def _accept(self, rows: Rows, accept: Accept) -> None:
-        account = rows.accounts.get(accept.account)
-        if account is None or account.suspended:
-            accept.verdict = Verdict.SUSPENDED
-            return
-        if accept.reference is not None:
-            used = rows.references.get((accept.account, accept.reference))
-            if used is not None and used.fingerprint != accept.fingerprint:
-                accept.verdict = Verdict.REFERENCE_CONFLICT
-                return
-            if used is not None:
-                first = self._first(rows, accept.account, accept.reference, used)
-                accept.key, accept.tail, accept.total = first.key, first.tail, first.total
-                accept.scheduled, accept.messages = first.scheduled, first.messages
-                accept.verdict = Verdict.REPLAYED
-                return
+        account, spender = rows.accounts.get(accept.account), None
+        if account is not None and not account.suspended:
+            allowance = allowance_of(rows, account.id)
+            limited = allowance.daily_messages or allowance.daily_spend or allowance.max_waiting
+            room = rows.balances[account.id] + account.credit_limit
+            spender = Spender(account.id, room, True, allowance if limited else None)
+        used = None if accept.reference is None else rows.references.get((accept.account, accept.reference))
         barred = [
             number
             for number, message in enumerate(accept.messages)
-            if not accept.exempt and (account.id, message.destination) in rows.suppressions
+            if not accept.exempt and (accept.account, message.destination) in rows.suppressions
         ]
+        waiting = sum(
+            number not in barred and (message.queued or message.state != State.SENT)
+            for number, message in enumerate(accept.messages)
+        )
+        accept.verdict = judge(spender, accept, None if used is None else used.fingerprint, barred, waiting)
+        if spender is not None and spender.allowance is not None and not accept.exempt:
+            rows.used[accept.account] = spender.allowance
+        if accept.verdict is Verdict.REPLAYED and accept.reference is not None and used is not None:
+            first = self._first(rows, accept.account, accept.reference, used)
+            accept.key, accept.tail, accept.total = first.key, first.tail, first.total
+            accept.scheduled, accept.messages = first.scheduled, first.messages
+        if account is None or accept.verdict is not Verdict.ACCEPTED:
+            return
         saved = sum(accept.messages[number].price for number in barred)
-        if len(barred) == len(accept.messages):
-            accept.verdict = Verdict.SUPPRESSED
-            return
-        if accept.total - saved > rows.balances[account.id] + account.credit_limit:
-            accept.verdict = Verdict.TOO_LITTLE_CREDIT
-            return
-        if not accept.exempt:
-            going = [message for number, message in enumerate(accept.messages) if number not in barred]
-            allowance = allowance_of(rows, account.id)
-            allowance.turn(accept.day_ends)
-            waiting = sum(message.queued or message.state != State.SENT for message in accept.messages)
-            overrun = allowance.overrun(len(going), accept.total - saved, waiting)
-            if allowance.daily_messages or allowance.daily_spend or allowance.max_waiting:
-                rows.used[account.id] = allowance
-            if overrun is not None:
-                accept.verdict = Verdict[overrun.name]
-                return
-            if account.id in rows.used:
-                allowance.use(len(going), accept.total - saved, waiting)
         for number in barred:
             message = accept.messages[number]
             message.state, message.price, message.queued = State.FAILED, 0, False
@@ -212,7 +199,6 @@ class MemoryCommits(MemoryReading):
                 accept.fingerprint, accept.key, accept.batch, accept.scheduled
             )
         self._place.enter(account.id, EntryKind.CHARGE, -accept.total, accept.key, accept.at, key=accept.key)
-        accept.verdict = Verdict.ACCEPTED
 
     def _dispatch_facts(self, rows: Rows, facts: Facts) -> None:
         for each in facts.queueings:

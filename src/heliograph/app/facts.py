@@ -13,6 +13,7 @@ fact about a message also has its `account`: it can be written beside the accoun
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from heliograph.domain.limits.acceptance import Verdict as Verdict
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
@@ -55,28 +56,6 @@ class Message:
     """The way by which the account gets the message's states. NONE: they are only recorded."""
     sealed: bytes = field(default=b"", repr=False, compare=False)
     """The envelope of `content`, which a store keeps in its place; empty where texts are not sealed."""
-
-
-class Verdict(IntEnum):
-    """The verdict of the store on an `Accept`."""
-
-    ACCEPTED = 0
-    TOO_LITTLE_CREDIT = 1
-    SUSPENDED = 2
-    REPLAYED = 3
-    """The same request used the reference before: the `Accept` has its first result."""
-    REFERENCE_CONFLICT = 4
-    """The reference was used for a different request before."""
-    UNAVAILABLE = 5
-    """The store could not write the request; nothing was charged."""
-    SUPPRESSED = 6
-    """All recipients opted out of the account's messages."""
-    DAILY_MESSAGES = 7
-    """More messages than the account may still send this day."""
-    DAILY_SPEND = 8
-    """More than the account may still be charged this day."""
-    WAITING = 9
-    """More messages would be scheduled or wait than the account may have."""
 
 
 @dataclass(slots=True)

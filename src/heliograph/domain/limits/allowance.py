@@ -50,15 +50,11 @@ class Allowance:
         return None
 
     def claim(self, day_ends: int, messages: int, spend: int, waiting: int) -> Reason | None:
-        """Counts messages of the day that ends then; or counts nothing, and returns the first limit that they would go
-        beyond."""
-        if day_ends > self.day_ends:
-            self.turn(day_ends)
+        """Counts messages of the day that ends at `day_ends`. If they exceed a limit, counts nothing and returns it."""
+        self.turn(day_ends)
         overrun = self.overrun(messages, spend, waiting)
         if overrun is None:
-            self.messages += messages
-            self.spend += spend
-            self.waiting += waiting
+            self.use(messages, spend, waiting)
         return overrun
 
     def use(self, messages: int, spend: int, waiting: int) -> None:

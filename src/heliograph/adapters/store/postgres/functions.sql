@@ -165,6 +165,7 @@ DECLARE
     counted  boolean[];
     fresh    integer[];
     number   integer;
+    waiting  integer;
     withheld integer[] := '{}';
     left_out integer[];
     price    bigint;
@@ -234,13 +235,14 @@ BEGIN
         END IF;
         IF capped[place] THEN
             number := numbers[i] - cardinality(left_out);
+            waiting := queued[i] - (SELECT count(*) FROM unnest(left_out) AS n WHERE m_queued[n]);
             mine := uses[place];
             IF r_day_ends[i] > mine.used_until THEN
                 mine.used_until := r_day_ends[i];
                 mine.used_messages := 0;
                 mine.used_spend := 0;
             END IF;
-            IF queued[i] > 0 AND mine.max_waiting > 0 AND mine.used_waiting + queued[i] > mine.max_waiting
+            IF waiting > 0 AND mine.max_waiting > 0 AND mine.used_waiting + waiting > mine.max_waiting
                 AND NOT counted[place]
             THEN
                 counted[place] := true;
@@ -252,15 +254,15 @@ BEGIN
                     THEN {Verdict.DAILY_MESSAGES}
                 WHEN mine.daily_spend > 0 AND mine.used_spend + r_total[i] > mine.daily_spend
                     THEN {Verdict.DAILY_SPEND}
-                WHEN queued[i] > 0 AND mine.max_waiting > 0 AND mine.used_waiting + queued[i] > mine.max_waiting
+                WHEN waiting > 0 AND mine.max_waiting > 0 AND mine.used_waiting + waiting > mine.max_waiting
                     THEN {Verdict.WAITING}
                 ELSE {Verdict.ACCEPTED}
             END;
             IF verdicts[i] = {Verdict.ACCEPTED} THEN
                 mine.used_messages := mine.used_messages + number;
                 mine.used_spend := mine.used_spend + r_total[i];
-                mine.used_waiting := mine.used_waiting + queued[i];
-                fresh[place] := fresh[place] + queued[i];
+                mine.used_waiting := mine.used_waiting + waiting;
+                fresh[place] := fresh[place] + waiting;
             END IF;
             uses[place] := mine;
             CONTINUE WHEN verdicts[i] <> {Verdict.ACCEPTED};

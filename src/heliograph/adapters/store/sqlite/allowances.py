@@ -1,16 +1,12 @@
-"""The accounts that one transaction has requests of: what they may spend, and their limits on a day and on what waits.
-
-What is used of limits is written once, with the balance, whatever the number of an account's requests.
-"""
+"""The accounts that a transaction has requests of. Each is read once, and its use of limits is written once."""
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from heliograph.adapters.store.sqlite.money import LedgerWriter
 from heliograph.app.facts import Accept, Message, Verdict
-from heliograph.domain.error import Reason
+from heliograph.domain.limits.acceptance import Spender, judge
 from heliograph.domain.limits.allowance import Allowance
 from heliograph.domain.message.state import State
 
@@ -23,44 +19,22 @@ SELECT daily_messages, daily_spend, max_waiting, used_until, used_messages, used
 FROM account WHERE id = ?
 """
 _WAITING: Final = "SELECT count(*) FROM queue WHERE account = ? AND node IS NULL"
-_VERDICTS: Final = {
-    Reason.DAILY_MESSAGES: Verdict.DAILY_MESSAGES,
-    Reason.DAILY_SPEND: Verdict.DAILY_SPEND,
-    Reason.WAITING: Verdict.WAITING,
-}
 _SENT: Final = State.SENT
-
-
-@dataclass(slots=True)
-class Spender:
-    """An account that is neither gone nor suspended."""
-
-    account: int
-    room: int
-    """Micro-credits that it may still spend."""
-    had: int
-    """The room that it had when the transaction began."""
-    suppressed: int
-    """Not 0 if recipients opted out of its messages."""
-    allowance: Allowance | None
-    """None where it has no limits of a day or of what waits."""
-    fresh: int = 0
-    """Messages that this transaction puts into the queue."""
-    counted: bool = False
-    """Whether what waits was counted: done only where the number that is kept, which misses what left the queue, does
-    not suffice."""
+_OVER_WAITING: Final = Verdict.WAITING
 
 
 class Spenders:
-    """Finds each account once. The `ledger` is told what it spent, and writes that with what is used of its limits."""
+    """Reads accounts, and writes through `ledger` what they spent and used of their limits."""
 
     def __init__(self, db: sqlite3.Connection, ledger: LedgerWriter) -> None:
         self._db = db
         self._book = ledger
         self._found: dict[int, Spender | None] = {}
+        self._had: dict[int, int] = {}
+        """Room of each account when the transaction began."""
 
     def find(self, account: int) -> Spender | None:
-        """Returns None where the account is gone or suspended."""
+        """Returns None if the account is gone or suspended."""
         if account in self._found:
             return self._found[account]
         row = self._db.execute(_FIND, (account,)).fetchone()
@@ -70,31 +44,27 @@ class Spenders:
             if row[2]:  # in a statement of its own: its columns would cost every account some
                 limits = self._db.execute(_LIMITS, (account,)).fetchone()
                 allowance = self._book.uses[account] = Allowance(*limits)
-            spender = Spender(account, row[0], row[0], row[1], allowance)
+            spender = Spender(account, row[0], row[1] != 0, allowance)
+            self._had[account] = row[0]
         self._found[account] = spender
         return spender
 
-    def claim(
-        self, spender: Spender, allowance: Allowance, accept: Accept, messages: int, spend: int, waiting: int
-    ) -> Verdict | None:
-        """Counts so many messages of a request for so much, of which `waiting` go into the queue; or returns the
-        verdict on one that goes beyond a limit."""
-        overrun = allowance.claim(accept.day_ends, messages, spend, waiting)
-        if overrun is Reason.WAITING and not spender.counted:
-            spender.counted = True
-            stored: int = self._db.execute(_WAITING, (spender.account,)).fetchone()[0]
-            allowance.waiting = stored + spender.fresh
-            overrun = allowance.claim(accept.day_ends, messages, spend, waiting)
-        if overrun is not None:
-            return _VERDICTS[overrun]
-        spender.fresh += waiting
-        return None
+    def judge(
+        self, spender: Spender | None, accept: Accept, used: bytes | None, suppressed: Sequence[int], queued: int
+    ) -> Verdict:
+        """Judges as `acceptance.judge` does, and counts the waiting messages if the verdict depends on them."""
+        verdict = judge(spender, accept, used, suppressed, queued)
+        if verdict is _OVER_WAITING and spender is not None and not spender.counted:
+            spender.recount(self._db.execute(_WAITING, (spender.account,)).fetchone()[0])
+            verdict = judge(spender, accept, used, suppressed, queued)
+        return verdict
 
     def close(self) -> None:
         """Tells the ledger what was spent."""
-        for account, spender in self._found.items():
-            if spender is not None and spender.room != spender.had:
-                self._book.change(account, spender.room - spender.had)
+        for account, had in self._had.items():
+            spender = self._found[account]
+            if spender is not None and spender.room != had:
+                self._book.change(account, spender.room - had)
 
 
 def queued_of(messages: Sequence[Message]) -> int:

@@ -38,6 +38,7 @@ from heliograph.domain.money.amounts import EntryKind
 
 _CHARGE = +EntryKind.CHARGE
 _ACCEPTED = Verdict.ACCEPTED  # a member of an enum is looked up anew each time that it is named
+_REPLAYED = Verdict.REPLAYED
 _UNAVAILABLE = Verdict.UNAVAILABLE
 
 _ONCE = "ON CONFLICT DO NOTHING"
@@ -248,11 +249,13 @@ class _AcceptedRows:
         self.references: list[Row] = []
         self.queue: list[Row] = []
 
-    def add(self, accept: Accept, queued: int, withheld: Sequence[int], saved: int) -> None:
-        """`queued` is the number of messages that go into the queue, but for those of `withheld`: numbers of messages
-        that fail at once. `saved` is what they would have cost."""
+    def add(self, accept: Accept, queued: int, withheld: Sequence[int]) -> None:
+        """Adds an accepted request. `queued` is not 0 if messages go into the queue. The messages at the indexes
+        `withheld` fail at once and cost nothing."""
         messages = accept.messages
-        key, total = accept.key, accept.total - saved
+        key, total = accept.key, accept.total
+        if withheld:
+            total -= sum(messages[index].price for index in withheld)
         if accept.batch:
             for message in messages:
                 message.batch = key
@@ -297,35 +300,21 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: Le
     for accept in accepts:
         account = accept.account
         spender = spenders.find(account)
-        if spender is None:
-            rulings.append(Ruling(accept, Verdict.SUSPENDED))
-            continue
+        before: Accept | None = None
         if accept.reference is not None:
             before = earlier(db, accept, named.get((account, accept.reference)))
-            if before is not None:
-                rulings.append(Ruling(accept, *before))
-                continue
         withheld: Sequence[int] = ()
-        saved = 0
-        if spender.suppressed and not accept.exempt:
+        if spender is not None and spender.suppressed and not accept.exempt:
             withheld = _withheld(db, accept)
-            saved = sum(accept.messages[number].price for number in withheld)
-            if len(withheld) == len(accept.messages):
-                rulings.append(Ruling(accept, Verdict.SUPPRESSED))
-                continue
-        cost = accept.total - saved
-        if cost > spender.room:
-            rulings.append(Ruling(accept, Verdict.TOO_LITTLE_CREDIT))
-            continue
         queued = queued_of(accept.messages)
-        allowance = spender.allowance
-        if allowance is not None and not accept.exempt:
-            overrun = spenders.claim(spender, allowance, accept, len(accept.messages) - len(withheld), cost, queued)
-            if overrun is not None:
-                rulings.append(Ruling(accept, overrun))
-                continue
-        spender.room -= cost
-        rows.add(accept, queued, withheld, saved)
+        if withheld and queued:
+            queued -= queued_of([accept.messages[index] for index in withheld])
+        used = None if before is None else before.fingerprint
+        verdict = spenders.judge(spender, accept, used, withheld, queued)
+        if verdict is not _ACCEPTED:
+            rulings.append(Ruling(accept, verdict, before if verdict is _REPLAYED else None))
+            continue
+        rows.add(accept, queued, withheld)
         if accept.reference is not None:
             named[account, accept.reference] = accept
         rulings.append(Ruling(accept, _ACCEPTED, None, withheld))
