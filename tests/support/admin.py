@@ -25,13 +25,13 @@ from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.admin.templates import ManageTemplates
-from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import CarrierState
 from heliograph.app.ports.carrier_state import BindCounters, BindState
-from heliograph.app.records import AuditEntry, AuditQuery
+from heliograph.app.records import AuditEntry, AuditQuery, UserRole
+from heliograph.app.resources import users
 from heliograph.app.resources.desk import Desk
 from heliograph.app.sending.failure_register import DAY_S
 from heliograph.app.sending.reschedule import Rescheduling
@@ -222,7 +222,8 @@ class AdminHouse:
 
     gateway: Gateway
     admin: AdminServices
-    users: ManageUsers
+    desk: Desk
+    """The desk of somebody at the machine."""
     api: AdminApi
     console: Console
     services: ConsoleServices
@@ -231,7 +232,7 @@ class AdminHouse:
 
     async def visitor(self, role: str = "admin", name: str = "ada") -> Browser:
         """Somebody of that role who is signed in."""
-        await self.users.create(name, role, "correct horse")
+        await users.create(self.desk, name, UserRole(role), "correct horse")
         browser = Browser(self.console)
         assert (await browser.sign_in(name, "correct horse")).status == 303
         assert SESSION_COOKIE in browser.cookies
@@ -242,7 +243,8 @@ class AdminHouse:
         return (await self.gateway.store.audit_log.find(AuditQuery(limit=1000)))[::-1]
 
     async def token(self, *scopes: str) -> str:
-        return (await self.users.create_token("test", scopes)).secret
+        secret: str = (await users.create_token(self.desk, "test", scopes))["secret"]
+        return secret
 
     async def ask(
         self, token: str | None, method: str, path: str, body: Any = None, query: str = "", **headers: str
@@ -315,7 +317,6 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
     simulator = ToySimulator()
     services = ConsoleServices(
         admin=admin,
-        users=ManageUsers(store, secrets, clock),
         factors=ManageFactors(store, secrets, clock, tickets, WebauthnPasskeys()),
         directory=gateway.directory,
         sending=gateway.sending,
@@ -327,5 +328,5 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
         status_name=lambda status: f"STATUS_{status:X}",
         simulated=simulator,
     )
-    users = ManageUsers(store, secrets, clock, "cli:root")
-    return AdminHouse(gateway, admin, users, AdminApi(admin), Console(services, RENDERER), services, simulator, probed)
+    desk = Desk(store, clock, "cli:root", secrets=secrets)
+    return AdminHouse(gateway, admin, desk, AdminApi(admin), Console(services, RENDERER), services, simulator, probed)

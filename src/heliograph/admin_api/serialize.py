@@ -13,7 +13,7 @@ from heliograph.app.admin.prices import BuiltIn
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
-from heliograph.app.records import AdminToken, AuditEntry, BacklogCounts, Hit, InboundRecord
+from heliograph.app.records import AuditEntry, BacklogCounts, Hit, InboundRecord
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.message import ids
 from heliograph.domain.message.extras import read_extras
@@ -160,16 +160,3 @@ def audit_entry(found: AuditEntry) -> shapes.AuditEntryShape:
     return shapes.AuditEntryShape(
         found.key, format_utc(found.at), found.actor, found.action, found.target, found.details, found.address
     )
-
-
-def token(found: AdminToken) -> dict[str, object]:
-    """Converts a token, for commands: no operation of the API has tokens."""
-    return {
-        "id": found.id,
-        "name": found.name,
-        "scopes": list(found.scopes),
-        "created": format_utc(found.created),
-        "revoked": maybe_moment(found.revoked),
-        "expires": maybe_moment(found.expires),
-        "used": maybe_moment(found.used),
-    }

@@ -78,6 +78,9 @@ SCOPES_OF: dict[UserRole, frozenset[Scope]] = {
     UserRole.ADMIN: frozenset(Scope),
 }
 
+FACTOR_RESET = "factor.reset"
+"""Action in the audit log of an admin who removes the second factors of another user."""
+
 _NO_TOKENS = frozenset({Scope.PEOPLE, Scope.SEND})
 
 TOKEN_SCOPES: tuple[Scope, ...] = tuple(scope for scope in Scope if scope not in _NO_TOKENS)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.templates import ManageTemplates
-    from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
     from heliograph.cli.open_store import OpenStore
@@ -75,10 +74,6 @@ class Invocation:
         if (gateway := self.gateway()) is not None:
             return self._remotely(lambda: work(cast("Manage", remote_admin().RemoteManage(gateway))))
         return self._run(lambda tools: work(tools.manage))
-
-    def users(self, work: "Callable[[ManageUsers], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration of users, tokens and the audit log. Raises Failure."""
-        return self._run(lambda tools: work(tools.users))
 
     def inbound(self, work: "Callable[[ManageInbound], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of numbers and messages from phones. Raises Failure."""
@@ -216,6 +211,8 @@ class Invocation:
     def ask(self, resource: "Resource", asked: "Asked") -> Any:
         """Makes a request to the admin API: of the gateway elsewhere that the command means, or on the store of this
         machine, which stays open until the command ends. Returns the JSON object. Raises Failure."""
+        if resource.is_local:
+            self.need_the_machine()
         if (gateway := self.gateway()) is not None:
             return self._remotely(lambda: gateway.send(asked))
         if self._store is None:
@@ -304,6 +301,7 @@ def remote_admin() -> "ModuleType":
 _KIND = re.compile(r"there is no (.+)|the (.+) exists already\.?", re.IGNORECASE).fullmatch
 _LISTS = {
     "admin user": "admin list",
+    "second factor": "admin list",
     "token": "admin token list",
     "suppression": "suppression list --account NAME",
     "key": "key list NAME",

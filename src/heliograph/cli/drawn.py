@@ -1,5 +1,6 @@
 """Commands drawn from the description of a resource: a group with a command for each operation and each preset."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -131,13 +132,22 @@ def show(
         fields, result = operation.answers, {**given, **answer}
     elif operation.answers is Answer.DONE:
         result = {**given, operation.result: True}
-    secrets = sum(each.is_secret for each in fields)
+    result = {name: value for name, value in result.items() if name not in _unspoken(operation, fields, answer)}
+    secrets = [each for each in fields if each.is_secret and answer.get(each.name) is not None]
+    for each in secrets:
+        if f"{{{each.name}}}" not in operation.done:
+            told += f"\n{each.label}: {answer[each.name]}"
     if secrets:
-        told += "\nIt is shown only now." if secrets == 1 else f"\n\n{_SHOWN_ONCE}"
+        told += "\nIt is shown only now." if len(secrets) == 1 else f"\n\n{_SHOWN_ONCE}"
     lines = [(each.title or each.name, each.text(answer[each.name])) for each in fields if each.name in answer]
     if operation.pairs:
         lines = [(each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given]
     invocation.show(_named(resource, operation, result), lambda: tell(told) if told else print_fields(lines))
+
+
+def _unspoken(operation: Operation, fields: Iterable[Field], answer: Mapping[str, Any]) -> set[str]:
+    """Returns the names of secrets that somebody typed, and that the answer has not."""
+    return {each.name for each in (*fields, *operation.reads) if each.is_secret and answer.get(each.name) is None}
 
 
 _SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
@@ -201,6 +211,9 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
     if field.name in operation.arguments:
         metavar = one.name.upper() + ("..." if several else "")
         return click.Argument([field.name], metavar=metavar, nargs=-1 if several else 1, required=True)
+    if field.is_secret:
+        hint = f"Ask for the {field.name} instead of making one up."
+        return click.Option(["--ask", field.name], is_flag=True, help=hint)
     default = field.show(field.default) if field.default not in OPEN else None
     return click.Option(
         [f"--{one.name.replace('_', '-')}", field.name],
@@ -228,10 +241,20 @@ def _click_type(field: Field) -> dict[str, Any]:
     return {"metavar": "TEXT"}
 
 
+def _typed() -> str:
+    """Asks for a secret; takes a line of standard input where nobody sits at a terminal."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    secret: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return secret
+
+
 def _value(field: Field, given: Any) -> Any:
     """Returns the JSON value of what was typed in its usual form, None for nothing. Raises Invalid."""
     if given is None or given is False or given == ():
         return None
+    if field.is_secret:
+        given = _typed()
     if isinstance(field.type, Many):
         value = [field.type.of.parse(each) for each in given]
     else:

@@ -12,8 +12,8 @@ _account = click.option("--account", metavar="NAME", required=True, help="The ac
 def guard() -> None:
     """Traffic that the guard against SMS pumping holds.
 
-    It watches young accounts, and those with guard=on. What it holds is accepted and charged, and waits until somebody
-    releases or refunds it, or its validity ends, which refunds it too."""
+    It watches young accounts, and accounts with guard=on. What it holds is accepted and charged, and waits until
+    somebody releases or refunds it, or its validity ends, which refunds it too."""
 
 
 @guard.command("list", epilog=examples("heliograph guard list"))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def inbound() -> None:
     """Messages from phones.
 
-    Those to a number that is nobody's are kept, and can be given to an account later."""
+    Messages to a number without an account are kept, and can be given to an account later."""
 
 
 @inbound.command(

@@ -22,7 +22,6 @@ from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.admin.templates import ManageTemplates
-from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import MessageCounters
@@ -178,7 +177,6 @@ class AdminApps:
             ConsoleServices(
                 most_exports=self._parts.settings.console.exports,
                 admin=self._services,
-                users=ManageUsers(parts.store, parts.secrets, parts.clock, hash_password=parts.hash_password),
                 factors=ManageFactors(parts.store, parts.secrets, parts.clock, parts.tickets, WebauthnPasskeys()),
                 directory=parts.directory,
                 sending=parts.sending,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.templates import ManageTemplates
-    from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
     from heliograph.app.resources.desk import Desk
@@ -132,12 +131,6 @@ class Tools:
         from heliograph.app.admin.manage import Manage
 
         return Manage(self._store, self._clock, KINDS, _terminal_user())
-
-    @property
-    def users(self) -> "ManageUsers":
-        from heliograph.app.admin.users import ManageUsers
-
-        return ManageUsers(self._store, make_secrets(self._settings), self._clock, _terminal_user())
 
     @property
     def inbound(self) -> "ManageInbound":

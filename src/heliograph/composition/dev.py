@@ -14,14 +14,13 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from heliograph.app.admin.users import ManageUsers
 from heliograph.app.configuration import Account, Connector
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.records import UserRole
-from heliograph.app.resources import accounts, numbers
+from heliograph.app.resources import accounts, numbers, users
 from heliograph.app.resources.desk import AlreadyThere, Desk
-from heliograph.app.resources.keys import digest_key
 from heliograph.domain.money.amounts import MICRO
+from heliograph.domain.security.secret_text import digest
 from heliograph.http.asgi import Receive, Scope, Send, respond
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ async def close_demo_number(desk: Desk) -> None:
 async def _demo_account(desk: Desk) -> Account | None:
     """Returns the account with the demo's name and public key, if there is one."""
     found = await desk.store.accounts.find(DEMO_NAME)
-    if found is None or all(key.digest != digest_key(DEMO_API_KEY) for key in found[1]):
+    if found is None or all(key.digest != digest(DEMO_API_KEY) for key in found[1]):
         return None
     return found[0]
 
@@ -105,32 +104,32 @@ async def was_last(desk: Desk) -> bool:
     return account is not None and not account.suspended
 
 
-async def open_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
+async def open_demo_user(desk: Desk) -> bool:
     """Makes the console's demo user; False if another user has the name."""
-    user = next((user for user in await users.everyone() if user.name == USER_NAME), None)
+    user = await desk.store.users.find(USER_NAME)
     if user is None:
-        await users.create(USER_NAME, UserRole.ADMIN.value, USER_PASSWORD)
+        await users.create(desk, USER_NAME, UserRole.ADMIN, USER_PASSWORD)
         return True
-    return secrets.verify_password(user.password_hash, USER_PASSWORD)
+    return desk.secrets.verify_password(user.password_hash, USER_PASSWORD)
 
 
-async def remove_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
+async def remove_demo_user(desk: Desk) -> bool:
     """Removes the user with the public password before a real run. Returns True if it existed."""
-    user = next((user for user in await users.everyone() if user.name == USER_NAME), None)
-    if user is None or not secrets.verify_password(user.password_hash, USER_PASSWORD):
+    user = await desk.store.users.find(USER_NAME)
+    if user is None or not desk.secrets.verify_password(user.password_hash, USER_PASSWORD):
         return False
-    await users.remove(USER_NAME)
+    await users.remove(desk, USER_NAME)
     return True
 
 
 async def prepare(store: Store, secrets: Secrets, clock: Clock, journal: Journal, *, dev: bool) -> None:
     """Opens the demo account and user before a development run, and closes them before a real run."""
-    desk, users = Desk(store, clock, secrets=secrets), ManageUsers(store, secrets, clock)
+    desk = Desk(store, clock, secrets=secrets)
     if not dev:
         if await close_demo_account(desk):
             journal.log("warning", "demo_account.suspended")
         await close_demo_number(desk)
-        if await remove_demo_user(users, secrets):
+        if await remove_demo_user(desk):
             journal.log("warning", "demo_operator.removed")
         return
     try:
@@ -138,7 +137,7 @@ async def prepare(store: Store, secrets: Secrets, clock: Clock, journal: Journal
         await open_demo_number(desk)
     except AlreadyThere:
         journal.log("warning", "demo_account.name_taken")
-    if not await open_demo_user(users, secrets):
+    if not await open_demo_user(desk):
         journal.log("warning", "demo_operator.name_taken")
 
 

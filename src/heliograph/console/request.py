@@ -15,7 +15,6 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
-from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.ports import Clock, Secrets
 from heliograph.app.records import Scope, UserRole
@@ -93,7 +92,6 @@ class ConsoleServices:
     the due time of the oldest, `healthy` whether the store takes writes, `status_name` the name of a command status."""
 
     admin: AdminServices
-    users: ManageUsers
     factors: ManageFactors
     directory: Directory
     sending: Sending
@@ -223,10 +221,6 @@ class PageRequest:
     @property
     def factors(self) -> ManageFactors:
         return self.services.factors.acting_as(self.actor.name, self.actor.address)
-
-    @property
-    def users(self) -> ManageUsers:
-        return self.services.users.acting_as(self.actor.name, self.actor.address)
 
     @property
     def views(self) -> Views:

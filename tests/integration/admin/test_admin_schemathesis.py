@@ -15,9 +15,9 @@ from heliograph.admin_api import PATH
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import operations
 from heliograph.api.serve import serve
-from heliograph.app.admin.sign_in import digest
 from heliograph.app.records import TOKEN_SCOPES, AdminToken
 from heliograph.composition.connectors import KINDS
+from heliograph.domain.security.secret_text import digest
 from tests.support.admin import AdminHouse, open_house
 from tests.support.gateway import START
 from tests.support.timeouts import PATIENCE_S

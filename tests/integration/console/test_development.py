@@ -2,27 +2,24 @@
 
 import pytest
 
-from heliograph.app.admin.users import ManageUsers
-from heliograph.app.resources import accounts, numbers
+from heliograph.app.records import UserRole
+from heliograph.app.resources import accounts, numbers, users
 from heliograph.app.resources.desk import Desk
 from heliograph.composition import dev
 from heliograph.simulator.smsc import Simulator
 from tests.support.admin import Browser, open_house
-from tests.support.secrets import CountingSecrets
 
 
 async def test_the_operator_is_there_only_while_a_development_run_lasts() -> None:
     house = await open_house()
-    secrets = CountingSecrets()
-    users = ManageUsers(house.gateway.store, secrets, house.gateway.clock)
-    assert await dev.open_demo_user(users, secrets)
-    assert await dev.open_demo_user(users, secrets)
+    assert await dev.open_demo_user(house.desk)
+    assert await dev.open_demo_user(house.desk)
     browser = Browser(house.console)
     assert (await browser.sign_in(dev.USER_NAME, dev.USER_PASSWORD)).status == 303
-    assert await dev.remove_demo_user(users, secrets)
+    assert await dev.remove_demo_user(house.desk)
     assert (await browser.get("/")).status == 303
     assert (await browser.sign_in(dev.USER_NAME, dev.USER_PASSWORD)).status == 401
-    assert not await dev.remove_demo_user(users, secrets)
+    assert not await dev.remove_demo_user(house.desk)
 
 
 async def test_the_demo_account_has_its_number_only_so_long_too() -> None:
@@ -45,11 +42,10 @@ async def test_the_demo_account_has_its_number_only_so_long_too() -> None:
 
 async def test_somebody_elses_name_is_left_alone() -> None:
     house = await open_house()
-    secrets = CountingSecrets()
-    await house.users.create(dev.USER_NAME, "viewer", "their own password")
-    assert not await dev.open_demo_user(house.users, secrets)
-    assert not await dev.remove_demo_user(house.users, secrets)
-    assert len(await house.users.everyone()) == 1
+    await users.create(house.desk, dev.USER_NAME, UserRole.VIEWER, "their own password")
+    assert not await dev.open_demo_user(house.desk)
+    assert not await dev.remove_demo_user(house.desk)
+    assert len(await users.find(house.desk)) == 1
 
 
 async def test_the_simulators_knobs_are_turned_all_or_none() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from heliograph.app.resources import users
 from heliograph.console.request import SESSION_COOKIE
 from heliograph.domain.security.one_time_code import STEP_MS, code
 from tests.support.admin import AdminHouse, Answered, Browser
@@ -221,7 +222,7 @@ async def test_a_stolen_session_of_an_admin_changes_nothing_of_others(house: Adm
     store = house.gateway.store
 
     async def state() -> list[Any]:
-        return [await store.users.all(), await house.users.tokens(), await store.factors.of("bob")]
+        return [await store.users.all(), await store.tokens.all(), await store.factors.of("bob")]
 
     before = await state()
 
@@ -278,7 +279,7 @@ async def test_whose_second_factors_were_removed_is_told_so_when_signing_in(hous
 async def test_who_lost_them_is_told_that_the_command_line_helped(house: AdminHouse) -> None:
     bob = await house.visitor("viewer", "bob")
     await set_up(house, bob)
-    await house.users.acting_as("cli:root").reset_second_factor("bob")
+    await users.reset_second_factor(house.desk, "bob")
     again = Browser(house.console)
     page = await again.follow(await again.post("/sign-in", {"name": "bob", "password": PASSWORD}, bare=True))
     assert "root at the command line removed your second factors" in page.text

@@ -10,10 +10,10 @@ from heliograph.app.resources import accounts, keys
 from heliograph.app.resources.account_settings import SETTINGS
 from heliograph.app.resources.accounts import ACCOUNTS, Credentials
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch
-from heliograph.app.resources.keys import digest_key
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.domain.limits.defaults import MAX_BALANCE
 from heliograph.domain.money.amounts import MICRO
+from heliograph.domain.security.secret_text import digest
 from heliograph.domain.security.signature import format_secret
 from heliograph.net.address_guard import AddressGuard
 from tests.support.memory_store import MemoryStore
@@ -60,7 +60,7 @@ async def test_a_new_account_has_its_secrets_credit_and_key(desk: Desk) -> None:
     assert account.timezone == made["timezone"] == "Europe/Berlin"
     assert account.password_hash == f"hash of {made['password']}"
     assert format_secret(account.signing_secret) == made["signing_secret"]
-    assert [key.digest for key in own] == [digest_key(made["api_key"])]
+    assert [key.digest for key in own] == [digest(made["api_key"])]
     assert [entry.amount for entry in await accounts.entries(desk, "acme", 10)] == [100 * MICRO]
     noted = repr(await desk.store.audit_log.find(AuditQuery()))
     assert not [made[name] for name in ("password", "api_key", "signing_secret") if made[name] in noted]

@@ -12,6 +12,8 @@ from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.admin.sign_in import SecondStep
 from heliograph.app.admin.signed_state import LIFETIME_MS, SignedState
 from heliograph.app.ports.factors import SecondFactor
+from heliograph.app.records import UserRole
+from heliograph.app.resources import users
 from heliograph.app.resources.desk import Invalid, NoSuch
 from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
@@ -35,7 +37,7 @@ class App:
 @pytest.fixture
 async def house() -> House:
     house = House()
-    await house.staff.create("ada", "operator", "correct horse")
+    await users.create(house.staff, "ada", UserRole.OPERATOR, "correct horse")
     return house
 
 
@@ -216,7 +218,7 @@ async def test_the_second_step_has_five_minutes(house: House) -> None:
 async def test_a_new_password_ends_the_second_steps_of_the_old_one(house: House) -> None:
     app, _ = await enrol(house)
     step = await ticket(house)
-    await house.staff.set_password("ada", "battery staple")
+    await users.set_password(house.staff, "ada", "battery staple")
     assert (await refused(house, step, app.shows())).field == "ticket"
     with pytest.raises(SecondStep) as fresh:
         await house.access.sign_in("ada", "battery staple", "192.0.2.1")
@@ -258,12 +260,12 @@ async def test_several_apps_have_one_set_of_recovery_codes(house: House) -> None
 
 async def test_who_lost_the_app_is_helped_by_another(house: House) -> None:
     await enrol(house)
-    await house.staff.reset_second_factor("ada")
+    await users.reset_second_factor(house.staff, "ada")
     assert await house.access.sign_in("ada", "correct horse", "192.0.2.1")
     with pytest.raises(NoSuch):
-        await house.staff.reset_second_factor("ada")
+        await users.reset_second_factor(house.staff, "ada")
     with pytest.raises(NoSuch):
-        await house.staff.reset_second_factor("eve")
+        await users.reset_second_factor(house.staff, "eve")
     with pytest.raises(Invalid):
         await factors(house).new_codes("ada")
 

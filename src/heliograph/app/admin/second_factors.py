@@ -9,7 +9,7 @@ from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.configuration import Missing
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store
 from heliograph.app.ports.factors import FactorKind, SecondFactor
-from heliograph.app.records import AuditEntry, AuditQuery
+from heliograph.app.records import FACTOR_RESET, AuditEntry, AuditQuery
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch
 from heliograph.domain.security import one_time_code
 
@@ -19,9 +19,6 @@ CODES = 10
 """Recovery codes that are made at once."""
 
 CODE_OCTETS = 10
-
-RESET = "factor.reset"
-"""Action of the audit log: somebody else removed all factors of a user."""
 
 MOST_FACTORS = 5
 MAX_NAME_CHARS = 64
@@ -121,7 +118,7 @@ class ManageFactors(Desk):
     async def last_reset(self, user: str, *, unseen: bool = False) -> AuditEntry | None:
         """Returns the entry about when somebody else last removed all factors of a user, None if nobody did; with
         `unseen` only what was done since the session before the user's newest one was opened."""
-        found = await self.store.audit_log.find(AuditQuery(1, action=RESET, target=user))
+        found = await self.store.audit_log.find(AuditQuery(1, action=FACTOR_RESET, target=user))
         if not found or not unseen:
             return found[0] if found else None
         sessions = await self.store.audit_log.find(AuditQuery(2, action="session.open", target=user))

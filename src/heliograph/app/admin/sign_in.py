@@ -19,11 +19,11 @@ from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store, Unavailable
 from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope
 from heliograph.app.resources.desk import MAX_NAME_CHARS, Actor, Desk
-from heliograph.app.sending.authenticate import Hash, Rehash
+from heliograph.app.sending.authenticate import Rehash
 from heliograph.app.sending.failure_register import FailureRegister, SignInDoor, SignInProblem
 from heliograph.app.sending.password_queue import PasswordQueue, Verify
 from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
-from heliograph.domain.security.secret_text import ADMIN_TOKEN, is_misspelt
+from heliograph.domain.security.secret_text import ADMIN_TOKEN, digest, is_misspelt
 
 SESSION_MS = 12 * 3_600_000
 """Lifetime of a session. Milliseconds."""
@@ -335,20 +335,6 @@ def _mark(user: AdminUser) -> str:
 
 def _too_many(wait: float) -> Fault:
     return Fault(TOO_EARLY, "Too many wrong credentials; wait before the next try.", None, max(1, ceil(wait)))
-
-
-def hash_at_once(secrets: Secrets) -> Hash:
-    """Returns a hash that blocks the loop, for commands and tests."""
-
-    async def hashed(password: str) -> str:
-        return secrets.hash_password(password)
-
-    return hashed
-
-
-def digest(token: str) -> bytes:
-    """Returns the SHA-256 of a token, which the store keeps. A token has enough random bits to need no slow hash."""
-    return hashlib.sha256(token.encode()).digest()
 
 
 def same(one: str, other: str) -> bool:

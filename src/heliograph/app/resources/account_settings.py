@@ -421,7 +421,7 @@ SETTINGS: tuple[Field, ...] = (
         title="Sender IDs",
     ),
 )
-"""What can be set of an account, in the order of forms. A scope is beside the right to change accounts."""
+"""The settings of an account, in the order of forms. A scope is beside the right to change accounts."""
 
 SETTING = {each.name: each for each in SETTINGS}
 

@@ -18,12 +18,13 @@ from heliograph.app.resources.fields import (
     Whole,
     note,
 )
-from heliograph.app.resources.keys import KEY_FIELDS, digest_key, fresh_key, key_id, key_row
+from heliograph.app.resources.keys import KEY_FIELDS, fresh_key, key_id, key_row
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.limits import defaults
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.security import signature
+from heliograph.domain.security.secret_text import digest
 
 LEDGER_PAGE: Final = 1_000
 
@@ -108,7 +109,7 @@ async def create(
     account = changed_account(
         Account(0, name, password_hash, given.signing_secret, created=desk.now), changes_of(settings)
     )
-    key = ApiKey(key_id(desk), 0, digest_key(given.api_key), account.created)
+    key = ApiKey(key_id(desk), 0, digest(given.api_key), account.created)
     audited = desk.audited("account.create", name, {"credit": format_credits(credit), **details})
     try:
         created = await audited.accounts.create(account, key, credit, prices)
@@ -315,7 +316,7 @@ ACCOUNTS = Resource(
                 Field("password", Text(), "For /api/v2.", is_secret=True),
                 Field("api_key", Text(), "For /api/v1.", is_secret=True, title="API key"),
                 Field("key_id", Text(), "Id of the API key."),
-                Field("signing_secret", Text(), "Verifies receipts: `whsec_...`.", is_secret=True),
+                Field("signing_secret", Text(), "Verifies receipts.", is_secret=True),
                 _BALANCE,
                 SETTING["plan"],
                 SETTING["timezone"],

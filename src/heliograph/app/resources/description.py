@@ -178,6 +178,8 @@ class Resource:
     """The field that people call it by, where that is not the last of the key."""
     link: str = ""
     """A page of the console about a row, a format of the row: `/inbound?q={number}`."""
+    is_local: bool = False
+    """Whether only commands on the machine and the console have it, not the admin API over HTTP."""
     within: tuple[Field, ...] = ()
     """Fields of paths that rows lack, for example the account of an API key."""
     columns: tuple[str, ...] = ()

@@ -73,7 +73,7 @@ class Field:
     nullable: bool = False
     """Whether it may be null, which texts write as `empty`, for example `default`."""
     is_secret: bool = False
-    """Whether an answer tells it once and never again, for example a new password."""
+    """Whether it is typed without being shown, and an answer tells it once, for example a new password."""
 
     @property
     def label(self) -> str:
@@ -107,7 +107,7 @@ class Field:
             raise Invalid(self.name, str(problem)) from None
 
     def text(self, value: Any) -> str:
-        """Returns what tables show of a JSON value."""
+        """Returns the text of a JSON value, as in tables."""
         return (self.type.text(value) if value is not None else "") or self.empty
 
 
@@ -296,7 +296,7 @@ class Rows(Type):
     most: int = 0
     """The most rows of a body."""
     called: Callable[[Mapping[str, Any]], str] = str
-    """Returns what people call a row, or "" for a row that they need not see."""
+    """Returns the name of a row for people, or "" to leave it out."""
 
     def read(self, value: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if not 0 < len(value) <= self.most:

@@ -1,6 +1,5 @@
 """API keys of accounts, and until when keys and tokens are valid."""
 
-import hashlib
 import re
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -12,7 +11,7 @@ from heliograph.app.resources.desk import Desk, Invalid, NoSuch
 from heliograph.app.resources.fields import Field, Moment, Reference, Text
 from heliograph.domain import calendar
 from heliograph.domain.calendar import DAY_MS, format_utc
-from heliograph.domain.security.secret_text import API_KEY, RANDOM_OCTETS, make_secret
+from heliograph.domain.security.secret_text import API_KEY, RANDOM_OCTETS, digest, make_secret
 
 MOST_DAYS: Final = 3_660
 """Days until the latest end of a key: ten years."""
@@ -21,11 +20,6 @@ _KEY_ID_OCTETS = 5
 
 _DAYS = re.compile(r"([1-9][0-9]{0,3})d").fullmatch
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
-
-
-def digest_key(api_key: str) -> bytes:
-    """Returns the SHA-256 of an API key, which the store keeps. A key has enough random bits to need no slow hash."""
-    return hashlib.sha256(api_key.encode()).digest()
 
 
 def fresh_key(desk: Desk) -> str:
@@ -65,7 +59,7 @@ async def create(desk: Desk, account: str, expires: str | None = None) -> dict[s
     now = desk.now
     until = parse_expiry(expires or "", now)
     api_key = fresh_key(desk)
-    key = ApiKey(key_id(desk), owner, digest_key(api_key), now, expires=until)
+    key = ApiKey(key_id(desk), owner, digest(api_key), now, expires=until)
     details = {"key": key.id} | ({} if until is None else {"expires": format_utc(until)})
     await desk.audited("key.create", account, details).accounts.add_key(key)
     return {"key_id": key.id, "api_key": api_key, "expires": until}

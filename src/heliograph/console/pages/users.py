@@ -2,6 +2,8 @@
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.records import TOKEN_SCOPES, AuditQuery, Scope, UserRole
+from heliograph.app.resources.users import TOKENS, USERS
+from heliograph.app.resources.users import set_password as set_password_of
 from heliograph.console.confirmation import unconfirmed
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain.error import CONFLICT, Fault
@@ -13,8 +15,8 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
     return request.page(
         "users.html",
         status=200 if problem is None else 400,
-        users=await request.users.everyone(),
-        tokens=await request.users.tokens(),
+        users=await request.desk.store.users.all(),
+        tokens=await request.desk.store.tokens.all(),
         roles=list(UserRole),
         scopes=list(TOKEN_SCOPES),
         form=request.form,
@@ -38,10 +40,10 @@ async def create(request: PageRequest) -> PageResponse:
     if (page := await _unconfirmed(request, "Let somebody sign in")) is not None:
         return page
     try:
-        password = await request.users.create(name, role)
+        made = await request.ask(USERS, USERS.operation("create").asked({"name": name, "role": role}))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    return _told(request, f"{name} may sign in as {role}", [("Password", password, f"of {name}")])
+    return _told(request, f"{name} may sign in as {role}", [("Password", made["password"], f"of {name}")])
 
 
 def _told(request: PageRequest, title: str, secrets: list[tuple[str, str, str]]) -> PageResponse:
@@ -60,7 +62,7 @@ async def set_role(request: PageRequest) -> PageResponse:
     name, role = _another(request), request.form.get("role", "")
     if (page := await _unconfirmed(request, f"Set the role of {name}")) is not None:
         return page
-    await request.users.set_role(name, role)
+    await request.ask(USERS, USERS.operation("set-role").asked({"name": name, "role": role}))
     return request.go("/people", f"{name} is {role} now, and has to sign in again.")
 
 
@@ -68,15 +70,15 @@ async def set_password(request: PageRequest) -> PageResponse:
     name = _another(request)
     if (page := await _unconfirmed(request, f"New password of {name}")) is not None:
         return page
-    password = await request.users.set_password(name)
-    return _told(request, f"{name} has a new password", [("Password", password, f"of {name}")])
+    made = await request.ask(USERS, USERS.operation("set-password").asked({"name": name}))
+    return _told(request, f"{name} has a new password", [("Password", made["password"], f"of {name}")])
 
 
 async def remove(request: PageRequest) -> PageResponse:
     name = _another(request)
     if (page := await _unconfirmed(request, f"Remove {name}")) is not None:
         return page
-    await request.users.remove(name)
+    await request.ask(USERS, USERS.operation("remove").asked({"name": name}))
     return request.go("/people", f"{name} can no longer sign in.")
 
 
@@ -84,7 +86,7 @@ async def reset_second_factor(request: PageRequest) -> PageResponse:
     name = _another(request)
     if (page := await _unconfirmed(request, f"Reset the second factor of {name}")) is not None:
         return page
-    await request.users.reset_second_factor(name)
+    await request.ask(USERS, USERS.operation("reset-second-factor").asked({"name": name}))
     return request.go("/people", f"{name} signs in with the password alone now.")
 
 
@@ -92,16 +94,19 @@ async def create_token(request: PageRequest) -> PageResponse:
     if (page := await _unconfirmed(request, "Make a token")) is not None:
         return page
     try:
-        made = await request.users.create_token(
-            request.form.get("token_name", ""), request.forms.get("scope", []), request.form.get("expires", "")
-        )
+        given = {
+            "name": request.form.get("token_name", ""),
+            "scopes": request.forms.get("scope") or None,
+            "expires": request.form.get("expires", "").strip() or None,
+        }
+        made = await request.ask(TOKENS, TOKENS.operation("create").asked(given))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    return _told(request, f"The token {made.token.name}", [("Token", made.secret, "for /admin/v1")])
+    return _told(request, f"The token {made['name']}", [("Token", made["secret"], "for /admin/v1")])
 
 
 async def revoke_token(request: PageRequest) -> PageResponse:
-    await request.users.revoke_token(request.form.get("token", ""))
+    await request.ask(TOKENS, TOKENS.operation("revoke").asked({"id": request.form.get("token", "")}))
     return request.go("/people", "The token is revoked.")
 
 
@@ -132,7 +137,8 @@ async def change_own_password(request: PageRequest) -> PageResponse:
         return await own_password(request, FormProblem("The two new passwords are not the same.", "again"))
     try:
         await request.services.admin.sign_in.confirm(request.actor, form.get("old", ""))
-        await request.users.set_password(request.actor.plain_name, form.get("new", ""))
+        password = USERS.operation("set-password").reads[0].read(form.get("new", ""))
+        await set_password_of(request.desk, request.actor.plain_name, password)
     except Mistake as mistake:
         return await own_password(request, problem_of(mistake))
     return request.go("/sign-in")

@@ -4,6 +4,7 @@ All characters are letters and digits, except for the last character of the pref
 URL or an option.
 """
 
+from hashlib import sha256
 from typing import Final
 from zlib import crc32
 
@@ -24,6 +25,11 @@ def make_secret(prefix: str, octets: bytes) -> str:
     """Returns the secret made from RANDOM_OCTETS random octets."""
     text = prefix + _in_digits(int.from_bytes(octets, "big"), RANDOM_CHARS)
     return text + _in_digits(crc32(text.encode()), CHECK_CHARS)
+
+
+def digest(secret: str) -> bytes:
+    """Returns the SHA-256 of a secret, which the store keeps. It has enough random bits to need no slow hash."""
+    return sha256(secret.encode()).digest()
 
 
 def is_misspelt(prefix: str, text: str) -> bool:
