@@ -43,9 +43,9 @@ async def test_a_report_keeps_binds_alive_and_tells_which_are_dropped(store: Sto
     assert await store.binds.enter(other, 9)
     await store.binds.drop(1)
     again = replace(first, at=START + 5_000, state=replace(STATE, submitted=7, last_error="ESME_RINVDSTADR: No"))
-    assert await store.binds.report(NODE + 1, [other]) == []
-    assert await store.binds.report(NODE, [again]) == [1]
-    assert await store.binds.all(START + 5_000) == [again, other]
+    assert await store.binds.report(NODE + 1, START + 1_000, []) == []
+    assert await store.binds.report(NODE, START + 5_000, [again]) == [1]
+    assert await store.binds.all(START + 5_000) == [again, replace(other, at=START + 1_000)]
     await store.binds.leave(1)
     with pytest.raises(Missing):
         await store.binds.drop(1)

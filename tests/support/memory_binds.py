@@ -21,9 +21,12 @@ class MemoryBinds(MemoryPart):
         rows.binds[bind.id] = replace(bind)
         return True
 
-    async def report(self, node: int, binds: Sequence[CustomerBind]) -> list[int]:
+    async def report(self, node: int, at: int, changed: Sequence[CustomerBind]) -> list[int]:
         rows = self._open()
-        rows.binds |= {bind.id: replace(bind) for bind in binds}
+        for bind in rows.binds.values():
+            if bind.node == node:
+                bind.at = at
+        rows.binds |= {bind.id: replace(bind) for bind in changed}
         return sorted(number for number in rows.dropped_binds if rows.binds[number].node == node)
 
     async def leave(self, number: int) -> None:

@@ -83,7 +83,7 @@ class BindDeliverer:
                 self._suspects.setdefault(account, now)
         for account in [account for account, until in self._suspects.items() if until < now]:
             del self._suspects[account]
-        return [account for account in self._suspects if self._binds.room(account) > 0]
+        return [account for account in self._suspects if self._binds.has_room(account)]
 
     def suspect(self, account: int) -> None:
         """Has the account's parked notices looked up: it has a new bind, or free slots again."""

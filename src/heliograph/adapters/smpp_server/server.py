@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from heliograph.adapters.smpp_server.connection import EsmeConnection
@@ -11,6 +12,7 @@ from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.services import Services
 from heliograph.app.ports import Unavailable
+from heliograph.app.records import BindState
 from heliograph.net.clients import Clients, Shares
 from heliograph.net.handshakes import Handshakes
 from heliograph.net.listener import Listener, listen
@@ -61,12 +63,16 @@ class SmppServer:
     async def report(self) -> None:
         """Reports the binds of this node for as long as it runs, and unbinds the binds that somebody dropped."""
         services = self._services
+        reported: dict[int, BindState] = {}
         while True:
             await asyncio.sleep(REPORT_S)
+            bound = {each.id: each for each in self._connections if each.session.bound}
+            changed = [each.entry() for number, each in bound.items() if reported.get(number) != each.state]
             with suppress(Unavailable):
-                entries = [connection.entry() for connection in self._connections if connection.session.bound]
-                for number in await services.store.report(services.node, entries):
+                for number in await services.store.report(services.node, services.clock.now(), changed):
                     self._binds.drop(number)
+                reported |= {each.id: replace(each.state) for each in changed}
+                reported = {number: state for number, state in reported.items() if number in bound}
 
     async def stop(self, grace_s: float) -> None:
         """Accepts nothing more, answers what came, and unbinds; cuts what is left after `grace_s` seconds."""

@@ -101,8 +101,9 @@ class CustomerBinds(Protocol):
         """Enters a bind. Returns False if its account has `most` already, over all nodes. Raises Missing for an unknown
         account."""
 
-    async def report(self, node: int, binds: Sequence[CustomerBind]) -> list[int]:
-        """Reports the binds of a node. Returns the ids of its binds that are to be unbound."""
+    async def report(self, node: int, at: int, changed: Sequence[CustomerBind]) -> list[int]:
+        """Reports that a node has its binds at a time (ms), and the state of those that changed. Returns the ids of its
+        binds that are to be unbound."""
 
     async def leave(self, number: int) -> None:
         """Removes a bind that has ended."""

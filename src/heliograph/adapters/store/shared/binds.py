@@ -22,8 +22,9 @@ class StoredBinds(Operations):
         return True
 
     @write
-    def report(self, node: int, binds: Sequence[CustomerBind]) -> Steps[list[int]]:
-        for bind in binds:
+    def report(self, node: int, at: int, changed: Sequence[CustomerBind]) -> Steps[list[int]]:
+        yield Q.keep_binds(node=node, at=at)
+        for bind in changed:
             yield _put(bind)
         rows = yield Q.dropped_binds(node=node)
         return [number for (number,) in rows]

@@ -8,6 +8,9 @@ DELETE FROM customer_bind WHERE at < :alive;
 INSERT INTO customer_bind (id, account, node, at, state) VALUES (:id, :account, :node, :at, :state)
 ON CONFLICT (id) DO UPDATE SET at = excluded.at, state = excluded.state;
 
+-- keep_binds: Notes that a node still has its binds.
+UPDATE customer_bind SET at = :at WHERE node = :node;
+
 -- remove_bind: Removes a bind.
 DELETE FROM customer_bind WHERE id = :id;
 
