@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heliograph.app.search_terms import number_in
 from heliograph.cli.command import (
     Failure,
     Group,
@@ -17,6 +16,7 @@ from heliograph.cli.command import (
     tell,
 )
 from heliograph.domain.message.status import MessageStatus
+from heliograph.domain.numbers.phone import number_in
 
 if TYPE_CHECKING:
     from heliograph.app.admin.views import MessageView, Views

@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from heliograph.app.records import Hit, Search
-from heliograph.app.search_terms import ending_of
-from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery, ending_of
 from heliograph.domain.numbers.country import country_of
 
 

@@ -7,8 +7,8 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.message_lines import END, MessageLine, merged
 from heliograph.app.admin.views import Views
 from heliograph.app.records import InboundQuery, InboundRecord, Search
-from heliograph.app.search_terms import number_in
 from heliograph.domain.message import ids
+from heliograph.domain.numbers.phone import number_in
 
 
 @dataclass(slots=True)

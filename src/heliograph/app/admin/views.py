@@ -13,12 +13,12 @@ from heliograph.app.records import Hit, MessageRecord, Search, SearchPage
 from heliograph.app.resources.desk import Desk, connector_id
 from heliograph.app.routing import explain as routing
 from heliograph.app.routing.explain import RouteDecision
-from heliograph.app.search_terms import number_in
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain.error import NOT_FOUND, Fault, invalid
 from heliograph.domain.message import ids
 from heliograph.domain.numbers import phone
+from heliograph.domain.numbers.phone import number_in
 
 HITS = 1_000
 """Messages of one id (a batch's) or of one reference that are shown."""

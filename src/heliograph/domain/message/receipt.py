@@ -117,3 +117,21 @@ def in_words(state: Delivery, code: str) -> str:
     if not code:
         return f"{state.name} {err}" if state is Delivery.DELIVRD else f"{state.name} {err}, no operator's code"
     return f"{state.name} {err}" if code.zfill(3) == err else f"{state.name} {err}, the operator's code {code}"
+
+
+def ending_of(error: str) -> tuple[Delivery | None, str] | None:
+    """Returns the state and the code in an error such as `UNDELIV`, `011`, or both; None and '' for a missing half.
+    Returns None if no message can have them.
+    """
+    state: Delivery | None = None
+    code = ""
+    for word in error.upper().split():
+        if word in Delivery.__members__:
+            if state not in (None, Delivery[word]):
+                return None
+            state = Delivery[word]
+        elif code in ("", word):
+            code = word
+        else:
+            return None
+    return state, code

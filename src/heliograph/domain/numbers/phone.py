@@ -67,6 +67,14 @@ def sender_problem(text: str, msisdn_allowed: bool) -> str | None:
     return f"The sender is too {size}: it has {len(text)} characters; {rule}."
 
 
+def number_in(text: str) -> str:
+    """Returns the digits of a number or its beginning, in any notation, for example `491701` for `+49 170-1`; empty if
+    `text` is no number.
+    """
+    bare = text.strip().removeprefix("+").replace(" ", "").replace("-", "")
+    return bare if bare.isascii() and bare.isdigit() and len(bare) <= 15 else ""
+
+
 def mask(number: str) -> str:
     """Returns a number masked for logs: the first three and the last two digits, the rest as stars, for example
     `491*******67`.

@@ -14,8 +14,8 @@ from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, 
 from heliograph.adapters.store.shared.trace import hit_of, record_of
 from heliograph.adapters.store.shared.upkeep import reached
 from heliograph.app.records import Hit, MessageRecord, Search, SearchPage
-from heliograph.app.search_terms import ending_of
 from heliograph.domain.message.ids import first_key_at, time_of
+from heliograph.domain.message.receipt import ending_of
 from heliograph.domain.message.state import LISTED, State
 from heliograph.domain.message.status import STATE_OF, MessageStatus
 from heliograph.domain.numbers.country import heads_of
