@@ -18,6 +18,7 @@ from heliograph.app.configuration import (
     Price,
     Route,
     SmppTerms,
+    SystemIdTaken,
 )
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.app.ports.carrier_state import BindState
@@ -87,6 +88,11 @@ async def test_clients_bind_by_the_name_of_the_account_or_one_that_it_chose(stor
         with pytest.raises(Exists):
             await store.accounts.update(short.id if taken == "long" else long.id, {"smpp_system_id": taken})
     await store.accounts.update(long.id, {"smpp_system_id": "long", "rate": 5.0})
+    for name, system_id in (("long", ""), ("third", "long"), ("third", "acme")):
+        wanted = replace(FULL, name=name, smpp_system_id=system_id)
+        with pytest.raises(SystemIdTaken):
+            await store.accounts.create(wanted, ApiKey("k1", 0, b"\x01" * 32, START), 0, [])
+    assert [account.name for account, _ in await store.accounts.all()] == ["a-rather-long-name", "acme"]
 
 
 async def test_an_account_is_created_with_key_credit_and_prices(store: Store) -> None:

@@ -18,6 +18,7 @@ from heliograph.app.configuration import (
     NumberOwner,
     Price,
     Route,
+    SystemIdTaken,
     Tables,
     changed_account,
     inbound_way,
@@ -46,6 +47,9 @@ class MemoryAccounts(MemoryPart):
         rows = self._open()
         if any(each.name == account.name for each in rows.accounts.values()):
             raise Exists(account.name)
+        for name in filter(None, (account.name, account.smpp_system_id)):
+            if await self.find(name, to_bind=True) is not None:
+                raise SystemIdTaken(name)
         created = replace(account, id=self._place.next("account"))
         rows.accounts[created.id] = created
         rows.balances[created.id] = 0
@@ -62,7 +66,7 @@ class MemoryAccounts(MemoryPart):
             raise Missing("no such account")
         wanted = changes.get("smpp_system_id")
         if wanted and (known := await self.find(wanted, to_bind=True)) is not None and known[0].id != account:
-            raise Exists(f"another account binds as {wanted}")
+            raise SystemIdTaken(wanted)
         rows.accounts[account] = changed_account(rows.accounts[account], changes)
         rows.revision += 1
         return replace(rows.accounts[account])

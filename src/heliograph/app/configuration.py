@@ -316,5 +316,13 @@ class Exists(Exception):
     """Raised where something to be created is there already; nothing was changed."""
 
 
+class SystemIdTaken(Exists):
+    """Raised where SMPP clients of another account bind by the name; nothing was changed."""
+
+    def __init__(self, system_id: str) -> None:
+        super().__init__(f"another account binds as {system_id}; choose another name")
+        self.system_id = system_id
+
+
 class Missing(Exception):
     """Raised where something that was named is not there; nothing was changed."""

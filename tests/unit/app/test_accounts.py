@@ -91,6 +91,14 @@ async def test_what_exists_is_not_created_again(desk: Desk) -> None:
     assert [row["balance"] for row in await accounts.find(desk)] == [5]
 
 
+async def test_names_that_clients_of_another_account_bind_with(desk: Desk) -> None:
+    await accounts.create(desk, "acme", smpp_system_id="ours")
+    for name, system_id, field in (("ours", "", "name"), ("beta", "ours", "smpp_system_id")):
+        with pytest.raises(Invalid, match="another account binds as ours; choose another name") as caught:
+            await accounts.create(desk, name, smpp_system_id=system_id)
+        assert caught.value.field == field
+
+
 async def test_refused_openings(desk: Desk) -> None:
     opening = {each.name: each for each in ACCOUNTS.operation("create").reads}
     for name in ("credit", "price"):

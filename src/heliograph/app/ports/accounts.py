@@ -13,12 +13,13 @@ class Accounts(Protocol):
 
     async def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
         """Creates the account with its first key, its opening credit (a ledger entry unless 0) and its own prices, if
-        any. Returns the account with its new id. Raises Exists.
+        any. Returns the account with its new id. Raises Exists, and SystemIdTaken if SMPP clients of another account
+        bind with its name or its `smpp_system_id`.
         """
 
     async def update(self, account: int, changes: dict[str, Any]) -> Account:
-        """Changes fields out of ACCOUNT_FIELDS. Raises Missing, and Exists if SMPP clients of another account bind with
-        the `smpp_system_id`."""
+        """Changes fields out of ACCOUNT_FIELDS. Raises Missing, and SystemIdTaken if SMPP clients of another account
+        bind with the `smpp_system_id`."""
 
     async def find(self, name: str, *, to_bind: bool = False) -> tuple[Account, list[ApiKey]] | None:
         """Returns the account with its keys, revoked ones included. `to_bind`: the name that an SMPP client binds with,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Price, changed_account
+from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Price, SystemIdTaken, changed_account
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.account_settings import SETTING, SETTINGS, changes_of, noted, value_of
 from heliograph.app.resources.description import Answer, Operation, Preset, Resource, Scopes
@@ -113,6 +113,8 @@ async def create(
     audited = desk.audited("account.create", name, {"credit": format_credits(credit), **details})
     try:
         created = await audited.accounts.create(account, key, credit, prices)
+    except SystemIdTaken as problem:
+        raise Invalid("name" if problem.system_id == name else "smpp_system_id", str(problem)) from None
     except Exists:
         raise AlreadyThere("account", name) from None
     return {
@@ -137,8 +139,8 @@ async def change(desk: Desk, name: str, **settings: Any) -> dict[str, Any]:
         audited = desk.audited("account.set", name, noted(settings))
     try:
         await audited.accounts.update(account.id, changes_of(settings))
-    except Exists as problem:
-        raise Invalid("smpp_system_id", f"{problem}; choose another name") from None
+    except SystemIdTaken as problem:
+        raise Invalid("smpp_system_id", str(problem)) from None
     return await show(desk, name)
 
 

@@ -21,6 +21,7 @@ from heliograph.app.configuration import (
     LedgerQuery,
     Missing,
     Price,
+    SystemIdTaken,
     changed_account,
 )
 from heliograph.app.records import Usage
@@ -37,6 +38,10 @@ LATER = 2_000_000
 class StoredAccounts(Operations):
     @write
     def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Steps[Account]:
+        for name in filter(None, (account.name, account.smpp_system_id)):
+            known = yield from first(Q.account_by_system_id(system_id=name))
+            if known is not None and account_of(known).name != account.name:
+                raise SystemIdTaken(name)
         added = yield Q.add_account(**account_values(account))
         if not added:
             raise Exists(f"there is an account {account.name} already")
@@ -57,7 +62,7 @@ class StoredAccounts(Operations):
         if changes.get("smpp_system_id"):
             known = yield from first(Q.account_by_system_id(system_id=updated.smpp_system_id))
             if known is not None and account_of(known).id != account:
-                raise Exists(f"another account binds as {updated.smpp_system_id}")
+                raise SystemIdTaken(updated.smpp_system_id)
         yield Q.update_account(**account_values(updated), id=account)
         yield tables_changed()
         return updated
