@@ -42,6 +42,10 @@ ABSENT_PAUSE_MS = 3_600_000
 """Milliseconds before this node looks again at a notice of a way that it does not have. The notice is parked: another
 node that has the way claims it before."""
 
+ABSENT_MS = 720 * 3_600_000
+"""Milliseconds after which a notice of a way that this node does not have ends as failed. It is the most that
+`retry_hours` may be. Without an end its message would stay pending, and retention would never erase it."""
+
 UNREACHABLE = "the account cannot be reached by its way"
 """Why a notice is parked, for people."""
 
@@ -283,7 +287,10 @@ class Notifier:
             deliverer = self._deliverers.get(way)
             if deliverer is None:
                 for notice in mine:
-                    self._park(notice, now + ABSENT_PAUSE_MS)
+                    if now - notice.first > ABSENT_MS:
+                        self._give_up(notice, now)
+                    else:
+                        self._park(notice, now + ABSENT_PAUSE_MS)
             else:
                 left += deliverer.deliver(self._within_reach(deliverer, mine, now))
         for notice in left:
@@ -304,10 +311,14 @@ class Notifier:
             elif ends > now:
                 self._park(notice, ends)
             else:
-                self._leave(notice)
-                self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.FAILED, 0, now))
-                self._gathering.wake()
+                self._give_up(notice, now)
         return near
+
+    def _give_up(self, notice: Notice, now: int) -> None:
+        """Ends a notice that was not within reach until its time was over."""
+        self._leave(notice)
+        self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.FAILED, 0, now))
+        self._gathering.wake()
 
     def _park(self, notice: Notice, due: int) -> None:
         """Leaves a notice to its row until its account can be reached, or until `due` (ms)."""
