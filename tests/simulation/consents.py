@@ -27,15 +27,20 @@ class Consents:
         """Messages of which nobody knows, after a crash, whether they left before their STOP: they go on."""
         self._on_the_way: set[int] = set()
         """Messages that were about to leave when their STOP was committed: in doubt, if the next event is a crash."""
+        self._marks: dict[str, int] = {}
+        self._marks_before: dict[str, int] = {}
+        """The marks at the end of the last run: a message up to its attempt mark may have left in that run."""
 
     def restart(self) -> None:
         """Must be called when the gateway's process has ended."""
         self._in_doubt |= self._on_the_way
+        self._marks_before = dict(self._marks)
 
     def commit(self, look: Callable[[], Rows], facts: Facts) -> list[str]:
         """Must be called after each commit; `look` is asked for the rows where there was a STOP. A STOP leaves nothing
         waiting that nobody works on, and is confirmed where it is news; who is suppressed gets nothing new."""
         wrong = []
+        self._marks |= facts.marks
         fresh: dict[Consent, InboundMessage] = {}
         news: set[Consent] = set()
         """Of those: what an operator put off after an earlier STOP is ended when it is claimed, and not by this one."""
@@ -68,6 +73,7 @@ class Consents:
             self._on_the_way |= about
             sending = {key for _, key in facts.sending}
             self._in_doubt |= {key for key in about if key in rows.queue and key not in sending}
+            self._in_doubt |= {key for key in about if self._is_of_an_earlier_run(rows.messages[key])}
             left = [key for key in _waiting(rows, whose, stop) if key not in back] if whose in news else []
             wrong += [f"the STOP {stop.key} left {key} waiting" for key in left]
         for accept in facts.accepts:
@@ -87,6 +93,9 @@ class Consents:
             return []
         acknowledged = any(text.whole == stop.content and text.acknowledged for text in self._phones.texts)
         return [f"{message.key} began to leave after the STOP {stop.key} was acknowledged"] if acknowledged else []
+
+    def _is_of_an_earlier_run(self, message: Message) -> bool:
+        return message.key <= self._marks_before.get(attempted(message.connector), 0)
 
     def _has_begun(self, message: Message) -> bool:
         """Whether it was written before; the part that is being written is counted already."""
