@@ -17,7 +17,6 @@ from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
-from heliograph.app.admin.prices import ManagePrices
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
@@ -303,7 +302,6 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
         inbound=ManageInbound(store, clock),
         templates=ManageTemplates(store, clock),
         recipients=ManageRecipients(store, clock),
-        prices=ManagePrices(store, clock),
         guard=ManageGuard(store, clock),
         conversations=Conversations(store),
         refusals=ViewRefusals(store, clock),

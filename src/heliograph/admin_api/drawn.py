@@ -53,7 +53,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         return shown(resource, operation, await operation.run(request.desk, **given), limit)
 
     query, reads = [_parameter(each) for each in operation.reads], None
-    if operation.method != "GET":
+    if not operation.asks_by_query:
         name = operation.read_name or f"New{resource.name.capitalize()}"
         query = query if operation.may_be_bare else []
         reads = _accepts(name, operation.reads, operation.summary) if operation.reads else None
@@ -65,7 +65,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         query.append(QueryParameter("cursor", "Goes on after an earlier answer: its `cursor`.", schema))
     fields = resource.fields_of(operation)
     faults = [INVALID] if fields else []
-    faults += [NOT_FOUND] if operation.in_path or refers(fields) else []
+    faults += [NOT_FOUND] if operation.in_path or operation.is_found or refers(fields) else []
     return AdminOperation(
         operation.method,
         operation.public_path,
@@ -77,6 +77,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         tuple(query),
         (*faults, CONFLICT) if operation.conflicts else tuple(faults),
         operation.status,
+        operation.octets,
         scopes={each.name: each.scope for each in operation.reads if each.scope is not None},
         may_be_bare=operation.may_be_bare,
         id=operation.id or f"{operation.name}_{resource.plural if operation.answers is Answer.EACH else resource.name}",
@@ -94,8 +95,12 @@ def _given(resource: Resource, operation: Operation, request: AdminRequest) -> d
             if not isinstance(field.type, Whole):
                 raise
             given[name] = 0  # no thing has this key: the use case says so
-    if operation.method == "GET":
-        asked = [each for each in operation.reads if request.query.get(each.name)]
+    if operation.asks_by_query:
+        asked = [
+            each
+            for each in operation.reads
+            if request.query.get(each.name) or (each.default is KEEP and each.name in request.query)
+        ]
         parsed = {each.name: each.parse(request.query[each.name]) for each in asked}
     else:
         parsed = to_builtins(request.body) if operation.reads else {}
@@ -125,9 +130,10 @@ def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0)
             if isinstance(result, Page):
                 rows = [_row(resource.fields, each) for each in result.rows]
                 return {resource.plural: rows, "cursor": cursor(result.last)}
-            rows = [_row(resource.fields, each) for each in result]
+            found = result[resource.plural] if operation.beside else result
+            rows = [_row(resource.fields, each) for each in found]
             more = {"cursor": resource.listed(operation, rows, limit)} if operation.page else {}
-            return {resource.plural: rows, **more}
+            return {resource.plural: rows, **more, **_row(operation.beside, result)}
 
 
 def _row(fields: tuple[Field, ...], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,12 +168,16 @@ def _answer(resource: Resource, operation: Operation, item: type[Struct]) -> typ
         case Answer.EACH:
             fields: list[Any] = [(resource.plural, types.GenericAlias(list, (item,)))]
             fields += [("cursor", shapes.Cursor)] if operation.page else []
+            fields += [(each.name, _json(each, _answers)) for each in operation.beside]
             words = {"__doc__": f"{operation.summary}."}
             return defstruct(operation.answer_name or resource.plural.capitalize(), fields, namespace=words)
 
 
 _ANSWERS: dict[tuple[str, tuple[Field, ...]], type[Struct]] = {}
 """Types of answers by name and fields: several operations answer the same, and a name stands for one type."""
+
+_BODIES: dict[tuple[str, tuple[Field, ...]], type[Struct]] = {}
+"""Types of bodies and of rows in bodies, in the same way."""
 
 
 def _answers(name: str, fields: tuple[Field, ...], words: str) -> type[Struct]:
@@ -179,6 +189,9 @@ def _answers(name: str, fields: tuple[Field, ...], words: str) -> type[Struct]:
 
 
 def _accepts(name: str, fields: tuple[Field, ...], words: str) -> type[Struct]:
+    found = _BODIES.get((name, fields))
+    if found is not None:
+        return found
     kept: list[Any] = []
     for each in fields:
         kind = _json(each, _accepts)
@@ -188,7 +201,10 @@ def _accepts(name: str, fields: tuple[Field, ...], words: str) -> type[Struct]:
             kept.append((each.name, kind | UnsetType, UNSET))
         else:
             kept.append((each.name, kind, each.show(each.default)))
-    return defstruct(name, kept, namespace={"__doc__": f"{words}."}, forbid_unknown_fields=True, kw_only=True)
+    words = f"{words}."
+    found = defstruct(name, kept, namespace={"__doc__": words}, forbid_unknown_fields=True, kw_only=True)
+    _BODIES[name, fields] = found
+    return found
 
 
 Draw = Callable[[str, tuple[Field, ...], str], type[Struct]]

@@ -9,8 +9,6 @@ from heliograph.admin_api import (
     guard_shapes,
     inbound,
     network,
-    price_shapes,
-    prices,
     recipient_shapes,
     recipients,
     refusal_shapes,
@@ -36,6 +34,7 @@ from heliograph.app.resources.callbacks import CALLBACKS
 from heliograph.app.resources.description import Resource
 from heliograph.app.resources.keys import KEYS
 from heliograph.app.resources.numbers import NUMBERS
+from heliograph.app.resources.prices import PRICES
 from heliograph.app.resources.routes import ROUTES
 from heliograph.app.resources.senders import SENDERS
 from heliograph.app.resources.suppressions import SUPPRESSIONS
@@ -56,10 +55,19 @@ _STATUS = QueryParameter("status", "How far they are.", {"type": "string", "enum
 _TRUTH = {"type": "string", "enum": ["true", "false"]}
 _NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{6,14}$"}
 _MOMENT = {"type": "string", "format": "date-time"}
-_PREFIX = QueryParameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
-_PLAN = QueryParameter("plan", "The price plan.")
 
-RESOURCES: tuple[Resource, ...] = (ACCOUNTS, LEDGER, KEYS, SUPPRESSIONS, SENDERS, ROUTES, NUMBERS, BINDS, CALLBACKS)
+RESOURCES: tuple[Resource, ...] = (
+    ACCOUNTS,
+    LEDGER,
+    KEYS,
+    SUPPRESSIONS,
+    SENDERS,
+    ROUTES,
+    PRICES,
+    NUMBERS,
+    BINDS,
+    CALLBACKS,
+)
 """All of which the operations are drawn from their descriptions."""
 
 _FIRST: tuple[AdminOperation, ...] = (
@@ -132,17 +140,6 @@ _LAST: tuple[AdminOperation, ...] = (
         network.decide, shapes.DecisionShape, None,
         (QueryParameter("number", "Digits in international form.", _NUMBER, required=True),
          QueryParameter("account", "For whom: prices depend on it.", required=True)), (INVALID, NOT_FOUND)),
-    AdminOperation("GET", "/prices", Scope.READ_PRICES, "Every price that holds now or will hold, or those of a plan",
-        prices.list_prices, price_shapes.Prices, None,
-        (_PLAN, QueryParameter("past", "`true`: also those that others have taken the place of.", _TRUTH)), (INVALID,)),
-    AdminOperation("PUT", "/prices", Scope.WRITE_PRICES, "Set or replace a price",
-        prices.set_price, price_shapes.PriceShape, price_shapes.NewPrice, (), (INVALID,)),
-    AdminOperation("POST", "/prices/import", Scope.WRITE_PRICES, "Set a list of prices, all or none",
-        prices.put_prices, price_shapes.PriceChangesShape, price_shapes.NewPrices, (), (INVALID,), octets=32 << 20),
-    AdminOperation("DELETE", "/prices", Scope.WRITE_PRICES, "Remove the price of a prefix, or that of a date alone",
-        prices.remove_price, shapes.DoneShape, None,
-        (_PREFIX, _PLAN, QueryParameter("since", "Only the price that holds from then on; empty: from the beginning.")),
-        (INVALID, NOT_FOUND)),
     # messages
     AdminOperation("GET", "/messages", Scope.READ_MESSAGES, "Find messages, the newest first",
         traffic.search, shapes.MessagesShape, None,

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
-    from heliograph.app.admin.prices import ManagePrices
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
@@ -60,7 +59,6 @@ class AdminServices:
     inbound: "ManageInbound"
     templates: "ManageTemplates"
     recipients: "ManageRecipients"
-    prices: "ManagePrices"
     guard: "ManageGuard"
     conversations: "Conversations"
     refusals: "ViewRefusals"
@@ -106,10 +104,6 @@ class AdminRequest:
     @property
     def templates(self) -> "ManageTemplates":
         return self.services.templates.acting_as(self.actor.name, self.actor.address)
-
-    @property
-    def prices(self) -> "ManagePrices":
-        return self.services.prices.acting_as(self.actor.name, self.actor.address)
 
     @property
     def guard(self) -> "ManageGuard":

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from heliograph.admin_api import bind_states, price_shapes, shapes, template_shapes
+from heliograph.admin_api import bind_states, shapes, template_shapes
 from heliograph.app import configuration
 from heliograph.app.admin.history import Event
-from heliograph.app.admin.prices import BuiltIn
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
@@ -94,16 +93,6 @@ def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapp
         reply=None if record.reply is None else ids.to_hex(*record.reply),
         refused=record.refused,
     )
-
-
-def price(found: configuration.Price) -> price_shapes.PriceShape:
-    since = format_utc(found.since) if found.since else None
-    credit, inbound = format_credits(found.price), format_credits(found.inbound or 0)
-    return price_shapes.PriceShape(found.plan, found.prefix, credit, inbound, since)
-
-
-def prices(found: Iterable[configuration.Price], built_in: BuiltIn) -> price_shapes.Prices:
-    return price_shapes.Prices([price(each) for each in found], None if built_in is None else format_credits(built_in))
 
 
 def decision(found: "RouteDecision") -> shapes.DecisionShape:

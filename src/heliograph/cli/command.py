@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
-    from heliograph.app.admin.prices import ManagePrices
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
@@ -92,12 +91,6 @@ class Invocation:
         if (gateway := self.gateway()) is not None:
             return self._remotely(lambda: work(cast("ManageTemplates", remote_admin().RemoteTemplates(gateway))))
         return self._run(lambda tools: work(tools.templates))
-
-    def prices(self, work: "Callable[[ManagePrices], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration of prices. Raises Failure."""
-        if (gateway := self.gateway()) is not None:
-            return self._remotely(lambda: work(cast("ManagePrices", remote_admin().RemotePrices(gateway))))
-        return self._run(lambda tools: work(tools.prices))
 
     def recipients(self, work: "Callable[[ManageRecipients], Awaitable[Answer]]") -> Answer:
         """Runs one piece of work on one phone's data. Raises Failure."""

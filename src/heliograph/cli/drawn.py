@@ -38,7 +38,7 @@ MOST_ROWS = 100_000
 
 def group_of(resource: Resource) -> Group:
     """Returns the commands of a resource; others can be added to the group, in modules of `cli` with its name."""
-    group = Group(resource.name, help=f"{resource.summary}.\n\n{resource.more}".strip())
+    group = Group(resource.name, help=f"{resource.summary}.\n\n{resource.more}".strip(), epilog=_epilog(resource))
     if resource.name == resource.plural:
         group.invoke_without_command, group.callback = True, _list_by_default
     for operation in resource.operations:
@@ -47,6 +47,10 @@ def group_of(resource: Resource) -> Group:
             if preset.of == operation.name:
                 group.add_command(command_of(resource, operation, preset))
     return group
+
+
+def _epilog(described: Resource | Operation | Preset) -> str | None:
+    return examples(*(f"heliograph {each}" for each in described.examples)) if described.examples else None
 
 
 def _list_by_default() -> None:
@@ -79,10 +83,12 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
 
     shown = preset or operation
     params = [_parameter(each, operation) for each in fields] + _paging(resource, operation)
-    epilog = examples(*(f"heliograph {each}" for each in shown.examples)) if shown.examples else None
+    epilog = _epilog(shown)
     if operation.pairs and not preset:
         params.append(click.Argument(["changes"], metavar="KEY=VALUE...", nargs=-1, required=True))
-        epilog = f"{_fields_help(operation.reads)}\n\n{epilog}"
+        width = max(len(each.name) for each in operation.reads)
+        lines = [f"  {each.name:{width}}  {each.meaning}" for each in operation.reads]
+        epilog = "\n".join(["\b\nFields:", *lines, "", epilog or ""])
     # an amount below zero is no option
     is_signed = any(isinstance(each.type, Credits) for each in fields if each.name in operation.arguments)
     return Command(
@@ -106,11 +112,6 @@ def _pairs(operation: Operation, changes: Iterable[str]) -> dict[str, Any]:
     return given
 
 
-def _fields_help(fields: Iterable[Field]) -> str:
-    width = max(len(each.name) for each in fields)
-    return "\b\nFields:\n" + "\n".join(f"  {each.name:{width}}  {each.meaning}" for each in fields)
-
-
 def show(
     invocation: Invocation,
     resource: Resource,
@@ -126,16 +127,18 @@ def show(
         rows = answer[resource.plural]
         named = {name: given[of] for name, of in resource.also.items() if of in given}
         result = {**named, **answer, resource.plural: [_named(resource, operation, each) for each in rows]}
-        invocation.show(result, lambda: _print_rows(resource, operation, rows, answer.get("cursor")))
+        invocation.show(result, lambda: _print_rows(resource, operation, rows, answer))
         return
     if isinstance(operation.answers, tuple):
         fields, result = operation.answers, {**given, **answer}
     elif operation.answers is Answer.DONE:
         result = {**given, operation.result: True}
-    result = {name: value for name, value in result.items() if name not in _unspoken(operation, fields, answer)}
+    # a secret that somebody typed is not repeated
+    typed = {each.name for each in (*fields, *operation.reads) if each.is_secret and answer.get(each.name) is None}
+    result = {name: value for name, value in result.items() if name not in typed}
     secrets = [each for each in fields if each.is_secret and answer.get(each.name) is not None]
     for each in secrets:
-        if f"{{{each.name}}}" not in operation.done:
+        if not isinstance(operation.done, str) or f"{{{each.name}}}" not in operation.done:
             told += f"\n{each.label}: {answer[each.name]}"
     if secrets:
         told += "\nIt is shown only now." if len(secrets) == 1 else f"\n\n{_SHOWN_ONCE}"
@@ -143,11 +146,6 @@ def show(
     if operation.pairs:
         lines = [(each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given]
     invocation.show(_named(resource, operation, result), lambda: tell(told) if told else print_fields(lines))
-
-
-def _unspoken(operation: Operation, fields: Iterable[Field], answer: Mapping[str, Any]) -> set[str]:
-    """Returns the names of secrets that somebody typed, and that the answer has not."""
-    return {each.name for each in (*fields, *operation.reads) if each.is_secret and answer.get(each.name) is None}
 
 
 _SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
@@ -159,7 +157,9 @@ def _named(resource: Resource, operation: Operation, row: Mapping[str, Any]) -> 
     return {**{name: row[of] for name, of in names.items() if of in row}, **row}
 
 
-def _print_rows(resource: Resource, operation: Operation, rows: list[dict[str, Any]], cursor: str | None) -> None:
+def _print_rows(
+    resource: Resource, operation: Operation, rows: list[dict[str, Any]], answer: Mapping[str, Any]
+) -> None:
     columns = [resource.field(name) for name in resource.columns] or resource.fields
     print_table(
         [each.name.upper() for each in columns],
@@ -167,8 +167,11 @@ def _print_rows(resource: Resource, operation: Operation, rows: list[dict[str, A
         empty=resource.nothing,
         right=[each.name.upper() for each in columns if isinstance(each.type, Whole | Credits)],
     )
-    if cursor:
-        click.echo(f"There may be more: {_further(operation)} {cursor}", err=True)
+    for each in operation.beside:
+        if answer[each.name] is not None:
+            tell(f"{each.label}: {each.text(answer[each.name])}")
+    if answer.get("cursor"):
+        click.echo(f"There may be more: {_further(operation)} {answer['cursor']}", err=True)
 
 
 def _further(operation: Operation) -> str:
@@ -217,7 +220,7 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
     default = field.show(field.default) if field.default not in OPEN else None
     return click.Option(
         [f"--{one.name.replace('_', '-')}", field.name],
-        required=field.default is REQUIRED,
+        required=field.default is REQUIRED or field.must_be_typed,
         default=default or None,
         show_default=bool(default),
         multiple=several,

@@ -11,20 +11,17 @@ from msgspec.structs import asdict
 
 from heliograph.admin_api import (
     guard_shapes,
-    price_shapes,
     shapes,
     template_shapes,
 )
 from heliograph.app.admin.guard import HoldView
-from heliograph.app.admin.prices import BuiltIn, PriceChanges, format_since
 from heliograph.app.admin.templates import TemplateCheck, TemplateView
-from heliograph.app.configuration import Price
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
 from heliograph.cli.remote import RemoteGateway
 from heliograph.domain.calendar import parse_utc
 from heliograph.domain.message import ids
-from heliograph.domain.money.amounts import format_credits, parse_credits
+from heliograph.domain.money.amounts import parse_credits
 
 
 class RemoteUseCases:
@@ -61,34 +58,6 @@ class RemoteManage(RemoteUseCases):
             if cursor is None:
                 break
         return entries
-
-
-class RemotePrices(RemoteUseCases):
-    """The methods of `ManagePrices`."""
-
-    async def set(self, prefix: str, price: int, plan: str, inbound: int | None = None, since: int = 0) -> Price:
-        body = _price_body(Price(plan, prefix, price, inbound, since))
-        return _price(self.gateway.ask("PUT", price_shapes.PriceShape, "prices", body=body))
-
-    async def prices(self, plan: str | None = None, *, past: bool = False) -> list[Price]:
-        return [_price(each) for each in self._all(plan, past=past).prices]
-
-    async def built_in(self) -> BuiltIn:
-        built_in = self._all(None, past=False).built_in
-        return None if built_in is None else parse_credits(built_in)
-
-    async def remove(self, prefix: str, plan: str, since: int | None = None) -> None:
-        given = {"prefix": prefix, "plan": plan, "since": None if since is None else format_since(since)}
-        self.gateway.ask("DELETE", shapes.DoneShape, "prices", query=given)
-
-    async def put(self, wanted: Sequence[Price], *, replace: bool = False, dry_run: bool = False) -> PriceChanges:
-        body = {"prices": [_price_body(each) for each in wanted], "replace": replace, "dry_run": dry_run}
-        return PriceChanges(
-            **asdict(self.gateway.ask("POST", price_shapes.PriceChangesShape, "prices", "import", body=body))
-        )
-
-    def _all(self, plan: str | None, *, past: bool) -> price_shapes.Prices:
-        return self.gateway.get(price_shapes.Prices, "prices", plan=plan, past="true" if past else None)
 
 
 class RemoteInbound(RemoteUseCases):
@@ -168,18 +137,6 @@ def needs_the_machine(context: str) -> Failure:
         f"this command needs the machine of the gateway; the context {context} is one elsewhere.",
         "Run it there, or with --context local if you mean the gateway of this machine.",
     )
-
-
-def _price(found: price_shapes.PriceShape) -> Price:
-    since = 0 if found.since is None else parse_utc(found.since)
-    return Price(found.plan, found.prefix, parse_credits(found.price), parse_credits(found.inbound), since)
-
-
-def _price_body(price: Price) -> dict[str, str]:
-    body = {"plan": price.plan, "prefix": price.prefix, "price": format_credits(price.price)}
-    if price.inbound is not None:
-        body["inbound"] = format_credits(price.inbound)
-    return body | ({"since": format_since(price.since)} if price.since else {})
 
 
 def _template(found: template_shapes.TemplateShape) -> TemplateView:

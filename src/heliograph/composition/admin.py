@@ -14,7 +14,6 @@ from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
-from heliograph.app.admin.prices import ManagePrices
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
@@ -109,7 +108,6 @@ class AdminApps:
             inbound=ManageInbound(store, clock),
             templates=ManageTemplates(store, clock),
             recipients=ManageRecipients(store, clock),
-            prices=ManagePrices(store, clock),
             guard=ManageGuard(store, clock),
             conversations=Conversations(store),
             refusals=ViewRefusals(store, clock),

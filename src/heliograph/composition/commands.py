@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
-    from heliograph.app.admin.prices import ManagePrices
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
@@ -143,12 +142,6 @@ class Tools:
         from heliograph.app.admin.templates import ManageTemplates
 
         return ManageTemplates(self._store, self._clock, _terminal_user())
-
-    @property
-    def prices(self) -> "ManagePrices":
-        from heliograph.app.admin.prices import ManagePrices
-
-        return ManagePrices(self._store, self._clock, _terminal_user())
 
     async def ask(self, resource: "Resource", asked: "Asked") -> Any:
         """Makes a request to the admin API, which has the operations of this resource and no socket. Raises Fault."""

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from heliograph.app.admin.prices import PriceQuery
 from heliograph.app.records import Scope, Search
-from heliograph.app.resources import routes
+from heliograph.app.resources import prices, routes
 from heliograph.console.request import PageRequest
 
 
@@ -26,7 +25,6 @@ async def first_steps(request: PageRequest) -> list[FirstStep]:
     if request.services.simulated is not None or not request.may(Scope.WRITE_CONNECTORS):
         return []
     manage = request.manage
-    prices = await request.services.admin.prices.listing(PriceQuery(past=True, limit=1))
     steps = [
         FirstStep(
             "Connect an operator",
@@ -41,7 +39,7 @@ async def first_steps(request: PageRequest) -> list[FirstStep]:
         FirstStep(
             "Set a price",
             "Until then a segment costs the built-in price of 1 credit.",
-            "Set a price", "/prices", Scope.WRITE_PRICES, prices.found > 0,
+            "Set a price", "/prices", Scope.WRITE_PRICES, bool((await prices.find(manage, past=True))["prices"]),
         ),
         FirstStep(
             "Open an account",

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from heliograph import __version__
-from heliograph.app.admin.prices import format_since
+from heliograph.app.resources.prices import format_since
 from heliograph.console.menu import MENU, OWN
 from heliograph.domain.calendar import parse_utc
 from heliograph.domain.display import counted, duration

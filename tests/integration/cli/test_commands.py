@@ -169,7 +169,7 @@ def test_the_help_on_prices_can_be_typed_as_it_stands(run: Run) -> None:
         lines = [line.strip() for line in told if line.strip().startswith("heliograph ")]
         assert lines
         for line in lines:
-            result = run(*shlex.split(line)[1:])
+            result = run(*shlex.split(line, comments=True)[1:])
             assert result.exit_code == 0, (line, result.stderr)
     listed = run("price", "list").stdout
     assert [row.split() for row in listed.splitlines()[2:]] == [
@@ -242,8 +242,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         "messages from them 0.01 credits each.\n"
     )
     assert answer(run("price", "list", "--json")) == {"prices": prices, "built_in": "1"}
-    assert run("price", "list").stdout.splitlines()[-1].split() == ["default", "(others;", "built", "in)", "1", "0"]
-    assert "built in" not in run("price", "list", "--plan", "gold").stdout
+    assert run("price", "list").stdout.splitlines()[-1].startswith("Built-in price of numbers")
     answer(run("price", "set", "--prefix", "", "--price", "2", "--json"))
     assert answer(run("price", "list", "--json"))["built_in"] is None
     answer(run("price", "remove", "--prefix", "", "--json"))
@@ -275,7 +274,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["route", "remove"], "Name the route by its id or by --prefix.", "heliograph route list"),
         (["route", "remove", "--prefix", "4"], "No route fits", "heliograph route list"),
         (["price", "set", "--prefix", "+4", "--price", "1"], "prefix: '+4' is no prefix", ""),
-        (["price", "remove", "--prefix", "4"], "there is no price for the prefix 4", "heliograph price list"),
+        (["price", "remove", "--prefix", "4"], "There is no price for the prefix 4", "heliograph price list"),
         (["suppression", "add", "49 170", "--account", "acme"], "must not contain spaces", "Nothing was changed."),
         (
             ["suppression", "remove", "447700900123", "--account", "acme"],

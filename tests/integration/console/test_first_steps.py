@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from heliograph.app.resources import prices
 from heliograph.console.app import Console
 from tests.integration.console.test_console import sent, text_of
 from tests.support.admin import RENDERER, AdminHouse, Browser
@@ -33,7 +34,7 @@ async def test_what_is_there_is_ticked_off_and_the_next_step_stands_out(house: A
 
 
 async def test_the_list_is_gone_when_all_is_done(house: AdminHouse, ada: Browser) -> None:
-    await house.admin.prices.set("", 70_000)
+    await prices.set_price(house.admin.desk, 70_000)
     assert "4 of 5 done" in text_of(await ada.get("/"))
     await sent(house)
     assert "First steps" not in (await ada.get("/")).text

@@ -1,6 +1,7 @@
 """Lists of prices as CSV."""
 
 from io import StringIO
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,9 +9,8 @@ from hypothesis import strategies as st
 
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.admin.price_table import PriceSheet, write
-from heliograph.app.admin.prices import parse_since
-from heliograph.app.configuration import Price
 from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.prices import SINCE
 
 
 def read(text: str, plan: str = "default", since: str = "") -> PriceSheet:
@@ -23,8 +23,8 @@ def test_a_list_is_read_with_what_rows_leave_out() -> None:
     )
     assert table.bad == []
     assert table.prices == [
-        Price("silver", "49", 50_000, None, parse_since("2027-01-01")),
-        Price("gold", "44", 60_000, 10_000, parse_since("2027-03-01")),
+        {"plan": "silver", "prefix": "49", "price": 50_000, "since": SINCE.read("2027-01-01")},
+        {"plan": "gold", "prefix": "44", "price": 60_000, "inbound": 10_000, "since": SINCE.read("2027-03-01")},
     ]
 
 
@@ -35,13 +35,13 @@ def test_each_line_that_cannot_be_used_is_named() -> None:
     assert "below zero" in str(table.bad[1])
     assert "line 2 has the same plan, prefix and date" in str(table.bad[2])
     assert "it has 3 cells, the heading 2" in str(table.bad[3])
-    assert [each.prefix for each in table.prices] == ["49", "7"]
+    assert [each["prefix"] for each in table.prices] == ["49", "7"]
 
 
 def test_a_row_that_was_cut_off_is_named_and_means_no_prefix() -> None:
     table = read("price,prefix,since\n0.07\n0.08,44\n")
     assert [str(each) for each in table.bad] == [str(BadLine(2, "it ends before its prefix"))]
-    assert [each.prefix for each in table.prices] == ["44"]
+    assert [each["prefix"] for each in table.prices] == ["44"]
 
 
 @pytest.mark.parametrize(
@@ -65,18 +65,19 @@ def test_the_date_of_all_rows_is_checked_first() -> None:
         read("prefix,price\n49,1\n", since="soon")
 
 
-_PRICES = st.builds(
-    Price,
-    st.sampled_from(["default", "gold"]),
-    st.from_regex(r"([1-9][0-9]{0,14})?", fullmatch=True),
-    st.integers(0, 10**15),
-    st.integers(0, 10**15),
-    st.integers(0, 4 * 10**9).map(lambda seconds: seconds * 1000),
+_PRICES = st.fixed_dictionaries(
+    {
+        "plan": st.sampled_from(["default", "gold"]),
+        "prefix": st.from_regex(r"([1-9][0-9]{0,14})?", fullmatch=True),
+        "price": st.integers(0, 10**15),
+        "inbound": st.integers(0, 10**15),
+        "since": st.integers(0, 4 * 10**9).map(lambda seconds: seconds * 1000),
+    }
 )
 
 
-@given(st.lists(_PRICES, unique_by=lambda each: (each.plan, each.prefix, each.since)))
-def test_what_is_written_is_read_again(prices: list[Price]) -> None:
+@given(st.lists(_PRICES, unique_by=lambda each: (each["plan"], each["prefix"], each["since"])))
+def test_what_is_written_is_read_again(prices: list[dict[str, Any]]) -> None:
     file = StringIO()
     write(prices, file)
     table = read(file.getvalue())

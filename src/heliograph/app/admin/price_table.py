@@ -1,15 +1,13 @@
 """Reads and writes lists of prices: CSV with a heading, as carriers send them."""
 
 import csv
-from collections.abc import Callable, Iterable
-from typing import Final, TextIO
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TextIO
 
 from heliograph.app.admin.csv_rows import named_rows
-from heliograph.app.admin.fields import amount
 from heliograph.app.admin.number_list import BadLine
-from heliograph.app.admin.prices import check, format_since, parse_since
-from heliograph.app.configuration import Price
 from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.prices import NEW, PLAN, SINCE, format_since
 from heliograph.domain.money.amounts import format_credits
 
 COLUMNS: Final = ("plan", "prefix", "price", "inbound", "since")
@@ -17,31 +15,26 @@ COLUMNS: Final = ("plan", "prefix", "price", "inbound", "since")
 
 
 class PriceSheet:
-    """The prices of such a list, in its order. `bad` lines cannot be used."""
+    """The prices of such a list, in its order, by the names of their fields. `bad` lines cannot be used."""
 
     def __init__(self, lines: Iterable[str], plan: str, since: str = "") -> None:
         """`plan` and `since` are those of rows that have none of their own. Raises Invalid if they cannot be used."""
-        self.prices: list[Price] = []
+        self.prices: list[dict[str, Any]] = []
         self.bad: list[BadLine] = []
-        self._plan, self._since = plan, parse_since(since)
+        self._usual = {"plan": PLAN.read(plan), "since": SINCE.show(SINCE.read(since))}
         self._known: dict[tuple[str, str, int], int] = {}
         for line, row in named_rows(lines, COLUMNS, ("prefix", "price"), self.bad):
             self._read(line, row)
 
     def _read(self, line: int, row: dict[str, str]) -> None:
+        given = {name: cell for name, cell in row.items() if cell or name not in ("plan", "inbound", "since")}
+        given = {**self._usual, **given, "prefix": row["prefix"].removeprefix("+")}
         try:
-            price = Price(
-                row.get("plan") or self._plan,
-                row["prefix"].removeprefix("+"),
-                amount("price", row["price"]),
-                amount("inbound", row["inbound"]) if row.get("inbound") else None,
-                parse_since(row["since"]) if row.get("since") else self._since,
-            )
-            check(price)
+            price = {each.name: each.read(given[each.name]) for each in NEW if each.name in given}
         except Invalid as problem:
             self.bad.append(BadLine(line, str(problem)))
             return
-        place = price.plan, price.prefix, price.since
+        place = price["plan"], price["prefix"], price["since"]
         if place in self._known:
             self.bad.append(BadLine(line, f"line {self._known[place]} has the same plan, prefix and date"))
             return
@@ -49,11 +42,11 @@ class PriceSheet:
         self.prices.append(price)
 
 
-def write(prices: Iterable[Price], file: TextIO, wrote: Callable[[], None] = lambda: None) -> None:
+def write(prices: Iterable[Mapping[str, Any]], file: TextIO, wrote: Callable[[], None] = lambda: None) -> None:
     """Writes prices as a list that `PriceSheet` reads; calls `wrote` after each."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
     for price in prices:
-        credit, inbound = format_credits(price.price), format_credits(price.inbound or 0)
-        writer.writerow((price.plan, price.prefix, credit, inbound, format_since(price.since)))
+        credit, inbound = format_credits(price["price"]), format_credits(price["inbound"])
+        writer.writerow((price["plan"], price["prefix"], credit, inbound, format_since(price["since"] or 0)))
         wrote()

@@ -67,15 +67,15 @@ class Operation:
     """A clause without a full stop: "Remove a number"."""
     answers: Answer | tuple[Field, ...] = Answer.DONE
     reads: tuple[Field, ...] = ()
-    """Fields of the body, or, of a GET, parameters of the query."""
+    """Fields of the body; of a GET or DELETE parameters of the query."""
     arguments: tuple[str, ...] = ()
     """Fields that a command takes without their names, in this order."""
     more: str = ""
     """Further sentences of the command's help."""
     examples: tuple[str, ...] = ()
     """Command lines without `heliograph`."""
-    done: str = ""
-    """The sentence for people after it: a format of all values given and answered."""
+    done: str | Callable[[Mapping[str, Any]], str] = ""
+    """The sentence for people after it: a format of all values given and answered, or made of the answer."""
     label: str = ""
     """The console's button; without, the console has none."""
     confirm: str = ""
@@ -98,6 +98,12 @@ class Operation:
     """Further names in a command's `--json`, beside those of the resource: `password` for `secret`."""
     result: str = "removed"
     """The name in a command's `--json` that says that it is done, such as `revoked`."""
+    beside: tuple[Field, ...] = ()
+    """Fields of a list's answer beside its rows: `run` returns all of them by name, as an object."""
+    octets: int = 1 << 20
+    """The largest body over HTTP."""
+    is_found: bool = False
+    """Whether it may be refused since there is no such thing, though its path and fields name none."""
     conflicts: bool = False
     """Whether it may be refused since something is there already."""
     status: int = 200
@@ -119,6 +125,11 @@ class Operation:
         """The path as the OpenAPI document has it."""
         return _IN_PATH.sub(r"{\1}", self.path)
 
+    @property
+    def asks_by_query(self) -> bool:
+        """Whether `reads` are parameters of the query, not fields of the body."""
+        return self.method in ("GET", "DELETE")
+
     def renamed(self, values: Mapping[str, str]) -> dict[str, str]:
         """Returns the values of a public path by the names of the fields."""
         return {alias or name: values[name] for name, alias in _IN_PATH.findall(self.path)}
@@ -132,7 +143,7 @@ class Operation:
             for name, each in given.items()
             if (each is not None or name in nullable) and name not in self.in_path
         }
-        if self.method == "GET":
+        if self.asks_by_query:
             return Asked(self.method, path, {name: str(each) for name, each in rest.items()}, None)
         return Asked(self.method, path, {}, rest if self.reads else None)
 
@@ -176,6 +187,8 @@ class Resource:
     """The name of the thing in the OpenAPI document, where that is not `name` with a capital."""
     called: str = ""
     """The field that people call it by, where that is not the last of the key."""
+    examples: tuple[str, ...] = ()
+    """Command lines without `heliograph`, for the help of the group of commands."""
     link: str = ""
     """A page of the console about a row, a format of the row: `/inbound?q={number}`."""
     is_local: bool = False
@@ -208,6 +221,8 @@ class Resource:
         self, operation: Operation, given: Mapping[str, Any], answer: Mapping[str, Any], preset: Preset | None = None
     ) -> str:
         """Returns the sentence for people after an operation, of JSON values given and answered; maybe empty."""
+        if not isinstance(operation.done, str):
+            return operation.done(answer)
         known = (*self.fields, *self.fields_of(operation))
         texts = {each.name: each.text(each.type.show(each.default)) for each in known if each.default not in OPEN}
         fields = {each.name: each for each in known}

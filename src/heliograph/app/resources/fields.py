@@ -53,6 +53,16 @@ class Type:
         return "" if value is None else str(value)
 
 
+class RowInvalid(Exception):
+    """A field of a row that cannot be used; rows count from 0."""
+
+    def __init__(self, row: int, invalid: Invalid) -> None:
+        super().__init__(str(invalid))
+        self.row = row
+        self.field = invalid.field
+        self.problem = invalid.problem
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
     """A value of a thing, for example the `state` of a sender."""
@@ -72,6 +82,8 @@ class Field:
     """Its label in forms and tables, where that is not its name: `Callback URL`."""
     nullable: bool = False
     """Whether it may be null, which texts write as `empty`, for example `default`."""
+    must_be_typed: bool = False
+    """Whether a command insists on it despite its default, which is far-reaching, such as all numbers."""
     is_secret: bool = False
     """Whether it is typed without being shown, and an answer tells it once, for example a new password."""
 
@@ -94,6 +106,8 @@ class Field:
             return None
         try:
             return self.type.read(value)
+        except RowInvalid as problem:
+            raise Invalid(f"{self.name}[{problem.row}].{problem.field}", problem.problem) from None
         except ValueError as problem:
             raise Invalid(self.name, str(problem)) from None
 
@@ -121,7 +135,7 @@ class Text(Type):
     is_long: bool = False
     """Whether a form gives it several lines."""
 
-    def read(self, value: str) -> str:
+    def read(self, value: str) -> Any:
         return self.reads(value)
 
 
@@ -301,7 +315,17 @@ class Rows(Type):
     def read(self, value: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if not 0 < len(value) <= self.most:
             raise ValueError(f"there are {len(value)}; give 1 to {self.most} at once")
-        return [{field.name: field.read(row[field.name]) for field in self.of} for row in value]
+        return [self._read_row(number, row) for number, row in enumerate(value)]
+
+    def _read_row(self, number: int, row: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return {
+                field.name: field.read(row[field.name]) if field.name in row else field.default
+                for field in self.of
+                if field.name in row or field.default is not KEEP
+            }
+        except Invalid as problem:
+            raise RowInvalid(number, problem) from None
 
     def show(self, value: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return [{field.name: field.show(row[field.name]) for field in self.of} for row in value]

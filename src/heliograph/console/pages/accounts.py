@@ -6,7 +6,7 @@ from typing import Any
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.records import Scope
-from heliograph.app.resources import account_settings, accounts
+from heliograph.app.resources import account_settings, accounts, prices
 from heliograph.app.resources.account_settings import texts_of
 from heliograph.app.resources.accounts import ACCOUNTS
 from heliograph.app.resources.description import Operation
@@ -39,7 +39,7 @@ async def list_all(request: PageRequest) -> PageResponse:
 async def new(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
     return request.page(
         "account_new.html", status=200 if problem is None else 400, values=request.form, problem=problem,
-        plans=await request.services.admin.prices.plans(),
+        plans=await prices.plans(request.desk),
     )  # fmt: skip
 
 

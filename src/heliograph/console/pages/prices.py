@@ -4,11 +4,12 @@ import asyncio
 import io
 from typing import Any
 
-from heliograph.app.admin import fields, price_table
+from heliograph.app.admin import price_table
 from heliograph.app.admin.price_table import PriceSheet
-from heliograph.app.admin.prices import ManagePrices, PriceQuery, format_since, parse_since
 from heliograph.app.records import Scope
+from heliograph.app.resources import prices
 from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.prices import NEW, PRICES, PriceQuery, format_since
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.domain.display import counted
@@ -27,10 +28,6 @@ ASKED = ("in_plan", "q", "past")
 EDITED = ("plan", "price_prefix", "price", "inbound", "since")
 
 
-def _prices(request: PageRequest) -> ManagePrices:
-    return request.services.admin.prices.acting_as(request.actor.name, request.actor.address)
-
-
 def _query(request: PageRequest) -> PriceQuery:
     query = request.query
     page = query.get("page", "")
@@ -41,7 +38,7 @@ def _query(request: PageRequest) -> PriceQuery:
 
 async def show(request: PageRequest, problem: FormProblem | None = None, **more: Any) -> PageResponse:
     query = _query(request)
-    listing = await _prices(request).listing(query)
+    listing = await prices.listing(request.desk, query)
     editing = {name: request.query[name] for name in EDITED if name in request.query}
     values: dict[str, Any] = {"preview": None, "csv": request.form.get("csv", ""), "edited": edit_link, **more}
     return request.page(
@@ -65,11 +62,10 @@ async def show_page(request: PageRequest) -> PageResponse:
 
 async def set_price(request: PageRequest) -> PageResponse:
     form = request.form
+    given = {each.name: form.get("price_prefix" if each.name == "prefix" else each.name, "").strip() for each in NEW}
+    given = {name: text for name, text in given.items() if text or name == "price"}
     try:
-        price = fields.amount("price", form.get("price", ""))
-        inbound = fields.amount("inbound", form["inbound"]) if form.get("inbound") else None
-        prefix, plan = form.get("price_prefix", "").strip(), form.get("plan") or DEFAULT_PLAN
-        await _prices(request).set(prefix, price, plan, inbound, parse_since(form.get("since", "")))
+        await request.ask(PRICES, PRICES.operation("set").asked(given))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     when = "it counts from its date on" if form.get("since") else "it counts within five seconds"
@@ -77,18 +73,17 @@ async def set_price(request: PageRequest) -> PageResponse:
 
 
 async def remove_price(request: PageRequest) -> PageResponse:
-    form = request.form
-    since = parse_since(form["since"]) if "since" in form else None
-    await _prices(request).remove(form.get("prefix", ""), form.get("plan", ""), since)
+    given = {name: request.form[name] for name in ("prefix", "plan", "since") if name in request.form}
+    await request.ask(PRICES, PRICES.operation("remove").asked(given))
     return request.go(PATH, "The price is removed.")
 
 
 async def download(request: PageRequest) -> PageResponse:
     query = _query(request)
     query.first, query.limit = 0, EVERY
-    listing = await _prices(request).listing(query)
+    listing = await prices.listing(request.desk, query)
     file = io.StringIO()
-    await asyncio.to_thread(price_table.write, listing.prices, file)
+    await asyncio.to_thread(price_table.write, map(prices.row_of, listing.prices), file)
     return csv_file("prices.csv", file.getvalue().encode())
 
 
@@ -104,13 +99,13 @@ async def import_list(request: PageRequest) -> PageResponse:
         if sheet.bad:
             return await show(request, _unusable(len(sheet.bad)), bad=sheet.bad[:BAD_SHOWN])
         confirmed = form.get("confirmed") == "yes"
-        changes = await _prices(request).put(sheet.prices, replace=replace, dry_run=not confirmed)
+        changes = await prices.put(request.desk, sheet.prices, replace, not confirmed)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     if not confirmed:
-        return await show(request, preview=changes, replaced=sorted({price.plan for price in sheet.prices}))
-    removed = f", {changes.removed:,} removed" if replace else ""
-    return request.go(PATH, f"The list is in: {changes.added:,} added, {changes.changed:,} changed{removed}.")
+        return await show(request, preview=changes, replaced=sorted({price["plan"] for price in sheet.prices}))
+    removed = f", {changes['removed']:,} removed" if replace else ""
+    return request.go(PATH, f"The list is in: {changes['added']:,} added, {changes['changed']:,} changed{removed}.")
 
 
 def _unusable(lines: int) -> FormProblem:

@@ -1,0 +1,355 @@
+"""Prices and price plans: what a segment costs by the first digits of the number, one by one and in long lists."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from heliograph.app.configuration import Missing, Price
+from heliograph.app.records import Scope
+from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
+from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text, Whole
+from heliograph.app.resources.routes import PREFIX as ANY_PREFIX
+from heliograph.domain.calendar import format_utc, parse_time, zone
+from heliograph.domain.display import counted
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.money.pricing import BUILT_IN_PRICE, DEFAULT_PLAN, in_force
+
+MOST_AT_ONCE: Final = 200_000
+"""Prices that a list may have."""
+
+IMPORT_OCTETS: Final = 32 << 20
+"""The largest body of an import: 200,000 prices of 160 octets."""
+
+Key = tuple[str, str, int]
+"""The plan, prefix and date of a price."""
+
+
+@dataclass(slots=True)
+class PriceQuery:
+    """The prices that a page of the console shows."""
+
+    plan: str = ""
+    """Empty matches all plans."""
+    prefix: str = ""
+    """Matches prices of longer and of shorter prefixes: 4917 finds 49 and 491701."""
+    past: bool = False
+    """Whether prices are found that later ones have replaced."""
+    first: int = 0
+    """Prices that are left out at the beginning."""
+    limit: int = 50
+
+
+@dataclass(slots=True)
+class PriceListing:
+    """A page of the prices that a query finds, by plan, prefix and date."""
+
+    prices: list[Price]
+    found: int
+    """Prices on all pages."""
+    plans: list[str]
+    built_in: int | None
+    """The price where the plan `default` names none; None where it names all numbers."""
+    holding: set[Key]
+    """The keys of `prices` that hold now."""
+
+    def holds(self, price: Price) -> bool:
+        return _key(price) in self.holding
+
+
+async def find(desk: Desk, plan: str | None = None, past: bool = False) -> dict[str, Any]:
+    """Returns the prices that hold now or will hold, by plan, prefix and date; with `past` also replaced prices."""
+    prices = (await desk.store.network.tables()).prices
+    chosen = _chosen(prices, desk.now, plan or "", past)
+    return {"prices": [row_of(each) for each in chosen], "built_in": _built_in(in_force(prices, desk.now))}
+
+
+async def listing(desk: Desk, query: PriceQuery) -> PriceListing:
+    """Returns a page of prices, from a single read of the store."""
+    prices = (await desk.store.network.tables()).prices
+    holding = in_force(prices, desk.now)
+    chosen = [
+        each
+        for each in _chosen(prices, desk.now, query.plan, query.past)
+        if each.prefix.startswith(query.prefix) or query.prefix.startswith(each.prefix)
+    ]
+    shown = chosen[query.first : query.first + query.limit]
+    now = {_key(each) for each in holding} & {_key(each) for each in shown}
+    return PriceListing(shown, len(chosen), _plans(prices), _built_in(holding), now)
+
+
+async def plans(desk: Desk) -> list[str]:
+    """Returns the names of all plans that have prices, and `default`."""
+    return _plans((await desk.store.network.tables()).prices)
+
+
+async def set_price(
+    desk: Desk, price: int, prefix: str = "", plan: str = DEFAULT_PLAN, inbound: int | None = None, since: int = 0
+) -> dict[str, Any]:
+    """Sets or replaces a price that holds from `since` on. Without `inbound` that stays as it is, at first 0."""
+    told = {"plan": plan, "price": format_credits(price)}
+    if inbound is not None:
+        told["inbound"] = format_credits(inbound)
+    if since:
+        told["since"] = format_since(since)
+    wanted = Price(plan, prefix, price, inbound, since)
+    return row_of(await desk.audited("price.set", prefix, told).network.set_price(wanted))
+
+
+async def remove(desk: Desk, prefix: str = "", plan: str = DEFAULT_PLAN, since: int | None = None) -> None:
+    """Removes the price that holds from a date on; without a date all prices of the prefix."""
+    told = {"plan": plan}
+    for was in (await desk.store.network.tables()).prices:
+        if (was.plan, was.prefix) == (plan, prefix) and since in (None, was.since):
+            told |= {"price": format_credits(was.price), "inbound": format_credits(was.inbound or 0)}
+            told |= {"since": format_since(was.since)} if was.since else {}
+    try:
+        await desk.audited("price.remove", prefix, told).network.remove_price(plan, prefix, since)
+    except Missing:
+        numbers = f"for the prefix {prefix}" if prefix else "for all numbers"
+        date = f" since {format_since(since)}" if since else ""
+        raise NoSuch("price", f"{numbers} in the plan {plan}{date}") from None
+
+
+async def put(
+    desk: Desk, prices: Sequence[Mapping[str, Any]], replace: bool = False, dry_run: bool = False
+) -> dict[str, int]:
+    """Sets all these prices or none; with `replace` their plans have no other prices afterwards. A dry run only counts
+    the changes."""
+    if not prices:
+        raise Invalid("prices", "there is none")
+    wanted = [Price(each["plan"], each["prefix"], each["price"], each.get("inbound"), each["since"]) for each in prices]
+    by_key = {_key(each): each for each in wanted}
+    if len(by_key) < len(wanted):
+        raise Invalid("prices", "two of them are for the same plan, prefix and date")
+    named = sorted({each.plan for each in wanted})
+    replaced = named if replace else ()
+    changes = _compared(by_key, (await desk.store.network.tables()).prices, replaced)
+    if not dry_run:
+        told = {"prices": len(wanted), "added": changes["added"], "changed": changes["changed"]}
+        told |= {"removed": changes["removed"]} if replace else {}
+        details = {name: str(number) for name, number in told.items()}
+        audited = desk.audited("price.import", ", ".join(named)[:200], details)
+        await audited.network.set_prices(wanted, replaced)
+    return changes
+
+
+def row_of(price: Price) -> dict[str, Any]:
+    """Returns the values of a price by the names of its fields; `since` is None from the beginning."""
+    return {
+        "plan": price.plan, "prefix": price.prefix, "price": price.price, "inbound": price.inbound or 0,
+        "since": price.since or None,
+    }  # fmt: skip
+
+
+def format_since(since: int) -> str:
+    """Returns a date as `SINCE` reads it: only the day if it begins in UTC; empty for the beginning."""
+    return _day(format_utc(since)) if since else ""
+
+
+def _compared(wanted: Mapping[Key, Price], there: Sequence[Price], replaced: Sequence[str]) -> dict[str, int]:
+    changes = {"added": len(wanted), "changed": 0, "same": 0, "removed": 0}
+    for price in there:
+        new = wanted.get(_key(price))
+        if new is None:
+            changes["removed"] += price.plan in replaced
+            continue
+        is_same = new.price == price.price and new.inbound in (None, price.inbound)
+        changes["added"] -= 1
+        changes["same" if is_same else "changed"] += 1
+    return changes
+
+
+def _chosen(prices: Sequence[Price], now: int, plan: str, past: bool) -> list[Price]:
+    since = {(each.plan, each.prefix): each.since for each in in_force(prices, now)}
+    chosen = [
+        each
+        for each in prices
+        if plan in ("", each.plan) and (past or each.since >= since.get((each.plan, each.prefix), 0))
+    ]
+    return sorted(chosen, key=_key)
+
+
+def _built_in(holding: Sequence[Price]) -> int | None:
+    is_named = any(each.plan == DEFAULT_PLAN and not each.prefix for each in holding)
+    return None if is_named else BUILT_IN_PRICE
+
+
+def _plans(prices: Sequence[Price]) -> list[str]:
+    return sorted({each.plan for each in prices} | {DEFAULT_PLAN})
+
+
+def _key(price: Price) -> Key:
+    return price.plan, price.prefix, price.since
+
+
+def _day(moment: str) -> str:
+    return moment.replace(".000Z", "Z").removesuffix("T00:00:00Z")
+
+
+def _told(answer: Mapping[str, Any]) -> str:
+    prefix = answer["prefix"]
+    numbers = f"Numbers with the prefix {prefix}" if prefix else "All numbers"
+    told = f"{numbers} cost {counted(answer['price'], 'credit')} a segment in the plan {answer['plan']}"
+    if answer["inbound"] != "0":
+        told += f", messages from them {counted(answer['inbound'], 'credit')} each"
+    return f"{told}, from {_day(answer['since'])} on." if answer["since"] else f"{told}."
+
+
+class _Since(Text):
+    """The day or time from which a price holds: ms inside, 0 and "" from the beginning. A time without an offset is in
+    UTC."""
+
+    def read(self, value: str) -> int:
+        text = value.strip()
+        if not text:
+            return 0
+        try:
+            return max(0, parse_time(text if len(text) > len("2027-01-15") else f"{text} 00:00:00", zone("UTC")))
+        except ValueError:
+            problem = f"{text[:40]!r} is no date; write 2027-01-15 (UTC) or 2027-01-15T08:00:00+01:00"
+            raise ValueError(problem) from None
+
+    def show(self, value: int) -> str:
+        return format_since(value)
+
+
+class _Began(Moment):
+    """The moment from which a price holds, for people only its day if it begins in UTC."""
+
+    def text(self, value: Any) -> str:
+        return "" if value is None else _day(value)
+
+
+_AMOUNT = Credits("it must not be below zero")
+_DATE = r"([0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]{5,15}(Z|[+-][0-9]{2}:?[0-9]{2})?)?)?"
+
+PREFIX = replace(ANY_PREFIX, must_be_typed=True)
+PLAN = Field(
+    "plan",
+    Text(lambda text: check_name("plan", text), "[A-Za-z0-9._-]{1,64}"),
+    "The price plan.",
+    DEFAULT_PLAN,
+    example="resellers",
+)
+PRICE = Field("price", _AMOUNT, "Credits a segment, such as 1 or 0.065.", example="0.065")
+INBOUND = Field("inbound", _AMOUNT, "Credits a message from such a phone; left out, it stays as it is.", KEEP)
+SINCE = Field(
+    "since",
+    _Since(pattern=_DATE),
+    "When it begins to hold: a day, or ISO 8601, in UTC unless it has an offset; empty: at once.",
+    0,
+    example="2027-01-15",
+)
+_CHARGED = Field("inbound", _AMOUNT, "Credits a message from such a phone.")
+_HOLDS = Field("since", _Began(), "When it began or begins to hold; null: from the beginning.", nullable=True)
+_ONLY_PLAN = replace(PLAN, meaning="Only this plan's.", default=None)
+_ONLY_SINCE = replace(SINCE, meaning="Only the price that holds from then on; empty: from the beginning.", default=KEEP)
+_PAST = Field("past", Flag(), "Also prices that later ones have replaced.", False)
+NEW = (PRICE, PREFIX, PLAN, INBOUND, SINCE)
+"""The fields that a new price is made of."""
+
+PRICES = Resource(
+    name="price",
+    plural="prices",
+    summary="Prices of a segment, by the first digits of the number",
+    more="A plan is a list of prices with a name, and each account has a plan: `default` unless it was given another. "
+    "The longest prefix in the account's plan that fits a number sets its price. If none fits, the plan `default` "
+    "does.\n\n"
+    "While no price is set, every number costs 1 credit. So does a number that the plan `default` leaves out, for "
+    "accounts of that plan. An account with a plan of its own is refused a number that neither plan has.\n\n"
+    "A message from a phone costs its account nothing, or the prefix's price of such messages. It is charged whatever "
+    "the balance.\n\n"
+    "A price may have a date from which it holds, until the next price of its prefix and plan does.\n\n"
+    "A running gateway goes by it within five seconds. Messages that are accepted keep their price, even scheduled "
+    "ones.",
+    nothing="The plan names no price.",
+    key=("plan", "prefix", "since"),
+    called="prefix",
+    examples=(
+        'price set --prefix "" --price 0.05     # every number costs 0.05 credits a segment ...',
+        "price set --prefix 49 --price 0.065    # ... except numbers that begin with 49",
+        "price set --prefix 49 --price 0.06 --plan resellers    # and for accounts of the plan resellers 0.06",
+        "account set acme plan=resellers",
+        "price list",
+    ),
+    fields=(replace(PLAN, default=""), ANY_PREFIX, PRICE, _CHARGED, _HOLDS),
+    scopes=Scopes(Scope.READ_PRICES, Scope.WRITE_PRICES),
+    operations=(
+        Operation(
+            "list",
+            "GET",
+            "/prices",
+            find,
+            "Every price that holds now or will hold, or those of a plan",
+            reads=(_ONLY_PLAN, _PAST),
+            answers=Answer.EACH,
+            beside=(
+                Field(
+                    "built_in",
+                    Credits(),
+                    "Credits a segment where the plan `default` names none; null where it names all numbers.",
+                    nullable=True,
+                    title="Built-in price of numbers that the plan default leaves out",
+                ),
+            ),
+            examples=("price list", "price list --plan resellers"),
+        ),
+        Operation(
+            "set",
+            "PUT",
+            "/prices",
+            set_price,
+            "Set or replace a price",
+            reads=NEW,
+            answers=Answer.ITEM,
+            more="It replaces the plan's price of the same prefix and date; shorter and longer prefixes keep theirs.",
+            examples=(
+                'price set --prefix "" --price 0.05    # every number, unless its plan has another price',
+                "price set --prefix 49 --price 0.06 --plan resellers",
+                "price set --prefix 49 --price 0.065 --inbound 0.01",
+                "price set --prefix 49 --price 0.07 --since 2027-03-01    # midnight in UTC",
+            ),
+            done=_told,
+        ),
+        Operation(
+            "import",
+            "POST",
+            "/prices/import",
+            put,
+            "Set a list of prices, all or none",
+            reads=(
+                Field("prices", Rows(NEW, "NewPrice", MOST_AT_ONCE), "The prices."),
+                Field("replace", Flag(), "Whether the plans that it names have no other prices afterwards.", False),
+                Field("dry_run", Flag(), "Whether nothing is changed, and the answer counts the changes.", False),
+            ),
+            answers=tuple(
+                Field(name, Whole(), f"Prices that the list {does}.")
+                for name, does in (
+                    ("added", "adds"),
+                    ("changed", "changes"),
+                    ("same", "leaves as they are"),
+                    ("removed", "removes"),
+                )
+            ),
+            read_name="NewPrices",
+            answer_name="PriceChanges",
+            id="put_prices",
+            octets=IMPORT_OCTETS,
+        ),
+        Operation(
+            "remove",
+            "DELETE",
+            "/prices",
+            remove,
+            "Remove the prices of a prefix from a plan, or only that of a date",
+            reads=(PREFIX, PLAN, _ONLY_SINCE),
+            is_found=True,
+            examples=(
+                "price remove --prefix 49 --plan resellers",
+                "price remove --prefix 49 --since 2027-03-01    # only the price that was to hold from March on",
+            ),
+            done="The price of the prefix {prefix} in the plan {plan} is removed.",
+        ),
+    ),
+)
