@@ -267,7 +267,14 @@ async def test_a_message_is_claimed_ended_and_replayed_as_a_receipt_is(
     await store.commits.record(
         Facts(inbound=[one], callback_retries=[CallbackRetry(account.id, one.key, START, 1, b"x", "refused", START)])
     )
-    (view,) = await store.notices.owed(9)
+    bound = message(given, account.id, way=Way.BIND)
+    retry = CallbackRetry(account.id, bound.key, START + 1, 1, b"x", "refused", START, way=Way.BIND)
+    await store.commits.record(Facts(inbound=[bound], callback_retries=[retry]))
+    view, other = await store.notices.owed(9)
+    assert (other.key, other.url) == (bound.key, "")
+    await store.commits.record(
+        Facts(callbacks=[CallbackDone(account.id, bound.key, CallbackEnd.DELIVERED, 0, 2, START + 2)])
+    )
     assert (view.key, view.tail, view.account, view.url) == (one.key, 99, account.id, "https://customer.example/mo")
     assert await store.notices.next_due() == START
     (claimed,) = await store.notices.claim(9, START, NODE)

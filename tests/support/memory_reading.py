@@ -32,6 +32,7 @@ from heliograph.app.records import (
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_audit import audit
 from tests.support.memory_rows import MemoryPart, Reference, Rows
@@ -101,7 +102,9 @@ class MemoryReading(MemoryPart):
         retry, done = rows.retries.get(key), rows.callbacks.get(key)
         if retry is None and done is None:
             return None
-        if isinstance(message, Message):
+        if message.way is not Way.WEBHOOK:
+            url = ""
+        elif isinstance(message, Message):
             url = message.callback_url
         else:
             url = rows.accounts[message.account].inbound_url if message.account else ""

@@ -309,8 +309,8 @@ class SearchPage:
 class CallbackView:
     """A callback that is pending (`due` is set) or ended without delivery (`end` is set).
 
-    `key`: the notice's key. `first`: when it first became due. `problem`: the last error. `code`: the last HTTP status
-    of an ended callback.
+    `key`: the notice's key. `url`: empty if its way is not a webhook. `first`: when it first became due. `problem`: the
+    last error. `code`: the last HTTP status of an ended callback.
     """
 
     key: int

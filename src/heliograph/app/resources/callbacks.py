@@ -111,7 +111,7 @@ def _row(found: CallbackView, names: dict[int, str]) -> dict[str, Any]:
 def _by_host(owed: Iterable[CallbackView]) -> list[dict[str, Any]]:
     hosts: dict[str, dict[str, Any]] = {}
     for each in owed:
-        if each.attempts == 0 or each.due is None:
+        if each.attempts == 0 or each.due is None or not each.url:
             continue
         name = urlsplit(each.url).netloc
         new = {"host": name, "pending": 0, "attempts": 0, "problem": each.problem, "due": each.due, "keys": []}

@@ -156,7 +156,7 @@ def _order(of: PartSet) -> tuple[int, str, str, int, int]:
 
 def _record(message: InboundMessage) -> Steps[InboundRecord]:
     view = CallbackView(message.key, message.tail, message.account, "", 0, "", 0)
-    if message.account:
+    if message.account and message.way is Way.WEBHOOK:
         owner = yield from first(Q.account_by_id(account=message.account))
         view.url = "" if owner is None else account_of(owner).inbound_url
     record = InboundRecord(message, (yield from callback_of(view)))

@@ -39,7 +39,8 @@ FROM holder WHERE account IS NOT NULL LIMIT :limit;
 DELETE FROM callback WHERE key {among(keys)};
 
 -- ended_notices: Notices that were given up, or whose receiver is gone, newest message first.
-SELECT c.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account), coalesce(m.callback_url, a.inbound_url), c.attempts,
+SELECT c.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account),
+    CASE WHEN coalesce(m.way, i.way) = {Way.WEBHOOK} THEN coalesce(m.callback_url, a.inbound_url) ELSE '' END, c.attempts,
     coalesce(r.problem, ''), coalesce(r."first", f.at, i.at, c.at), c."end", c.code, c.at
 FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)}
 LEFT JOIN inbound AS i ON i.key = c.key LEFT JOIN account AS a ON a.id = i.account

@@ -40,7 +40,8 @@ LEFT JOIN message AS m ON m.key = {subject(k.value)} LEFT JOIN inbound AS i ON i
 ON CONFLICT (key) DO UPDATE SET account = excluded.account, due = :now, attempts = 0, "first" = :now, parked = 0, node = NULL;
 
 -- owed_notices: Notices that nobody has claimed, in the order in which they are due.
-SELECT r.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account), coalesce(m.callback_url, a.inbound_url),
+SELECT r.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account),
+    CASE WHEN r.way = {Way.WEBHOOK} THEN coalesce(m.callback_url, a.inbound_url) ELSE '' END,
     r.attempts, r.problem, r."first", r.due
 FROM callback_retry AS r LEFT JOIN message AS m ON m.key = {subject(r.key)}
 LEFT JOIN inbound AS i ON i.key = r.key LEFT JOIN account AS a ON a.id = i.account
