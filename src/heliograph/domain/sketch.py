@@ -21,12 +21,23 @@ _BITS: Final = 4
 _MORE: Final = 0x80
 
 
+def add(sketch: Sketch, value: int) -> None:
+    """Counts a value. A negative value, after the clock was set back, counts as zero."""
+    bucket = _USUAL[value] if 0 <= value < _USUAL_END else bucket_of(value)
+    sketch[bucket] = sketch.get(bucket, 0) + 1
+
+
 def bucket_of(value: int) -> int:
-    """Returns the bucket of a value. A negative value, after the clock was set back, counts as zero."""
+    """Returns the bucket of a value. A negative value is in the first."""
     if value < _EXACT:
         return max(0, value)
     shift = value.bit_length() - _BITS - 1
     return (shift << _BITS) + (value >> shift)
+
+
+_USUAL_END: Final = 2_048
+_USUAL: Final = [bucket_of(value) for value in range(_USUAL_END)]
+"""The buckets of the values below 2,048, in which nearly all delays in milliseconds are."""
 
 
 def middle_of(bucket: int) -> float:

@@ -14,29 +14,34 @@ SHORT_BODY: Final = 16_384
 
 _SENDS: Final = {b"/api/v1/messages": V1, b"/api/v2/messages": V2}
 
-_UNUSUAL: Final = frozenset(
-    (b"transfer-encoding", b"content-encoding", b"expect", b"upgrade", b"content-length", b"host", b"authorization")
-)
-"""Headers with which a send uses ASGI; for the last three, if they occur twice."""
+_UNUSUAL: Final = frozenset((b"transfer-encoding", b"content-encoding", b"expect", b"upgrade"))
+"""Headers with which a send uses ASGI."""
+
+_SINGLE: Final = frozenset((b"content-length", b"host", b"authorization"))
+"""Headers with which a send uses ASGI if they occur twice."""
+
+_FORWARDED: Final = b"x-forwarded-for"
 
 
 class Head:
     """The head of a send with nothing unusual about it."""
 
     __slots__ = (
-        "authorization", "content_type", "door", "forwarded", "headers", "length", "proven", "request_id", "target",
+        "authorization", "content_type", "door", "forwarded", "headers", "proven", "request_id", "target",
     )  # fmt: skip
 
-    def __init__(self, door: Door, target: bytes, headers: Headers) -> None:
+    def __init__(
+        self, door: Door, target: bytes, headers: Headers, named: dict[bytes, bytes], authorization: bytes
+    ) -> None:
+        """`named` has the last value of each header."""
         self.door = door
         self.target = target
         self.headers = headers
-        self.authorization: bytes | None = None
-        self.content_type: bytes | None = None
-        self.forwarded: bytes | None = None
+        self.authorization = authorization
+        self.content_type = named.get(b"content-type")
+        self.forwarded = named.get(_FORWARDED)
         """All of X-Forwarded-For."""
-        self.length: bytes | None = None
-        self.request_id: bytes | None = None
+        self.request_id = named.get(b"x-request-id")
         """The client's own request id, if it is valid."""
         self.proven: Proven | None = None
         """The account that the credentials prove, once the authenticator has said so."""
@@ -47,26 +52,19 @@ def read_head(target: bytes, headers: Headers, longest: int) -> Head | None:
     door = _SENDS.get(target)
     if door is None:
         return None
-    head = Head(door, target, headers)
-    host: bytes | None = None
-    for name, value in headers:
-        if name == b"authorization" and head.authorization is None:
-            head.authorization = value
-        elif name == b"content-type":
-            head.content_type = value
-        elif name == b"content-length" and head.length is None:
-            head.length = value
-        elif name == b"host" and host is None:
-            host = value
-        elif name == b"x-request-id":
-            head.request_id = value if REQUEST_ID(value) is not None else None
-        elif name == b"x-forwarded-for":
-            head.forwarded = value if head.forwarded is None else head.forwarded + b"," + value
-        elif name in _UNUSUAL:
+    named = dict(headers)  # lookups in C are cheaper than a loop over the headers
+    authorization, length, host = named.get(b"authorization"), named.get(b"content-length"), named.get(b"host")
+    if authorization is None or length is None or len(length) > 9 or int(length) > longest:
+        return None
+    if host is None or not is_host(host) or not _UNUSUAL.isdisjoint(named):
+        return None
+    head = Head(door, target, headers, named, authorization)
+    if head.request_id is not None and REQUEST_ID(head.request_id) is None:
+        head.request_id = None
+    if len(named) != len(headers):
+        names = [name for name, _ in headers]
+        if any(names.count(name) > 1 for name in _SINGLE):
             return None
-    length = head.length
-    if head.authorization is None or length is None or len(length) > 9 or int(length) > longest:
-        return None
-    if host is None or not is_host(host):
-        return None
+        if head.forwarded is not None:
+            head.forwarded = b",".join([value for name, value in headers if name == _FORWARDED])
     return head

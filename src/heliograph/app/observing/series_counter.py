@@ -5,6 +5,7 @@ from heliograph.app.observing.tally import Tally, failure_of
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.state import State
+from heliograph.domain.sketch import add
 
 _REJECTED = failure_of(Delivery.REJECTD, NO_CODE)
 
@@ -58,7 +59,7 @@ def _count_sent(tally: Tally, submissions: list[Submission]) -> None:
             at = answer.at
             cell = tally.cell(at, answer.account, answer.connector, message.destination)
             cell.submitted += 1
-            cell.operator_delays.add(at - message.time)
+            add(cell.to_operator, at - message.time)
 
 
 def _count_ended(tally: Tally, finals: list[MessageEnd]) -> None:
@@ -70,7 +71,7 @@ def _count_ended(tally: Tally, finals: list[MessageEnd]) -> None:
         if final.state is delivered:
             cell.delivered += 1
             if final.waited >= 0:
-                cell.receipt_delays.add(final.waited)
+                add(cell.to_receipt, final.waited)
         else:
             cell.fail(failure_of(final.state, final.err))
         if final.failed:

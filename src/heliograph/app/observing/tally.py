@@ -4,7 +4,6 @@ from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.numbers.country import UNKNOWN, country_and_area_of
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
-from heliograph.domain.sketch import Sketch, bucket_of
 
 MOST_CELLS = 5_000
 """Most cells that a tally counts by country. Numbers in further cells are counted without a country."""
@@ -13,49 +12,6 @@ _MINUTE = WIDTH_MS[Grain.MINUTE]
 
 Slot = tuple[int, int, int, str]
 """Key of a cell: the beginning of its minute, account, connector, country."""
-
-
-class Delays:
-    """Builds a sketch of delays. Equal delays in a row are counted together and added once; most delays of a commit are
-    equal.
-    """
-
-    __slots__ = ("_latest", "_times", "sketch")
-
-    def __init__(self, sketch: Sketch) -> None:
-        self.sketch = sketch
-        self._latest = 0
-        self._times = 0
-
-    def add(self, delay: int) -> None:
-        """Takes in a delay."""
-        if delay != self._latest:
-            self.settle()
-            self._latest = delay
-        self._times += 1
-
-    def settle(self) -> None:
-        """Must be called before the sketch is read."""
-        if self._times:
-            bucket = bucket_of(self._latest)
-            self.sketch[bucket] = self.sketch.get(bucket, 0) + self._times
-            self._times = 0
-
-
-class TallyCell(Cell):
-    """A cell that is being counted."""
-
-    __slots__ = ("operator_delays", "receipt_delays")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.operator_delays = Delays(self.to_operator)
-        self.receipt_delays = Delays(self.to_receipt)
-
-    def settle(self) -> None:
-        """Must be called before the sketches are read."""
-        self.operator_delays.settle()
-        self.receipt_delays.settle()
 
 
 def failure_of(state: Delivery, code: str) -> str:
@@ -67,8 +23,8 @@ class Tally:
     """Counts of minutes."""
 
     def __init__(self) -> None:
-        self._cells: dict[Slot, TallyCell] = {}
-        self._last = TallyCell()
+        self._cells: dict[Slot, Cell] = {}
+        self._last = Cell()
         """The cell of the latest call, and its key. Facts of a commit are mostly of the same cell."""
         self._begin = self._end = 0
         self._account = self._connector = -1
@@ -77,7 +33,7 @@ class Tally:
     def __bool__(self) -> bool:
         return bool(self._cells)
 
-    def cell(self, at: int, account: int, connector: int, number: str) -> TallyCell:
+    def cell(self, at: int, account: int, connector: int, number: str) -> Cell:
         """Returns the cell of a time, an account, a connector and the country of a number."""
         if (
             self._begin <= at < self._end
@@ -94,14 +50,14 @@ class Tally:
         self._last = self._found(minute, account, connector, country)
         return self._last
 
-    def _found(self, minute: int, account: int, connector: int, country: str) -> TallyCell:
+    def _found(self, minute: int, account: int, connector: int, country: str) -> Cell:
         cells = self._cells
         slot = (minute, account, connector, country)
         if slot not in cells and len(cells) >= MOST_CELLS:
             slot = (minute, account, connector, UNKNOWN)
         cell = cells.get(slot)
         if cell is None:
-            cell = cells[slot] = TallyCell()
+            cell = cells[slot] = Cell()
         return cell
 
     def accepted(self, key: int, account: int, connector: int, number: str, segments: int, price: int) -> None:
@@ -132,7 +88,6 @@ class Tally:
         width = WIDTH_MS[grain]
         found: dict[tuple[int, CellKey], Cell] = {}
         for (minute, account, connector, country), cell in sorted(self._cells.items(), key=lambda each: each[0]):
-            cell.settle()
             slot = (minute - minute % width, CellKey(account, connector, country))
             known = found.get(slot)
             if known is None:

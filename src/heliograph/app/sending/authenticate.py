@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil, inf
+from typing import Any
 
 from heliograph.app.ports import Secrets, SignIns, Unavailable
 from heliograph.app.sending.directory import AccountView, Directory
@@ -99,6 +100,8 @@ class Authenticator:
         self._directory = directory
         self._passwords = PasswordQueue(verify)
         self._hash_key = secrets.octets(32)
+        self._hashes: dict[str, Any] = {}
+        """By the door's name, a keyed hash that nothing was added to: a copy costs half as much as a new one."""
         self._dummy_hash = secrets.hash_password(secrets.token(32))
         self._proven: dict[bytes, Proven] = {}
         self._register = register
@@ -188,7 +191,14 @@ class Authenticator:
         return view, hashed.encode()
 
     def _digest(self, door: Door, sent: bytes) -> bytes:
-        return hashlib.blake2b(sent, key=self._hash_key, person=door.name.encode(), digest_size=16).digest()
+        empty = self._hashes.get(door.name)
+        if empty is None:
+            empty = hashlib.blake2b(key=self._hash_key, person=door.name.encode(), digest_size=16)
+            self._hashes[door.name] = empty
+        keyed = empty.copy()
+        keyed.update(sent)
+        digest: bytes = keyed.digest()
+        return digest
 
     def _slow_down(self, pair: bytes, place: bytes, now: float) -> Fault:
         wait = max(
