@@ -206,14 +206,15 @@ wheels: native ## make both wheels, install each where nothing is, and run it
 #   make bench SCENARIO=growth SIZE=10e6 STORED=/var/tmp/stored
 #   make bench SCENARIO=loop RUNS=1 PROFILE=1
 #   make bench SCENARIO="loop accept" RUNS=1 INSTRUCTIONS=1
+#   make bench SCENARIO=commits COMMITS="c0c75b60 HEAD" RUNS=9
 # Scenarios: `make bench SCENARIO=list`; they are explained in docs/performance.md. `parts` runs bench/*.py, each of
 # which measures one part by itself: smpp_codec.py, store.py, webhook.py, carrier.py.
 BENCH := .bench
 
 .PHONY: bench
-bench: install native $(BENCH)/operator $(BENCH)/customer ## measure the gateway, beside Kannel where that is installed
+bench: install $(if $(filter-out commits,$(or $(SCENARIO),all)),native) $(BENCH)/operator $(BENCH)/customer ## measure the gateway, beside Kannel where that is installed; SCENARIO=commits COMMITS="v1 HEAD" compares commits
 	@$(BIN)/python -m bench.loop --programs $(BENCH) --ours $(NATIVE)/bin/heliograph $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
-	  $(if $(GATEWAYS),--gateways "$(GATEWAYS)") $(if $(RATES),--rates "$(RATES)") $(if $(SIZE),--size $(SIZE)) \
+	  $(if $(GATEWAYS),--gateways "$(GATEWAYS)") $(if $(COMMITS),--commits "$(COMMITS)") $(if $(RATES),--rates "$(RATES)") $(if $(SIZE),--size $(SIZE)) \
 	  $(if $(SETTINGS),--settings "$(SETTINGS)") $(if $(FOLDER),--folder "$(FOLDER)") $(if $(STORED),--stored "$(STORED)") $(if $(PROFILE),--profile) $(if $(INSTRUCTIONS),--instructions) \
 	  $(SCENARIO)
 

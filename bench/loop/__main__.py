@@ -29,6 +29,7 @@ def main() -> int:
         runs=options.runs,
         seconds=options.seconds,
         gateways=options.gateways.split(),
+        commits=options.commits,
         rates=[float(rate) for rate in options.rates.split()],
         size=int(float(options.size)),
         program=options.ours and options.ours.absolute(),
@@ -77,6 +78,7 @@ def _arguments() -> argparse.Namespace:
         default="",
         help="names, with spaces; docs/performance.md has them",
     )
+    parser.add_argument("--commits", default="", help="two or more, with spaces, for the scenario commits")
     parser.add_argument("--rates", default="", help="messages a second, with spaces: instead of a search")
     parser.add_argument("--size", default="1e6", help="messages stored or queued, for growth and backlog")
     parser.add_argument("--settings", default="", help="variables of the gateway, NAME=VALUE, with spaces")

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from bench.loop import low, phones, retention, stops
+from bench.loop import commits, low, phones, retention, stops
 from bench.loop.figures import (
     NOTHING,
     Counts,
@@ -89,6 +89,8 @@ class Options:
     runs: int = 3
     seconds: float = 6.0
     gateways: list[str] = field(default_factory=list)
+    commits: str = ""
+    """Names of commits, with spaces."""
     rates: list[float] = field(default_factory=list)
     size: int = 1_000_000
     settings: dict[str, str] = field(default_factory=dict)
@@ -241,6 +243,24 @@ class Stand:
         heads = ("gateway", "pairs", "callbacks/s", "CPU us/msg", "rate, ratio of pairs", "CPU, ratio of pairs",
                  "to submit_sm ms p50/p99")  # fmt: skip
         return Report("What safety costs: full loop, closed, 64 connections", heads, rows)
+
+    # --- several commits
+
+    def commits(self) -> Report:
+        """The full loop of several commits in turns: interpreted, or compiled if GATEWAYS is `heliograph`."""
+        names = commits.read_commits(self._options.commits)
+        compiled = self._options.gateways == [OURS]
+        trees = {name: commits.Tree(name, self._bench.programs / "trees", compiled=compiled) for name in names}
+        for tree in trees.values():
+            tree.build()
+        found: dict[str, list[Run]] = {name: [] for name in names}
+        for turn in commits.in_turns(names, self._options.runs):
+            for name in turn:
+                gateway = self._ours(commits.HeliographAt, name).at(trees[name])
+                found[name].append(self._measured(gateway, Load(seconds=self._options.seconds)))
+        kind = "compiled" if compiled else "interpreted"
+        title = f"Commits, full loop, closed, 64 connections, {kind}, {self._options.runs} rounds"
+        return Report(title, commits.HEADS, commits.rows_of(found))
 
     # --- several nodes
 
@@ -657,4 +677,5 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "safety": Stand.safety,
     "kill": Stand.kill,
     "parts": Stand.parts,
+    "commits": Stand.commits,
 }

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from heliograph.app.observing.tally import Tally
 from heliograph.domain.numbers.country import country_of
 from heliograph.domain.series import CellKey, Grain
-from heliograph.domain.sketch import bucket_of
+from heliograph.domain.sketch import add, bucket_of
 
 MINUTE = 60_000
 NUMBERS = st.sampled_from(
@@ -25,7 +25,7 @@ def test_things_are_counted_where_they_belong(things: list[tuple[int, int, int, 
     for at, account, connector, number, delay in things:
         cell = tally.cell(at, account, connector, number)
         cell.submitted += 1
-        cell.operator_delays.add(delay)
+        add(cell.to_operator, delay)
         place = at - at % MINUTE, CellKey(account, connector, country_of(number))
         counts[place] += 1
         delays[(*place, bucket_of(delay))] += 1
