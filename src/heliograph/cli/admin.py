@@ -12,9 +12,9 @@ admin.add_command(group_of(TOKENS))
 
 @admin.command("log")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Lines at most.")
-@click.option("--actor", default="", metavar="WHO", help="Only what this one did, such as user:ada.")
+@click.option("--actor", default="", metavar="WHO", help="Only changes by this actor, such as user:ada.")
 @click.option("--action", default="", metavar="WHAT", help="Only actions that begin so, such as account.")
-@click.option("--target", default="", metavar="NAME", help="Only what was done to this one.")
+@click.option("--target", default="", metavar="NAME", help="Only changes of this target, such as acme.")
 @click.pass_obj
 def log(invocation: Invocation, limit: int, actor: str, action: str, target: str) -> None:
     """The audit log: who changed what, the newest first."""

@@ -6,10 +6,11 @@ import pytest
 
 from heliograph.admin_api.operations import RESOURCES
 from heliograph.app.records import TOKEN_SCOPES
+from heliograph.app.resources.account_settings import SETTINGS
 from heliograph.app.resources.description import Operation, Resource
-from heliograph.app.resources.fields import REQUIRED
+from heliograph.app.resources.fields import REQUIRED, Field
 from tests.support.admin import AdminHouse, Answered, open_house
-from tests.support.resources import key_of, sample_of, with_operations
+from tests.support.resources import key_of, sample, sample_of, with_operations
 
 ALL = pytest.mark.parametrize(
     ("resource", "add"),
@@ -93,3 +94,22 @@ async def test_things_that_others_name_must_be_there(
     for name in {"account", "connector"} & set(given):
         answered = await ask(house, token, resource.operation(add), {**given, name: "nobody"})
         assert (answered.status, answered.json["Message"]) == (404, f"There is no {name} nobody.")
+
+
+@pytest.mark.parametrize("field", SETTINGS, ids=lambda each: each.name)
+async def test_each_setting_of_an_account_is_changed_alone(house: AdminHouse, token: str, field: Field) -> None:
+    before, wanted = await shown(house, token), sample(field)
+    changed = await house.ask(token, "PATCH", "/accounts/acme", {field.name: wanted})
+    assert changed.status == 200, changed.text
+    assert changed.json == before | {field.name: wanted}
+    noted = (await house.entries())[-1]
+    assert noted.target == "acme"
+    assert noted.action == "account.resume" or set(noted.details) == {field.name}
+    poor = await house.token(*(scope for scope in TOKEN_SCOPES if scope is not field.scope))
+    refused = await house.ask(poor, "PATCH", "/accounts/acme", {field.name: wanted})
+    assert refused.status == (403 if field.scope else 200)
+
+
+async def shown(house: AdminHouse, token: str) -> dict[str, Any]:
+    account: dict[str, Any] = (await house.ask(token, "GET", "/accounts/acme")).json
+    return account

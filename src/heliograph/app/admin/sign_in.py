@@ -42,7 +42,7 @@ FAILURES_AN_ADDRESS = 20
 
 FAILURES_A_USER = 50
 """The same for one user from all addresses, from which on each more makes a try from elsewhere wait a little longer
-than the one before. Nobody is refused for what others do at other addresses."""
+than the one before. Failures at other addresses refuse no other visitor."""
 
 CODES_A_DAY = 50
 """Wrong codes of an app for one user within a day, from which on no more of them are checked. Each finds one of three
@@ -96,7 +96,7 @@ class SignIn:
         second_required: bool = False,
     ) -> None:
         """`register` remembers failures, and who signed in from where; `wrong_codes` counts codes by the day.
-        Sessions that nobody uses for `idle_ms` end.
+        Sessions end when they were idle for `idle_ms`.
         `second_required`: who has no second factor may do nothing but set one up."""
         self._store = store
         self._secrets = secrets
@@ -164,7 +164,7 @@ class SignIn:
         if found is None or user is None or found[2:] != [_mark(user)]:
             again = "sign in again" if purpose == _SIGN_IN else "give your password again"
             raise Fault(UNAUTHENTICATED, f"That took too long; {again}.", "ticket")
-        # the password was right: whoever guesses here has it, so this locks out nobody who has not
+        # The password was right: a guesser here knows it, so this locks out no user without it.
         pair = register.pair(user.name, address)
         names = self._slow_down_codes(user.name, pair, given)
         with register.trying(names):
@@ -182,7 +182,7 @@ class SignIn:
 
     def _slow_down_codes(self, user: str, pair: bytes, given: str | PasskeyAnswer) -> tuple[bytes, ...]:
         """Returns what a wrong code is counted for: the pair, and unless that is known the user, over all addresses.
-        What nobody can guess counts for the pair alone, so that the owner is not locked out by guesses from elsewhere.
+        A secret too long to guess counts for the pair alone: guesses from elsewhere do not lock out its owner.
         Raises Fault (429)."""
         guessable = isinstance(given, str) and can_be_guessed(given)
         guessed = (self._register.guessed(user),) if guessable and not self._register.knows(pair) else ()
@@ -227,7 +227,7 @@ class SignIn:
 
     async def confirm(self, actor: Actor, password: str) -> AdminUser:
         """Checks the password of a signed-in user once more; returns the user. Raises Fault (401, 429, 503)."""
-        # whoever stole the session may come from anywhere, and locks out nobody who signs in
+        # A stolen session may be used from anywhere; its guesses do not lock out the user at sign-in.
         pair, again = self._register.pair(actor.plain_name, actor.address), self._register.confirmed(actor.plain_name)
         self._slow_down(pair, FAILURES)
         self._slow_down(again, FAILURES_AN_ADDRESS)
@@ -324,12 +324,12 @@ class SignIn:
 
 
 def _purpose(actor: Actor | None) -> str:
-    """Returns what a ticket between two steps is for: signing in, or changes in the session of `actor` alone."""
+    """Returns the purpose of a ticket between two steps: signing in, or changes in the session of `actor` alone."""
     return _SIGN_IN if actor is None else f"{_CHANGE} {actor.csrf}"
 
 
 def _mark(user: AdminUser) -> str:
-    """Returns what a ticket has of the password that was right: it ends with a new one."""
+    """Returns the part of the password's hash that a ticket carries: a new password ends the ticket."""
     return hashlib.sha256(user.password_hash.encode()).hexdigest()
 
 

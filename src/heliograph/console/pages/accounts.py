@@ -128,7 +128,7 @@ async def show_page(request: PageRequest) -> PageResponse:
 
 
 async def entry(request: PageRequest) -> PageResponse:
-    """From a line of the ledger to its message; to those of its minute where it is about a batch."""
+    """Leads from an entry of the ledger to its message; for a batch, to the messages of that minute."""
     number = parse_key(request.path["key"]) or 0
     tail = await request.views.tail_of(number)
     if tail is not None:

@@ -51,7 +51,7 @@ def _told(request: PageRequest, title: str, secrets: list[tuple[str, str, str]])
 
 
 def _another(request: PageRequest) -> str:
-    """The user that is meant, who must be somebody else: nobody locks themselves out. Raises Fault."""
+    """Returns the user that the form names. Raises Fault for the visitor: an admin must not lock themselves out."""
     name = request.form.get("name", "")
     if name == request.actor.plain_name:
         raise Fault(CONFLICT, "You cannot do that to yourself; ask another admin, or use the command line.")
