@@ -23,7 +23,6 @@ from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
 from heliograph.app.admin.signed_state import SignedState
-from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import ConnectorKind
@@ -300,7 +299,6 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
         desk=Desk(store, clock, secrets=secrets),
         manage=Manage(store, clock, kinds() if connector_kinds is None else connector_kinds),
         inbound=ManageInbound(store, clock),
-        templates=ManageTemplates(store, clock),
         recipients=ManageRecipients(store, clock),
         guard=ManageGuard(store, clock),
         conversations=Conversations(store),

@@ -20,6 +20,7 @@ from heliograph.app.resources.fields import (
     Decimal,
     Field,
     Flag,
+    Item,
     Many,
     Moment,
     Pairs,
@@ -241,11 +242,13 @@ def _kind(field: Field, draw: Draw) -> tuple[Any, dict[str, Any]]:
         case Flag():
             return bool, {}
         case Pairs():
-            return dict[str, str], {}
+            return dict[str, str], {"examples": [field.parse(field.example)]} if field.example else {}
         case Words():
             return list[str], {}
         case Many():
             return types.GenericAlias(list, (_json(field.type.of, draw),)), {"min_length": 1}
+        case Item():
+            return draw(field.type.name, field.type.of, field.meaning.rstrip(".")), {}
         case Rows():
             row = draw(field.type.name, field.type.of, field.meaning.rstrip("."))
             return types.GenericAlias(list, (row,)), {"min_length": 1} if draw is _accepts else {}

@@ -16,8 +16,6 @@ from heliograph.admin_api import (
     report_shapes,
     reports,
     shapes,
-    template_shapes,
-    templates,
     traffic,
 )
 from heliograph.admin_api.connector_shapes import ConnectorShapes
@@ -38,6 +36,7 @@ from heliograph.app.resources.prices import PRICES
 from heliograph.app.resources.routes import ROUTES
 from heliograph.app.resources.senders import SENDERS
 from heliograph.app.resources.suppressions import SUPPRESSIONS
+from heliograph.app.resources.templates import TEMPLATES
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Reason
 from heliograph.domain.message.status import MessageStatus
 
@@ -65,6 +64,7 @@ RESOURCES: tuple[Resource, ...] = (
     ROUTES,
     PRICES,
     NUMBERS,
+    TEMPLATES,
     BINDS,
     CALLBACKS,
 )
@@ -104,25 +104,6 @@ _LAST: tuple[AdminOperation, ...] = (
          QueryParameter("zone", "Time zone by its IANA name: whose days these are, and in which times are told.",
             {"type": "string", "default": "UTC"})),
         (INVALID, NOT_FOUND)),
-    # templates
-    AdminOperation("GET", "/templates", Scope.READ_ROUTES, "Every template, or those that a message may fit",
-        templates.list_templates, template_shapes.TemplatesShape, None,
-        (QueryParameter("account", "Only those that this account may use."),
-         QueryParameter("sender", "Only those that messages from this sender may fit.")), (INVALID, NOT_FOUND)),
-    AdminOperation("POST", "/templates", Scope.WRITE_ROUTES, "Add a template", templates.add_template,
-        template_shapes.TemplateShape, template_shapes.NewTemplate, (), (INVALID, NOT_FOUND, CONFLICT), 201),
-    AdminOperation("PUT", "/templates", Scope.WRITE_ROUTES, "Add or replace several templates, all or none",
-        templates.put_templates, template_shapes.PutTemplates, template_shapes.NewTemplates, (), (INVALID,)),
-    AdminOperation("GET", "/templates/{name}", Scope.READ_ROUTES, "One template",
-        templates.get_template, template_shapes.TemplateShape, None, (), (NOT_FOUND,)),
-    AdminOperation("PATCH", "/templates/{name}", Scope.WRITE_ROUTES, "Change a template, all or nothing",
-        templates.set_template, template_shapes.TemplateShape, template_shapes.TemplateSettings,
-        (), (INVALID, NOT_FOUND)),
-    AdminOperation("DELETE", "/templates/{name}", Scope.WRITE_ROUTES, "Remove a template",
-        templates.remove_template, shapes.DoneShape, None, (), (NOT_FOUND,)),
-    AdminOperation("POST", "/template-check", Scope.READ_ROUTES, "Tell which template a text fits, or the nearest",
-        templates.check_text, template_shapes.TemplateCheckShape, template_shapes.TextToCheck,
-        (), (INVALID, NOT_FOUND)),
     # what phones send
     AdminOperation("GET", "/inbound", Scope.READ_MESSAGES, "Messages from phones, the newest first",
         inbound.search_inbound, shapes.InboundMessages, None,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.sign_in import SignIn
-    from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.views import Views
     from heliograph.app.configuration import Connector
     from heliograph.app.ports import CarrierState, Journal
@@ -57,7 +56,6 @@ class AdminServices:
     desk: Desk
     manage: "Manage"
     inbound: "ManageInbound"
-    templates: "ManageTemplates"
     recipients: "ManageRecipients"
     guard: "ManageGuard"
     conversations: "Conversations"
@@ -100,10 +98,6 @@ class AdminRequest:
     @property
     def recipients(self) -> "ManageRecipients":
         return self.services.recipients.acting_as(self.actor.name, self.actor.address)
-
-    @property
-    def templates(self) -> "ManageTemplates":
-        return self.services.templates.acting_as(self.actor.name, self.actor.address)
 
     @property
     def guard(self) -> "ManageGuard":

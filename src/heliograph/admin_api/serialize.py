@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from heliograph.admin_api import bind_states, shapes, template_shapes
+from heliograph.admin_api import bind_states, shapes
 from heliograph.app import configuration
 from heliograph.app.admin.history import Event
-from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
 from heliograph.app.records import AuditEntry, BacklogCounts, Hit, InboundRecord
@@ -57,15 +56,6 @@ def connector_with_links(
     plain = connector(kind, found, own, now)
     said = [shapes.LinkShape(format_utc(report.at), report.node, to_builtins(report.state)) for report in own]
     return {**plain, "deferred": backlog.deferred.get(found.id, 0), "links": said}
-
-
-def template(found: TemplateView) -> template_shapes.TemplateShape:
-    return template_shapes.TemplateShape(found.name, found.text, found.sender, found.account, found.tlvs)
-
-
-def template_check(found: TemplateCheck) -> template_shapes.TemplateCheckShape:
-    near = None if found.template is None else template(found.template)
-    return template_shapes.TemplateCheckShape(found.fits, near, found.problem)
 
 
 def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> shapes.InboundShape:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
-    from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
     from heliograph.cli.open_store import OpenStore
@@ -85,12 +84,6 @@ class Invocation:
         if (gateway := self.gateway()) is not None:
             return self._remotely(lambda: work(cast("ManageGuard", remote_admin().RemoteGuard(gateway))))
         return self._run(lambda tools: work(tools.guard))
-
-    def templates(self, work: "Callable[[ManageTemplates], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration of templates. Raises Failure."""
-        if (gateway := self.gateway()) is not None:
-            return self._remotely(lambda: work(cast("ManageTemplates", remote_admin().RemoteTemplates(gateway))))
-        return self._run(lambda tools: work(tools.templates))
 
     def recipients(self, work: "Callable[[ManageRecipients], Awaitable[Answer]]") -> Answer:
         """Runs one piece of work on one phone's data. Raises Failure."""

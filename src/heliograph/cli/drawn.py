@@ -17,7 +17,9 @@ from heliograph.app.resources.fields import (
     Flag,
     Many,
     Moment,
+    Pairs,
     Reference,
+    Text,
     Whole,
     singular,
 )
@@ -35,13 +37,16 @@ from heliograph.cli.command import (
 MOST_ROWS = 100_000
 """Rows that one command lists, of a list in pages."""
 
+CELL_CHARS = 48
+"""Characters of a long text that a table shows."""
+
 
 def group_of(resource: Resource) -> Group:
     """Returns the commands of a resource; others can be added to the group, in modules of `cli` with its name."""
     group = Group(resource.name, help=f"{resource.summary}.\n\n{resource.more}".strip(), epilog=_epilog(resource))
     if resource.name == resource.plural:
         group.invoke_without_command, group.callback = True, _list_by_default
-    for operation in resource.operations:
+    for operation in (each for each in resource.operations if each.is_command):
         group.add_command(command_of(resource, operation))
         for preset in resource.presets:
             if preset.of == operation.name:
@@ -138,7 +143,7 @@ def show(
     result = {name: value for name, value in result.items() if name not in typed}
     secrets = [each for each in fields if each.is_secret and answer.get(each.name) is not None]
     for each in secrets:
-        if not isinstance(operation.done, str) or f"{{{each.name}}}" not in operation.done:
+        if answer[each.name] not in told:
             told += f"\n{each.label}: {answer[each.name]}"
     if secrets:
         told += "\nIt is shown only now." if len(secrets) == 1 else f"\n\n{_SHOWN_ONCE}"
@@ -146,6 +151,8 @@ def show(
     if operation.pairs:
         lines = [(each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given]
     invocation.show(_named(resource, operation, result), lambda: tell(told) if told else print_fields(lines))
+    if operation.verdict and not answer[operation.verdict]:
+        raise SystemExit(1)
 
 
 _SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
@@ -163,7 +170,7 @@ def _print_rows(
     columns = [resource.field(name) for name in resource.columns] or resource.fields
     print_table(
         [each.name.upper() for each in columns],
-        [[each.text(row[each.name]) for each in columns] for row in rows],
+        [[_cell(each, row[each.name]) for each in columns] for row in rows],
         empty=resource.nothing,
         right=[each.name.upper() for each in columns if isinstance(each.type, Whole | Credits)],
     )
@@ -172,6 +179,14 @@ def _print_rows(
             tell(f"{each.label}: {each.text(answer[each.name])}")
     if answer.get("cursor"):
         click.echo(f"There may be more: {_further(operation)} {answer['cursor']}", err=True)
+
+
+def _cell(field: Field, value: Any) -> str:
+    text = field.text(value)
+    if isinstance(field.type, Text) and field.type.is_long:
+        text = " ".join(text.splitlines())
+        return text if len(text) <= CELL_CHARS else f"{text[: CELL_CHARS - 3]}..."
+    return text
 
 
 def _further(operation: Operation) -> str:
@@ -209,7 +224,7 @@ def _paging(resource: Resource, operation: Operation) -> list[click.Parameter]:
 
 
 def _parameter(field: Field, operation: Operation) -> click.Parameter:
-    several = isinstance(field.type, Many)
+    several = isinstance(field.type, Many | Pairs)
     one = singular(field)
     if field.name in operation.arguments:
         metavar = one.name.upper() + ("..." if several else "")
@@ -219,14 +234,20 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
         return click.Option(["--ask", field.name], is_flag=True, help=hint)
     default = field.show(field.default) if field.default not in OPEN else None
     return click.Option(
-        [f"--{one.name.replace('_', '-')}", field.name],
+        [option_of(field), field.name],
         required=field.default is REQUIRED or field.must_be_typed,
         default=default or None,
         show_default=bool(default),
         multiple=several,
-        help=field.meaning,
+        help=f"{field.meaning} Repeatable." if isinstance(field.type, Pairs) else field.meaning,
         **_click_type(one),
     )
+
+
+def option_of(field: Field) -> str:
+    """Returns the option of a command that gives a field, or one value of it: `--tlv` for `tlvs`."""
+    name = field.name.removesuffix("s") if isinstance(field.type, Pairs) else singular(field).name
+    return f"--{name.replace('_', '-')}"
 
 
 def _click_type(field: Field) -> dict[str, Any]:
@@ -241,6 +262,8 @@ def _click_type(field: Field) -> dict[str, Any]:
             return {"metavar": "N"}
         case Moment():
             return {"metavar": "TIME"}
+        case Pairs():
+            return {"metavar": "NAME=VALUE"}
     return {"metavar": "TEXT"}
 
 
@@ -258,6 +281,11 @@ def _value(field: Field, given: Any) -> Any:
         return None
     if field.is_secret:
         given = _typed()
+    if isinstance(field.type, Pairs):
+        try:
+            return field.show(field.read(field.type.parse_each(given)))
+        except ValueError as problem:
+            raise Invalid(field.name, str(problem)) from None
     if isinstance(field.type, Many):
         value = [field.type.of.parse(each) for each in given]
     else:

@@ -11,7 +11,7 @@ def reload(invocation: Invocation) -> None:
     """Makes the running gateway read its certificate anew.
 
     Its key and the authorities of clients, too. The gateway does so by itself within seconds of a change, and on
-    SIGHUP. New connections get what is in the files; those that are open go on. A file that cannot be used changes
+    SIGHUP. New connections get what is in the files; open connections go on. A file that cannot be used changes
     nothing, and is told here. Settings are read at the start alone.
     """
     from heliograph.cli.control import ask_once

@@ -4,18 +4,13 @@ Each class has the methods of one of `app.admin` that commands call, by the same
 what an answer of the API does not tell (ids, digests) is empty in them, and no command shows it.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any
-
-from msgspec.structs import asdict
 
 from heliograph.admin_api import (
     guard_shapes,
     shapes,
-    template_shapes,
 )
 from heliograph.app.admin.guard import HoldView
-from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
 from heliograph.cli.remote import RemoteGateway
@@ -64,40 +59,6 @@ class RemoteInbound(RemoteUseCases):
     """The methods of `ManageInbound`, of which the admin API has others."""
 
 
-class RemoteTemplates(RemoteUseCases):
-    """The methods of `ManageTemplates`."""
-
-    async def templates(self, account: str | None = None, sender: str | None = None) -> list[TemplateView]:
-        found = self.gateway.get(template_shapes.TemplatesShape, "templates", account=account, sender=sender)
-        return [_template(each) for each in found.templates]
-
-    async def template(self, name: str) -> TemplateView:
-        return _template(self.gateway.get(template_shapes.TemplateShape, "templates", name))
-
-    async def add(self, wanted: TemplateView) -> TemplateView:
-        body = _template_body(wanted)
-        return _template(self.gateway.ask("POST", template_shapes.TemplateShape, "templates", body=body))
-
-    async def put(self, wanted: Sequence[TemplateView]) -> int:
-        body = {"templates": [_template_body(each) for each in wanted]}
-        return self.gateway.ask("PUT", template_shapes.PutTemplates, "templates", body=body).added
-
-    async def set(
-        self, name: str, text: str | None, sender: str | None, account: str | None, tlvs: Mapping[str, str]
-    ) -> TemplateView:
-        given = {"text": text, "sender": sender, "account": account, "tlvs": dict(tlvs) or None}
-        body = {field: value for field, value in given.items() if value is not None}
-        return _template(self.gateway.ask("PATCH", template_shapes.TemplateShape, "templates", name, body=body))
-
-    async def remove(self, name: str) -> None:
-        self.gateway.ask("DELETE", shapes.DoneShape, "templates", name)
-
-    async def check(self, sender: str, text: str, account: str | None = None) -> TemplateCheck:
-        body = {"sender": sender, "text": text, "account": account or ""}
-        told = self.gateway.ask("POST", template_shapes.TemplateCheckShape, "template-check", body=body)
-        return TemplateCheck(told.fits, None if told.template is None else _template(told.template), told.problem)
-
-
 class RemoteViews(RemoteUseCases):
     """The methods of `Views` that change messages."""
 
@@ -137,17 +98,3 @@ def needs_the_machine(context: str) -> Failure:
         f"this command needs the machine of the gateway; the context {context} is one elsewhere.",
         "Run it there, or with --context local if you mean the gateway of this machine.",
     )
-
-
-def _template(found: template_shapes.TemplateShape) -> TemplateView:
-    return TemplateView(**asdict(found))
-
-
-def _template_body(wanted: TemplateView) -> dict[str, Any]:
-    return {
-        "name": wanted.name,
-        "text": wanted.text,
-        "sender": wanted.sender,
-        "account": wanted.account,
-        "tlvs": wanted.tlvs,
-    }

@@ -20,7 +20,6 @@ from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
-from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import MessageCounters
@@ -106,7 +105,6 @@ class AdminApps:
             ),
             manage=Manage(store, clock, KINDS),
             inbound=ManageInbound(store, clock),
-            templates=ManageTemplates(store, clock),
             recipients=ManageRecipients(store, clock),
             guard=ManageGuard(store, clock),
             conversations=Conversations(store),

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
-    from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
     from heliograph.app.resources.desk import Desk
@@ -136,12 +135,6 @@ class Tools:
         from heliograph.app.admin.inbound import ManageInbound
 
         return ManageInbound(self._store, self._clock, _terminal_user())
-
-    @property
-    def templates(self) -> "ManageTemplates":
-        from heliograph.app.admin.templates import ManageTemplates
-
-        return ManageTemplates(self._store, self._clock, _terminal_user())
 
     async def ask(self, resource: "Resource", asked: "Asked") -> Any:
         """Makes a request to the admin API, which has the operations of this resource and no socket. Raises Fault."""

@@ -9,7 +9,7 @@ import pytest
 
 from heliograph.admin_api.operations import RESOURCES
 from heliograph.app.resources.description import Answer, Operation, Resource
-from heliograph.app.resources.fields import singular
+from heliograph.cli.drawn import option_of
 from heliograph.cli.main import heliograph
 from tests.support.resources import NAMES, key_of, sample_of, with_operations
 
@@ -35,7 +35,7 @@ def words(resource: Resource, operation: Operation, given: dict[str, Any]) -> li
         if field.name in given:
             value = given[field.name]
             texts = [str(each) for each in value] if isinstance(value, list) else [field.type.text(value)]
-            option = [] if field.name in operation.arguments else [f"--{singular(field).name}"]
+            option = [] if field.name in operation.arguments else [option_of(field)]
             line += [word for text in texts for word in (*option, text)]
     return line
 

@@ -29,16 +29,16 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_templates_are_added_changed_and_removed(run: Any) -> None:
-    assert "There is none: heliograph template add" in run("list").output
+    assert "There is none: heliograph template add NAME" in run("list").output
     added = run("add", "code", "--text", "Code {#numeric#}", "--tlv", "Entity=110", "--tlv", "template=117")
     assert (added.exit_code, added.stdout) == (0, "Added the template code.\n")
     again = run("add", "code", "--text", "x")
     assert again.exit_code == 1
-    assert "the template code exists already" in again.stderr
+    assert "The template code exists already" in again.stderr
     assert "heliograph template list" in again.stderr
     wrong = run("add", "new", "--text", "{#name#}")
     assert "text: there is no variable {#name#}" in wrong.stderr
-    assert "'x' is no TLV" in run("add", "new", "--text", "y", "--tlv", "x").stderr
+    assert "'x' is no name and value, such as entity=" in run("add", "new", "--text", "y", "--tlv", "x").stderr
     assert json.loads(run("show", "code", "--json").stdout) == {
         "name": "code", "text": "Code {#numeric#}", "sender": "", "account": "",
         "tlvs": {"entity": "110", "template": "117"},
@@ -51,7 +51,7 @@ def test_templates_are_added_changed_and_removed(run: Any) -> None:
     assert json.loads(run("list", "--sender", "OTHER", "--json").stdout) == {"templates": []}
     assert "HELIO" in run("list").stdout
     assert run("remove", "code").stdout == "The template code is removed.\n"
-    assert "there is no template code" in run("remove", "code").stderr
+    assert "There is no template code" in run("remove", "code").stderr
 
 
 def test_a_table_is_imported_whole_or_not_at_all(run: Any, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_table_is_imported_whole_or_not_at_all(run: Any, tmp_path: Path) -> No
     assert "line 4: text: there is no variable {#vat#}" in bad.stderr
     assert "1 line of" in bad.stderr
     table.write_text("name,text,account\na,Hi,\nb,Hi,nobody\n")
-    assert "line 3: account: there is no account nobody" in run("import", str(table)).stderr
+    assert "template b: account: there is no account nobody" in run("import", str(table)).stderr
     table.write_bytes("name,text\na,Grüße\n".encode("latin-1"))
     assert "is no UTF-8" in run("import", str(table)).stderr
     assert "cannot be read" in run("import", "nowhere.csv").stderr

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from heliograph.app.admin.csv_rows import csv_rows
 from heliograph.app.admin.number_list import BadLine
-from heliograph.app.admin.templates import TemplateView, check
 from heliograph.app.resources.desk import MAX_NAME_CHARS, Invalid
+from heliograph.app.resources.templates import TEMPLATE
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "name": ("name", "template name"),
@@ -31,16 +31,17 @@ _APART: Final = re.compile(r"[,;|\n]")
 
 
 class TemplateTable:
-    """The templates of such a table. `bad` lines cannot be used; `left_out` are templates that are not approved."""
+    """The templates of such a table, as the admin API takes them. `bad` lines cannot be used; `left_out` are templates
+    that are not approved."""
 
     def __init__(
         self, lines: Iterable[str], account: str = "", sender: str = "", tlvs: Mapping[str, str] | None = None
     ) -> None:
         """`account`, `sender` and `tlvs` are those of rows that have none of their own."""
-        self.templates: list[TemplateView] = []
+        self.templates: list[dict[str, Any]] = []
         self.bad: list[BadLine] = []
         self.left_out: list[BadLine] = []
-        self._defaults = TemplateView("", "", sender, account, dict(tlvs or {}))
+        self._account, self._sender, self._tlvs = account, sender, dict(tlvs or {})
         self._names: dict[str, int] = {}
         rows = csv_rows(lines, self.bad)
         line, heading = next(rows, (1, []))
@@ -60,15 +61,13 @@ class TemplateTable:
         own = {name.removeprefix("tlv "): value for name, value in row.items() if name.startswith("tlv ") and value}
         own |= {name: row[name] for name in _TLVS if row.get(name)}
         name = _as_name(row.get("name", "")) or row.get("template", "")
-        senders = [each.strip() for each in _APART.split(row.get("sender", "")) if each.strip()] or [
-            self._defaults.sender
-        ]
-        account = row.get("account", "") or self._defaults.account
+        senders = [each.strip() for each in _APART.split(row.get("sender", "")) if each.strip()] or [self._sender]
+        account = row.get("account", "") or self._account
         for sender in senders:
             full = name if len(senders) == 1 else f"{name[: MAX_NAME_CHARS - len(sender) - 1]}-{_as_name(sender)}"
-            view = TemplateView(full, row.get("text", ""), sender, account, {**self._defaults.tlvs, **own}, line)
+            values = (full, row.get("text", ""), sender, account, {**self._tlvs, **own})
             try:
-                check(view)
+                template = {field.name: field.read(value) for field, value in zip(TEMPLATE, values, strict=True)}
             except Invalid as problem:
                 self.bad.append(BadLine(line, str(problem)))
                 return
@@ -76,7 +75,7 @@ class TemplateTable:
                 self.bad.append(BadLine(line, f"name: {full} is that of line {self._names[full]} too"))
                 return
             self._names[full] = line
-            self.templates.append(view)
+            self.templates.append(template)
 
 
 def _column(heading: str) -> str:

@@ -76,6 +76,11 @@ class Operation:
     """Command lines without `heliograph`."""
     done: str | Callable[[Mapping[str, Any]], str] = ""
     """The sentence for people after it: a format of all values given and answered, or made of the answer."""
+    verdict: str = ""
+    """The flag in the answer of a question, such as `fits`: a command exits with 1 where it is false, and the console
+    keeps the form."""
+    is_command: bool = True
+    """Whether a command is drawn from it."""
     label: str = ""
     """The console's button; without, the console has none."""
     confirm: str = ""

@@ -188,7 +188,7 @@ class Decimal(Type):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Type):
-    """A member of an enumeration, by its value; or one of some words."""
+    """A member of an enumeration, by its value; or a word of a list."""
 
     of: type[StrEnum] | tuple[str, ...]
 
@@ -285,14 +285,24 @@ class Many(Type):
 
 @dataclass(frozen=True, slots=True)
 class Pairs(Type):
-    """Values by name, such as the TLVs of a template; as text `entity=1101456780, template=1107161234`."""
+    """Values by name, such as the TLVs of a template; as text `entity=1101456780, template=1107161234`. `reads` checks
+    them."""
+
+    reads: Callable[[Mapping[str, str]], dict[str, str]] = dict
+
+    def read(self, value: Mapping[str, str]) -> dict[str, str]:
+        return self.reads(value)
 
     def parse(self, text: str) -> dict[str, str]:
+        return self.parse_each(word for each in text.split(",") if (word := each.strip()))
+
+    def parse_each(self, texts: Iterable[str]) -> dict[str, str]:
+        """Returns the JSON value of texts that are a pair each: values may have commas. Raises ValueError."""
         pairs: dict[str, str] = {}
-        for word in filter(None, (word.strip() for word in text.split(","))):
-            name, equals, value = word.partition("=")
+        for text in texts:
+            name, equals, value = text.partition("=")
             if not equals:
-                raise ValueError(f"{word!r} is no name and value, such as entity=1101456780")
+                raise ValueError(f"{text!r} is no name and value, such as entity=1101456780")
             pairs[name.strip().lower()] = value.strip()
         return pairs
 
@@ -332,6 +342,18 @@ class Rows(Type):
 
     def text(self, value: Any) -> str:
         return ", ".join(filter(None, map(self.called, value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Type):
+    """A thing with these fields as a part of an answer."""
+
+    of: tuple[Field, ...]
+    name: str
+    """Its name in the OpenAPI document, such as `Template`."""
+
+    def show(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        return {field.name: field.show(value[field.name]) for field in self.of}
 
 
 def singular(several: Field) -> Field:

@@ -14,7 +14,7 @@ BATCH: Final = 1_000
 """Numbers that are suppressed in one transaction."""
 
 MOST_AT_ONCE: Final = 100_000
-"""Numbers of one request."""
+"""Numbers of a request."""
 
 PAGE: Final = 1_000
 

@@ -6,10 +6,11 @@ from importlib import import_module
 from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.senders import SENDERS
+from heliograph.app.resources.templates import TEMPLATES
 from heliograph.console.pages.drawn import pages_of
 from heliograph.console.request import PageRoute
 
-DRAWN = (NUMBERS, SENDERS, BINDS)
+DRAWN = (NUMBERS, SENDERS, TEMPLATES, BINDS)
 """Resources with a page that shows a list and forms."""
 
 _MODULES = (
@@ -19,7 +20,6 @@ _MODULES = (
     "guard",
     "inbound",
     "conversation",
-    "registered_texts",
     "sending",
     "accounts",
     "ledger",

@@ -29,7 +29,11 @@ class DrawnPage:
         self.path = f"/{resource.plural}"
         self._resource = resource
 
-    async def show(self, request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+    async def show(
+        self, request: PageRequest, of: str = "", problem: FormProblem | None = None, told: str = ""
+    ) -> PageResponse:
+        """Shows the list and the forms; the form of the operation `of` as it was filled in, with its problem or with
+        the sentence that answers it."""
         resource, listing = self._resource, self._resource.operation("list")
         offers = await _offers(request, resource)
         asked = {each.name: request.query.get(each.name, "") for each in listing.reads}
@@ -61,6 +65,8 @@ class DrawnPage:
             offers=offers,
             form=request.form,
             problem=problem,
+            of=of,
+            told=told,
         )
 
     def change(self, operation: Operation) -> Run:
@@ -69,8 +75,11 @@ class DrawnPage:
                 given = self._given(request, operation)
                 answer = await request.ask(self._resource, operation.asked(given))
             except Mistake as mistake:
-                return await self.show(request, problem_of(mistake))
-            return request.go(self.path, self._resource.told(operation, given, answer))
+                return await self.show(request, operation.name, problem_of(mistake))
+            told = self._resource.told(operation, given, answer)
+            if operation.verdict:
+                return await self.show(request, operation.name, told=told)
+            return request.go(self.path, told)
 
         return run
 

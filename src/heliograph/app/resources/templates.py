@@ -1,0 +1,347 @@
+"""Templates: texts that a registry of operators, such as India's DLT, has."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from heliograph.app.configuration import Exists, MessageTemplate, Missing
+from heliograph.app.records import AuditEntry, Scope
+from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name
+from heliograph.app.resources.fields import KEEP, Field, Flag, Item, Pairs, Reference, Rows, Text, Whole
+from heliograph.app.sending.templates import nearest_template, registered
+from heliograph.domain.message.tlv_rules import MAX_TLVS, MAX_VALUE_OCTETS
+from heliograph.domain.numbers import phone
+from heliograph.domain.text.template import TemplatePattern, UnfitTemplate
+
+MOST_AT_ONCE: Final = 10_000
+"""Templates of a request."""
+
+_TLV_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}|0x[0-9a-f]{1,4}|[1-9][0-9]{0,4}").fullmatch
+
+
+async def find(desk: Desk, account: str | None = None, sender: str | None = None) -> list[dict[str, Any]]:
+    """Returns templates by name: all, or the templates that messages of an account, or with a sender, may fit."""
+    owner = None if account is None else await account_id(desk.store, account)
+    names = await desk.account_names()
+    return [
+        _row(each, names)
+        for each in await _all(desk)
+        if owner in (None, each.account) or not each.account
+        if sender in (None, each.sender) or not each.sender
+    ]
+
+
+async def show(desk: Desk, name: str) -> dict[str, Any]:
+    return _row(await _find(desk, name), await desk.account_names())
+
+
+async def add(desk: Desk, name: str, **values: Any) -> dict[str, Any]:
+    row = {"name": name, **values}
+    template = await _template(desk, 0, row)
+    try:
+        await desk.audited("template.add", name, _details(row)).templates.add(template)
+    except Exists:
+        raise AlreadyThere("template", name) from None
+    return row
+
+
+async def put(desk: Desk, templates: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Adds templates, or replaces the templates of the same names: all or none."""
+    owners = {name: number for number, name in (await desk.account_names()).items()} | {"": 0}
+    wanted: dict[str, MessageTemplate] = {}
+    for row in templates:
+        name, account = row["name"], row["account"]
+        if account not in owners:
+            raise Invalid("templates", f"template {name}: account: there is no account {account}")
+        if name in wanted:
+            raise Invalid("templates", f"template {name}: name: {name} is there twice")
+        wanted[name] = MessageTemplate(0, name, row["text"], row["sender"], owners[account], dict(row["tlvs"]))
+
+    def noted(new: int) -> AuditEntry:
+        return desk.entry("template.import", "", {"new": str(new), "changed": str(len(wanted) - new)})
+
+    new = await desk.store.noting(noted).templates.put(list(wanted.values()))
+    return {"added": new, "changed": len(wanted) - new}
+
+
+async def change(desk: Desk, name: str, tlvs: Mapping[str, str] | None = None, **values: str) -> dict[str, Any]:
+    """Changes the given values. A TLV with an empty value is removed; TLVs that are not named stay."""
+    known = await _find(desk, name)
+    was = _row(known, await desk.account_names())
+    merged = {key: value for key, value in {**was["tlvs"], **(tlvs or {})}.items() if value}
+    row = {**was, **values, "tlvs": _TLVS.read(merged)}
+    try:
+        await desk.audited("template.set", name, _details(row)).templates.update(await _template(desk, known.id, row))
+    except Missing:
+        raise NoSuch("template", name) from None
+    return row
+
+
+async def remove(desk: Desk, name: str) -> None:
+    """Removes a template. The audit log keeps it, so that it can be made again."""
+    was = await show(desk, name)
+    try:
+        await desk.audited("template.remove", name, _details(was)).templates.remove(name)
+    except Missing:
+        raise NoSuch("template", name) from None
+
+
+async def check(desk: Desk, sender: str, text: str, account: str = "") -> dict[str, Any]:
+    """Tries a text on the templates of an account, or on all. The templates of an account, then of a sender, go
+    first."""
+    owner = await account_id(desk.store, account) if account else None
+    templates = [
+        each for each in await _all(desk) if each.sender in ("", sender) if owner is None or each.account in (0, owner)
+    ]
+    templates.sort(key=lambda each: (not each.account, not each.sender))
+    found = registered(templates)
+    if not found:
+        return {"fits": False, "template": None, "problem": f"There is no template for the sender {sender}."}
+    template, departure = nearest_template(found, text)
+    return {
+        "fits": departure is None,
+        "template": _row(template, await desk.account_names()),
+        "problem": "" if departure is None else f"It differs: {departure}.",
+    }
+
+
+async def _all(desk: Desk) -> list[MessageTemplate]:
+    return (await desk.store.network.tables()).templates
+
+
+async def _find(desk: Desk, name: str) -> MessageTemplate:
+    for each in await _all(desk):
+        if each.name == name:
+            return each
+    raise NoSuch("template", name)
+
+
+async def _template(desk: Desk, key: int, row: Mapping[str, Any]) -> MessageTemplate:
+    owner = await account_id(desk.store, row["account"]) if row["account"] else 0
+    return MessageTemplate(key, row["name"], row["text"], row["sender"], owner, dict(row["tlvs"]))
+
+
+def _row(template: MessageTemplate, accounts: Mapping[int, str]) -> dict[str, Any]:
+    return {
+        "name": template.name,
+        "text": template.text,
+        "sender": template.sender,
+        "account": accounts.get(template.account, "?") if template.account else "",
+        "tlvs": dict(template.tlvs),
+    }
+
+
+def _details(row: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the details of a template for the audit log. Its text is no message."""
+    details = {"text": row["text"], "sender": row["sender"], "account": row["account"], "tlvs": _TLVS.text(row["tlvs"])}
+    return {name: value for name, value in details.items() if value}
+
+
+def _read_name(text: str) -> str:
+    try:
+        return check_name("name", text)
+    except Invalid as problem:
+        raise ValueError(problem.problem) from None
+
+
+def _read_text(text: str) -> str:
+    try:
+        TemplatePattern(text)
+    except UnfitTemplate as problem:
+        raise ValueError(str(problem)) from None
+    return text
+
+
+def _read_sender(text: str) -> str:
+    if text and (wrong := phone.sender_problem(text, msisdn_allowed=True)) is not None:
+        raise ValueError(wrong)
+    return text
+
+
+def _read_tlvs(tlvs: Mapping[str, str]) -> dict[str, str]:
+    if len(tlvs) > MAX_TLVS:
+        raise ValueError(f"there are {len(tlvs)}; a message may have {MAX_TLVS}")
+    for name, value in tlvs.items():
+        if _TLV_NAME(name) is None:
+            raise ValueError(f"{name!r} is no name or number of a TLV, such as entity or 0x1400")
+        if not value or len(value) >= MAX_VALUE_OCTETS or not (value.isascii() and value.isprintable()):
+            raise ValueError(f"the value of {name} must be 1 to {MAX_VALUE_OCTETS - 1} printable ASCII characters")
+    return dict(tlvs)
+
+
+def _verdict(answer: Mapping[str, Any]) -> str:
+    if answer["template"] is None:
+        return str(answer["problem"])
+    name = answer["template"]["name"]
+    return (
+        f"It fits the template {name}."
+        if answer["fits"]
+        else f"It fits none. The nearest is {name}. {answer['problem']}"
+    )
+
+
+_NAME = Field(
+    "name", Text(_read_name, pattern="[A-Za-z0-9._-]{1,64}"), "Letters A-Z, a-z, digits and . _ -", example="otp"
+)
+_TEXT = Field(
+    "text",
+    Text(_read_text, is_long=True),
+    "The registered text, its variables such as `{#var#}` or `{#numeric#}`.",
+    example="Your code is {#numeric#}. Helio",
+)
+_SENDER = Field("sender", Text(_read_sender), "The sender ID; empty for any.", "", example="HELIO", empty="(any)")
+_ACCOUNT = Field(
+    "account", Reference("account", optional=True), "The account that may use it; empty for any.", "", empty="(any)"
+)
+_TLVS = Field(
+    "tlvs",
+    Pairs(_read_tlvs),
+    "TLVs that go along, by name or number, such as entity=1101456780.",
+    {},
+    example="entity=1101456780000012345",
+    title="TLVs",
+)
+_CHANGED_TLVS = replace(
+    _TLVS, type=Pairs(), default=KEEP, meaning="TLVs that are set; a TLV with an empty value is removed."
+)
+TEMPLATE = (_NAME, _TEXT, _SENDER, _ACCOUNT, _TLVS)
+
+TEMPLATES = Resource(
+    name="template",
+    plural="templates",
+    summary="Texts that a registry, such as India's DLT, has",
+    more="Over a connector with the option templates=required each text must fit a template of its account and sender. "
+    "Variables are written {#var#}, {#numeric#}, {#alphanumeric#}, {#url#}, {#email#} or {#cbn#}.\n\n"
+    "A running gateway uses a change within five seconds. Messages that wait are sent with the changed TLVs.",
+    nothing="There is none: heliograph template add NAME --text TEXT",
+    key=("name",),
+    fields=TEMPLATE,
+    columns=("name", "sender", "account", "tlvs", "text"),
+    scopes=Scopes(Scope.READ_ROUTES, Scope.WRITE_ROUTES),
+    operations=(
+        Operation(
+            "list",
+            "GET",
+            "/templates",
+            find,
+            "Every template, or the templates that a message may fit",
+            reads=(
+                Field("account", Reference("account"), "Only templates that this account may use.", None),
+                Field("sender", Text(), "Only templates that messages from this sender may fit.", None),
+            ),
+            answers=Answer.EACH,
+            examples=("template list", "template list --sender HELIO"),
+        ),
+        Operation(
+            "add",
+            "POST",
+            "/templates",
+            add,
+            "Add a template",
+            reads=TEMPLATE,
+            answers=Answer.ITEM,
+            status=201,
+            conflicts=True,
+            arguments=("name",),
+            examples=(
+                "template add otp --sender HELIO --text 'Your code is {#numeric#}.' --tlv entity=1101456780000012345",
+            ),
+            done="Added the template {name}.",
+            label="Add",
+        ),
+        Operation(
+            "put",
+            "PUT",
+            "/templates",
+            put,
+            "Add or replace several templates, all or none",
+            reads=(
+                Field(
+                    "templates",
+                    Rows(TEMPLATE, "NewTemplate", MOST_AT_ONCE),
+                    "The templates.",
+                ),
+            ),
+            answers=(
+                Field("added", Whole(), "The number of new templates."),
+                Field("changed", Whole(), "The number of templates that were replaced."),
+            ),
+            id="put_templates",
+            read_name="NewTemplates",
+            answer_name="PutTemplates",
+            is_command=False,
+        ),
+        Operation(
+            "show",
+            "GET",
+            "/templates/{name}",
+            show,
+            "A template with its whole text",
+            answers=Answer.ITEM,
+            id="get_template",
+            arguments=("name",),
+            examples=("template show otp",),
+        ),
+        Operation(
+            "set",
+            "PATCH",
+            "/templates/{name}",
+            change,
+            "Change a template, all or nothing",
+            reads=(*(replace(each, default=KEEP) for each in (_TEXT, _SENDER, _ACCOUNT)), _CHANGED_TLVS),
+            answers=Answer.ITEM,
+            read_name="TemplateSettings",
+            arguments=("name",),
+            examples=(
+                "template set otp --text 'Your code is {#numeric#}.'",
+                "template set otp --sender '' --tlv entity=    # from any sender, and without the TLV entity",
+            ),
+        ),
+        Operation(
+            "remove",
+            "DELETE",
+            "/templates/{name}",
+            remove,
+            "Remove a template",
+            arguments=("name",),
+            more="Texts that fit no other template are then refused.",
+            examples=("template remove otp",),
+            done="The template {name} is removed.",
+            label="Remove",
+            confirm="Remove {name}? Texts that fit no other template are then refused.",
+        ),
+        Operation(
+            "check",
+            "POST",
+            "/template-check",
+            check,
+            "Tell which template a text fits, or the nearest",
+            reads=(
+                Field("sender", Text(), "The sender ID of the message.", example="HELIO"),
+                Field("text", Text(is_long=True), "Its content.", example="Your code is 4711. Helio"),
+                replace(_ACCOUNT, meaning="Only templates that this account may use; empty for all."),
+            ),
+            answers=(
+                Field("fits", Flag(), "Whether it fits a template."),
+                Field(
+                    "template",
+                    Item(TEMPLATE, "Template"),
+                    "The template that it fits, else the nearest; null where there is none.",
+                    nullable=True,
+                ),
+                Field("problem", Text(), "Where the text first departs from the nearest; empty where it fits."),
+            ),
+            scope=Scope.READ_ROUTES,
+            id="check_text",
+            read_name="TextToCheck",
+            answer_name="TemplateCheck",
+            more="Exits with 1 where it fits none.",
+            examples=("template check --sender HELIO --text 'Your code is 4711.'",),
+            done=_verdict,
+            verdict="fits",
+            label="Try",
+        ),
+    ),
+)
