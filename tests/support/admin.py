@@ -14,11 +14,9 @@ from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
-from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
@@ -300,9 +298,7 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
         manage=Manage(store, clock, kinds() if connector_kinds is None else connector_kinds),
         inbound=ManageInbound(store, clock),
         recipients=ManageRecipients(store, clock),
-        guard=ManageGuard(store, clock),
         conversations=Conversations(store),
-        refusals=ViewRefusals(store, clock),
         reports=ViewReports(store, clock),
         views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),
         audit_proof=AuditProof(store, clock),

@@ -90,8 +90,8 @@ class AdminApi:
 
 
 def _query(given: bytes, operation: AdminOperation) -> dict[str, str]:
-    """Returns the parameters of the query. Raises Fault for one that the operation does not have, or that comes twice:
-    ignored, a slip in a name would widen what is done."""
+    """Returns the parameters of the query. Raises Fault for a parameter that the operation does not have, or that comes
+    twice: ignored, a slip in a name would widen what is done."""
     try:
         pairs = parse_qsl(given.decode("ascii"), keep_blank_values=True, errors="strict")
     except ValueError:

@@ -5,14 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from heliograph.admin_api import (
-    guard,
-    guard_shapes,
     inbound,
     network,
     recipient_shapes,
     recipients,
-    refusal_shapes,
-    refusals,
     report_shapes,
     reports,
     shapes,
@@ -21,7 +17,6 @@ from heliograph.admin_api import (
 from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.drawn import operations_of
 from heliograph.admin_api.operation import AdminOperation, QueryParameter
-from heliograph.app.admin.refusals import MOST_HOURS
 from heliograph.app.admin.report_steps import RANGES
 from heliograph.app.admin.reports import DEFAULT_RANGE
 from heliograph.app.connector_kind import ConnectorKind
@@ -30,14 +25,16 @@ from heliograph.app.resources.accounts import ACCOUNTS, LEDGER
 from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.callbacks import CALLBACKS
 from heliograph.app.resources.description import Resource
+from heliograph.app.resources.guard import GUARD
 from heliograph.app.resources.keys import KEYS
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.prices import PRICES
+from heliograph.app.resources.refusals import REFUSALS
 from heliograph.app.resources.routes import ROUTES
 from heliograph.app.resources.senders import SENDERS
 from heliograph.app.resources.suppressions import SUPPRESSIONS
 from heliograph.app.resources.templates import TEMPLATES
-from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Reason
+from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND
 from heliograph.domain.message.status import MessageStatus
 
 
@@ -67,6 +64,8 @@ RESOURCES: tuple[Resource, ...] = (
     TEMPLATES,
     BINDS,
     CALLBACKS,
+    GUARD,
+    REFUSALS,
 )
 """All of which the operations are drawn from their descriptions."""
 
@@ -76,23 +75,11 @@ _FIRST: tuple[AdminOperation, ...] = (
 )  # fmt: skip
 
 _LAST: tuple[AdminOperation, ...] = (
-    AdminOperation("GET", "/guard", Scope.READ_MESSAGES, "What the pumping guard holds",
-        guard.list_holds, guard_shapes.HoldsShape),
-    AdminOperation("POST", "/guard/release", Scope.WRITE_MESSAGES, "Send what is held of a prefix",
-        guard.release_hold, guard_shapes.HeldNumber, guard_shapes.HeldRange, (), (INVALID, NOT_FOUND)),
-    AdminOperation("POST", "/guard/refund", Scope.WRITE_MESSAGES, "Cancel and refund what is held of a prefix",
-        guard.refund_hold, guard_shapes.HeldNumber, guard_shapes.HeldRange, (), (INVALID, NOT_FOUND)),
     # one phone
     AdminOperation("POST", "/recipients/erase", Scope.ERASE, "Erase what is kept of a phone, with a report",
         recipients.erase, recipient_shapes.ErasureShape, recipient_shapes.ErasureOrder, (), (INVALID, NOT_FOUND)),
     AdminOperation("POST", "/recipients/export", Scope.EXPORT, "Everything that is kept of a phone",
         recipients.export, recipient_shapes.RecipientShape, recipient_shapes.RecipientOrder, (), (INVALID, NOT_FOUND)),
-    AdminOperation("GET", "/refusals", Scope.READ_MESSAGES, "What customers were refused, and why",
-        refusals.list_refusals, refusal_shapes.RefusalsShape, None,
-        (QueryParameter("account", "Only this account's."),
-         QueryParameter("reason", "Only for this reason.", {"type": "string", "enum": [each.value for each in Reason]}),
-         QueryParameter("hours", "How far back.", _whole(MOST_HOURS)),
-         QueryParameter("limit", "Requests at most.", _whole(refusals.PAGE))), (INVALID, NOT_FOUND)),
     AdminOperation("GET", "/reports", Scope.READ_REPORTS, "What was sent, delivered and spent, and how long it took",
         reports.get_report, report_shapes.ReportShape, None,
         (QueryParameter("range", "How far back.",

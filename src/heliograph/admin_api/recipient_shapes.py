@@ -1,4 +1,4 @@
-"""Shapes of one recipient's data, and of its erasure."""
+"""Shapes of a recipient's data, and of its erasure."""
 
 from typing import Annotated
 

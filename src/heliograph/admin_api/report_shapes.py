@@ -37,7 +37,7 @@ class CountsShape(Struct):
 
 
 class PointShape(CountsShape, kw_only=True):
-    """Counts of one step of time."""
+    """Counts of a step of time."""
 
     time: Annotated[ZonedMoment, Meta(description="Its beginning.")]
 
@@ -51,7 +51,7 @@ class PartShape(CountsShape, kw_only=True):
 
 
 class DelayPointShape(Struct):
-    """Delays of one step of time."""
+    """Delays of a step of time."""
 
     time: Annotated[ZonedMoment, Meta(description="Its beginning.")]
     to_operator: DelayShape

@@ -16,11 +16,9 @@ from heliograph.domain.money import amounts
 if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.conversation import Conversations
-    from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
-    from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.sign_in import SignIn
     from heliograph.app.admin.views import Views
@@ -57,9 +55,7 @@ class AdminServices:
     manage: "Manage"
     inbound: "ManageInbound"
     recipients: "ManageRecipients"
-    guard: "ManageGuard"
     conversations: "Conversations"
-    refusals: "ViewRefusals"
     reports: "ViewReports"
     views: "Views"
     audit_proof: "AuditProof"
@@ -98,10 +94,6 @@ class AdminRequest:
     @property
     def recipients(self) -> "ManageRecipients":
         return self.services.recipients.acting_as(self.actor.name, self.actor.address)
-
-    @property
-    def guard(self) -> "ManageGuard":
-        return self.services.guard.acting_as(self.actor.name, self.actor.address)
 
     @property
     def views(self) -> "Views":

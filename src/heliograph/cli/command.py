@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.encryption import ManageEncryption
-    from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
-    from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
@@ -79,19 +77,9 @@ class Invocation:
             return self._remotely(lambda: work(cast("ManageInbound", remote_admin().RemoteInbound(gateway))))
         return self._run(lambda tools: work(tools.inbound))
 
-    def guard(self, work: "Callable[[ManageGuard], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration of what the pumping guard holds. Raises Failure."""
-        if (gateway := self.gateway()) is not None:
-            return self._remotely(lambda: work(cast("ManageGuard", remote_admin().RemoteGuard(gateway))))
-        return self._run(lambda tools: work(tools.guard))
-
     def recipients(self, work: "Callable[[ManageRecipients], Awaitable[Answer]]") -> Answer:
         """Runs one piece of work on one phone's data. Raises Failure."""
         return self._run(lambda tools: work(tools.recipients))
-
-    def refusals(self, work: "Callable[[ViewRefusals], Awaitable[Answer]]") -> Answer:
-        """Runs one look at refused requests. Raises Failure."""
-        return self._run(lambda tools: work(tools.refusals))
 
     def reports(self, work: "Callable[[ViewReports], Awaitable[Answer]]") -> Answer:
         """Runs one report. Raises Failure."""

@@ -1,7 +1,7 @@
 """Commands drawn from the description of a resource: a group with a command for each operation and each preset."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import click
@@ -19,6 +19,7 @@ from heliograph.app.resources.fields import (
     Moment,
     Pairs,
     Reference,
+    Rows,
     Text,
     Whole,
     singular,
@@ -74,8 +75,7 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
 
     def run(**texts: Any) -> None:
         invocation = click.get_current_context().ensure_object(Invocation)
-        limit = texts.pop("limit", 0)
-        after = texts.pop("after", "")
+        limit, after = (texts.pop("limit"), texts.pop("after")) if operation.page else (0, "")
         with invocation.explained():
             given = {each.name: value for each in fields if (value := _value(each, texts[each.name])) is not None}
             given |= _pairs(operation, texts.get("changes", ()))
@@ -129,30 +129,48 @@ def show(
     told = resource.told(operation, given, answer, preset)
     fields, result = resource.fields, dict(answer)
     if operation.answers is Answer.EACH:
-        rows = answer[resource.plural]
-        named = {name: given[of] for name, of in resource.also.items() if of in given}
-        result = {**named, **answer, resource.plural: [_named(resource, operation, each) for each in rows]}
-        invocation.show(result, lambda: _print_rows(resource, operation, rows, answer))
+        _show_rows(invocation, resource, operation, given, answer)
         return
+    tables: list[Field] = []
     if isinstance(operation.answers, tuple):
-        fields, result = operation.answers, {**given, **answer}
+        tables = [each for each in operation.answers if isinstance(each.type, Rows) and each.type.is_table]
+        fields = tuple(each for each in operation.answers if each not in tables)
+        told_too = operation.in_path if operation.method == "GET" else given  # filters are no part of an answer
+        result = {**{name: given[name] for name in told_too}, **answer}
     elif operation.answers is Answer.DONE:
         result = {**given, operation.result: True}
-    # a secret that somebody typed is not repeated
+    # a secret that somebody typed, and that the answer lacks, is told to nobody
     typed = {each.name for each in (*fields, *operation.reads) if each.is_secret and answer.get(each.name) is None}
     result = {name: value for name, value in result.items() if name not in typed}
+    told = _with_secrets(told, fields, answer)
+    lines = [(each.title or each.name, each.text(answer[each.name])) for each in fields if each.name in answer]
+    if operation.pairs:
+        lines = [(each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given]
+
+    def people() -> None:
+        if told:
+            tell(told)
+        elif lines:
+            print_fields(lines)
+        for table in tables:
+            if isinstance(table.type, Rows) and answer[table.name]:
+                tell(f"\n{table.meaning}\n")
+                _print_columns(table.type.of, answer[table.name])
+
+    invocation.show(_named(resource, operation, result), people)
+    if operation.verdict and not answer[operation.verdict]:
+        raise SystemExit(1)
+
+
+def _with_secrets(told: str, fields: Iterable[Field], answer: Mapping[str, Any]) -> str:
+    """Returns the sentence after an operation with the secrets that it made, which no later answer has."""
     secrets = [each for each in fields if each.is_secret and answer.get(each.name) is not None]
     for each in secrets:
         if answer[each.name] not in told:
             told += f"\n{each.label}: {answer[each.name]}"
     if secrets:
         told += "\nIt is shown only now." if len(secrets) == 1 else f"\n\n{_SHOWN_ONCE}"
-    lines = [(each.title or each.name, each.text(answer[each.name])) for each in fields if each.name in answer]
-    if operation.pairs:
-        lines = [(each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given]
-    invocation.show(_named(resource, operation, result), lambda: tell(told) if told else print_fields(lines))
-    if operation.verdict and not answer[operation.verdict]:
-        raise SystemExit(1)
+    return told
 
 
 _SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
@@ -164,21 +182,36 @@ def _named(resource: Resource, operation: Operation, row: Mapping[str, Any]) -> 
     return {**{name: row[of] for name, of in names.items() if of in row}, **row}
 
 
-def _print_rows(
-    resource: Resource, operation: Operation, rows: list[dict[str, Any]], answer: Mapping[str, Any]
+def _show_rows(
+    invocation: Invocation,
+    resource: Resource,
+    operation: Operation,
+    given: Mapping[str, Any],
+    answer: Mapping[str, Any],
 ) -> None:
+    rows, cursor = answer[resource.plural], answer.get("cursor")
     columns = [resource.field(name) for name in resource.columns] or resource.fields
+
+    def people() -> None:
+        _print_columns(columns, rows, resource.nothing)
+        for each in operation.beside:
+            if answer[each.name] is not None:
+                tell(f"{each.label}: {each.text(answer[each.name])}")
+        if cursor:
+            click.echo(f"There may be more: {_further(operation)} {cursor}", err=True)
+
+    named = {name: given[of] for name, of in resource.also.items() if of in given}
+    result = {**named, **answer, resource.plural: [_named(resource, operation, each) for each in rows]}
+    invocation.show(result, people)
+
+
+def _print_columns(columns: Sequence[Field], rows: list[dict[str, Any]], empty: str = "") -> None:
     print_table(
-        [each.name.upper() for each in columns],
+        [each.name.upper().replace("_", " ") for each in columns],
         [[_cell(each, row[each.name]) for each in columns] for row in rows],
-        empty=resource.nothing,
+        empty=empty,
         right=[each.name.upper() for each in columns if isinstance(each.type, Whole | Credits)],
     )
-    for each in operation.beside:
-        if answer[each.name] is not None:
-            tell(f"{each.label}: {each.text(answer[each.name])}")
-    if answer.get("cursor"):
-        click.echo(f"There may be more: {_further(operation)} {answer['cursor']}", err=True)
 
 
 def _cell(field: Field, value: Any) -> str:

@@ -20,7 +20,7 @@ _MODULES = {
     "inbound": "inbound",
     "sender": "resources.senders",
     "binds": "resources.binds",
-    "guard": "guard",
+    "guard": "resources.guard",
     "suppression": "suppression",
     "template": "template",
     "erase": "recipient",
@@ -30,7 +30,7 @@ _MODULES = {
     "message": "message",
     "callbacks": "callbacks",
     "receipts": "receipts",
-    "refusals": "refusals",
+    "refusals": "resources.refusals",
     "report": "report",
     "top": "top",
     "tail": "tail",
@@ -59,10 +59,11 @@ class _Commands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> click.Command:
         found = self.data[name]
         if isinstance(found, str) and found.startswith("resources."):
-            from heliograph.cli.drawn import group_of
+            from heliograph.cli.drawn import command_of, group_of
 
             resource = getattr(import_module(f"heliograph.app.{found}"), found.removeprefix("resources.").upper())
-            found = self.data[name] = group_of(resource)
+            only = resource.operations[0] if len(resource.operations) == 1 else None
+            found = self.data[name] = command_of(resource, only, name=name) if only else group_of(resource)
         elif isinstance(found, str):
             found = self.data[name] = getattr(import_module(f"heliograph.cli.{found}"), name.replace("-", "_"))
         command: click.Command = found

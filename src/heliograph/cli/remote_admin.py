@@ -7,16 +7,13 @@ what an answer of the API does not tell (ids, digests) is empty in them, and no 
 from typing import Any
 
 from heliograph.admin_api import (
-    guard_shapes,
     shapes,
 )
-from heliograph.app.admin.guard import HoldView
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
 from heliograph.cli.remote import RemoteGateway
 from heliograph.domain.calendar import parse_utc
 from heliograph.domain.message import ids
-from heliograph.domain.money.amounts import parse_credits
 
 
 class RemoteUseCases:
@@ -69,28 +66,6 @@ class RemoteViews(RemoteUseCases):
         name = ids.to_hex(key, tail)
         self.gateway.ask("POST", shapes.DoneShape, "messages", name, "reschedule", body={"time": time})
         return parse_utc(self.gateway.get(shapes.MessageInFull, "messages", name).time)
-
-
-class RemoteGuard(RemoteUseCases):
-    """The methods of `ManageGuard`."""
-
-    async def holds(self) -> list[HoldView]:
-        return [
-            HoldView(
-                each.account, each.prefix, parse_utc(each.since), each.why, each.messages, parse_credits(each.price)
-            )
-            for each in self.gateway.get(guard_shapes.HoldsShape, "guard").holds
-        ]
-
-    async def release(self, account: str, prefix: str) -> int:
-        return self._change("release", account, prefix)
-
-    async def refund(self, account: str, prefix: str) -> int:
-        return self._change("refund", account, prefix)
-
-    def _change(self, how: str, account: str, prefix: str) -> int:
-        body = {"account": account, "prefix": prefix}
-        return self.gateway.ask("POST", guard_shapes.HeldNumber, "guard", how, body=body).messages
 
 
 def needs_the_machine(context: str) -> Failure:

@@ -11,11 +11,9 @@ from heliograph.admin_api.host_check import HostCheck
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.guard import ManageGuard
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
-from heliograph.app.admin.refusals import ViewRefusals
 from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
@@ -106,9 +104,7 @@ class AdminApps:
             manage=Manage(store, clock, KINDS),
             inbound=ManageInbound(store, clock),
             recipients=ManageRecipients(store, clock),
-            guard=ManageGuard(store, clock),
             conversations=Conversations(store),
-            refusals=ViewRefusals(store, clock),
             reports=ViewReports(store, clock, NAMES, parts.settings.reports.hours_days),
             views=Views(
                 store,

@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.encryption import ManageEncryption
-    from heliograph.app.admin.guard import ManageGuard
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
-    from heliograph.app.admin.refusals import ViewRefusals
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
@@ -153,22 +151,10 @@ class Tools:
         return Desk(self._store, self._clock, _terminal_user(), secrets=secrets, callback_urls=urls)
 
     @property
-    def guard(self) -> "ManageGuard":
-        from heliograph.app.admin.guard import ManageGuard
-
-        return ManageGuard(self._store, self._clock, _terminal_user())
-
-    @property
     def recipients(self) -> "ManageRecipients":
         from heliograph.app.admin.recipients import ManageRecipients
 
         return ManageRecipients(self._store, self._clock, _terminal_user())
-
-    @property
-    def refusals(self) -> "ViewRefusals":
-        from heliograph.app.admin.refusals import ViewRefusals
-
-        return ViewRefusals(self._store, self._clock)
 
     @property
     def reports(self) -> "ViewReports":

@@ -169,22 +169,15 @@ async def _refused_lately(store: Store, clock: Clock) -> dict[str, Any]:
     """Returns how many requests were refused since the beginning of the last full hour, by account and reason, over all
     nodes. `totals` is null if the store is unavailable.
     """
-    from heliograph.app.admin.refusals import HOUR_MS, ViewRefusals
+    from heliograph.app.resources.desk import Desk
+    from heliograph.app.resources.refusals import HOUR_MS, report
 
     try:
-        report = await ViewRefusals(store, clock).report("", "", 1, 0)
+        found = await report(Desk(store, clock), hours=1, limit=0)
     except Unavailable:
         return {"since": None, "totals": None}
-    totals = [
-        {
-            "account": report.names.get(each.account, str(each.account)),
-            "reason": each.reason.value,
-            "requests": each.requests,
-            "latest": format_utc(each.latest),
-        }
-        for each in report.totals
-    ]
-    return {"since": format_utc(report.since // HOUR_MS * HOUR_MS), "totals": totals}
+    totals = [{**each, "latest": format_utc(each["latest"])} for each in found["totals"]]
+    return {"since": format_utc(found["since"] // HOUR_MS * HOUR_MS), "totals": totals}
 
 
 async def _answer(ask: Callable[[], Awaitable[dict[str, Any]]], _: Mapping[str, Any], send: Any) -> None:

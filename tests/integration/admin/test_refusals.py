@@ -48,7 +48,7 @@ async def test_what_was_refused_is_told_with_the_last_requests(house: AdminHouse
 async def test_what_cannot_be_asked_is_told(house: AdminHouse) -> None:
     token = await house.token("messages:read")
     assert fault(await house.ask(token, "GET", "/refusals", query="account=nobody"))[:2] == (404, "07")
-    for query in ("reason=mood", "reason=", "hours=0", "hours=337"):
+    for query in ("reason=mood", "hours=0", "hours=337"):
         assert fault(await house.ask(token, "GET", "/refusals", query=query))[:2] == (400, "03")
     other = await house.token("accounts:read")
     assert fault(await house.ask(other, "GET", "/refusals"))[:2] == (403, "06")

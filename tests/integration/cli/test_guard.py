@@ -16,7 +16,7 @@ def test_nothing_is_held_and_nothing_can_be_released(run: Any) -> None:
     assert json.loads(run("--json", "guard", "list").stdout) == {"holds": []}
     for verb in ("release", "refund"):
         refused = run("guard", verb, "49170", "--account", "acme")
-        assert (refused.exit_code, "there is no hold of acme to 49170" in refused.stderr) == (1, True)
+        assert (refused.exit_code, "There is no hold of acme to 49170" in refused.stderr) == (1, True)
         assert run("guard", verb, "49170", "--account", "nobody").exit_code == 1
 
 

@@ -32,7 +32,7 @@ def test_what_was_refused_is_told_to_people_and_programs(run: Any, tmp_path: Pat
     told = run("refusals", "--account", "acme").stdout
     assert "Total in the last 24 hours: 681 requests." in told
     (line,) = (line.split() for line in told.splitlines() if "192.0.2.7" in line)
-    assert line[1:5] == ["acme", "credit", "POST", "/api/v1/messages"]
+    assert line[1:6] == ["acme", "credit", "402", "POST", "/api/v1/messages"]
     found = json.loads(run("refusals", "--reason", "credit", "--json").stdout)
     assert (found["requests"], found["totals"][0]["account"]) == (681, "acme")
     assert found["latest"][0]["request_id"] == "r-1"

@@ -25,13 +25,13 @@ async def test_what_is_held_is_shown_and_released(house: AdminHouse, ada: Browse
     assert "Nothing is held." in text_of(await ada.get("/guard"))
     await hold(house)
     page = text_of(await ada.get("/guard"))
-    assert "acme 44770" in page
+    assert "44770 acme" in page
     assert "70 messages this hour, usually 2; 98 % in a row" in page
     assert "The pumping guard holds 1 message of acme to 44770" in text_of(await ada.get("/"))
     told = text_of(await ada.follow(await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})))
-    assert "1 message of acme to 44770 are sent now." in told
+    assert "Released, and sent now: 1 message of acme to 44770." in told
     assert "Nothing is held." in told
-    assert (await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})).status == 404
+    assert (await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})).status == 400
     assert [entry.action for entry in await house.entries()][-1] == "guard.release"
 
 
@@ -39,9 +39,9 @@ async def test_what_is_held_is_refunded_and_stays_held(house: AdminHouse, ada: B
     await hold(house)
     before = await house.gateway.balance()
     told = text_of(await ada.follow(await ada.post("/guard/refund", {"account": "acme", "prefix": "44770"})))
-    assert "1 message of acme to 44770 are cancelled and refunded." in told
+    assert "Cancelled and refunded: 1 message of acme to 44770." in told
     assert int(await house.gateway.balance()) == int(before) + 1
-    assert "acme 44770" in told
+    assert "44770 acme" in told
     assert [entry.action for entry in await house.entries()][-1] == "guard.refund"
 
 

@@ -460,7 +460,7 @@ ACCOUNTS = Resource(
             usage,
             "Charges and refunds, by the hour or the day",
             reads=(Field("days", Whole(1, MAX_DAYS), "How far back; up to two days by the hour.", 1),),
-            answers=(Field("spans", Rows(_SPAN, "Span"), "Use of the gateway in a span of time."),),
+            answers=(Field("spans", Rows(_SPAN, "Span", is_table=True), "Use of the gateway in a span of time."),),
             id="usage",
             answer_name="UsageOfAccount",
             arguments=("name",),

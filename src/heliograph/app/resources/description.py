@@ -74,8 +74,8 @@ class Operation:
     """Further sentences of the command's help."""
     examples: tuple[str, ...] = ()
     """Command lines without `heliograph`."""
-    done: str | Callable[[Mapping[str, Any]], str] = ""
-    """The sentence for people after it: a format of all values given and answered, or made of the answer."""
+    done: str | Callable[[Mapping[str, Any], Mapping[str, Any]], str] = ""
+    """The sentence for people after it: a format of all values given and answered, or a function of both."""
     verdict: str = ""
     """The flag in the answer of a question, such as `fits`: a command exits with 1 where it is false, and the console
     keeps the form."""
@@ -84,7 +84,8 @@ class Operation:
     label: str = ""
     """The console's button; without, the console has none."""
     confirm: str = ""
-    """The console's question before it, a format of the row."""
+    """The console's question before it, a format of the row. An operation with a question has a button beside each
+    row, others have a form."""
     page: int = 0
     """The most rows of a page, for a list in pages: `run` takes `after`, the key of the last row seen or "", and
     `limit`."""
@@ -198,6 +199,10 @@ class Resource:
     """A page of the console about a row, a format of the row: `/inbound?q={number}`."""
     is_local: bool = False
     """Whether only commands on the machine and the console have it, not the admin API over HTTP."""
+    path: str = ""
+    """The console's page, where that is not named after `plural`."""
+    title: str = ""
+    """The head of that page, where that is not `plural`."""
     within: tuple[Field, ...] = ()
     """Fields of paths that rows lack, for example the account of an API key."""
     columns: tuple[str, ...] = ()
@@ -227,7 +232,7 @@ class Resource:
     ) -> str:
         """Returns the sentence for people after an operation, of JSON values given and answered; maybe empty."""
         if not isinstance(operation.done, str):
-            return operation.done(answer)
+            return operation.done(given, answer)
         known = (*self.fields, *self.fields_of(operation))
         texts = {each.name: each.text(each.type.show(each.default)) for each in known if each.default not in OPEN}
         fields = {each.name: each for each in known}

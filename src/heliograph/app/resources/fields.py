@@ -319,6 +319,8 @@ class Rows(Type):
     """The name of a row in the OpenAPI document, such as `NewTemplate`."""
     most: int = 0
     """The most rows of a body."""
+    is_table: bool = False
+    """Whether a command prints the rows as a table of their own."""
     called: Callable[[Mapping[str, Any]], str] = str
     """Returns the name of a row for people, or "" to leave it out."""
 

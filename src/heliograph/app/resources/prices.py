@@ -187,7 +187,7 @@ def _day(moment: str) -> str:
     return moment.replace(".000Z", "Z").removesuffix("T00:00:00Z")
 
 
-def _told(answer: Mapping[str, Any]) -> str:
+def _told(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     prefix = answer["prefix"]
     numbers = f"Numbers with the prefix {prefix}" if prefix else "All numbers"
     told = f"{numbers} cost {counted(answer['price'], 'credit')} a segment in the plan {answer['plan']}"

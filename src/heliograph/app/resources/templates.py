@@ -171,7 +171,7 @@ def _read_tlvs(tlvs: Mapping[str, str]) -> dict[str, str]:
     return dict(tlvs)
 
 
-def _verdict(answer: Mapping[str, Any]) -> str:
+def _verdict(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     if answer["template"] is None:
         return str(answer["problem"])
     name = answer["template"]["name"]

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
-from heliograph.app.resources.description import Answer, Operation, Resource
+from heliograph.app.resources.description import Operation, Resource
 from heliograph.app.resources.fields import REQUIRED, Choice, Field, Many, Moment, Reference, Text, Whole, singular
 from heliograph.console import PATH
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
@@ -26,7 +26,7 @@ def pages_of(resource: Resource) -> tuple[PageRoute, ...]:
 
 class DrawnPage:
     def __init__(self, resource: Resource) -> None:
-        self.path = f"/{resource.plural}"
+        self.path = resource.path or f"/{resource.plural}"
         self._resource = resource
 
     async def show(
@@ -49,15 +49,19 @@ class DrawnPage:
             status=200 if problem is None else 400,
             resource=resource,
             path=self.path,
-            title=resource.plural.capitalize(),
+            title=resource.title or resource.plural.capitalize(),
             found=found[:SHOWN],
             more=max(0, len(found) - SHOWN),
             cursor=answer.get("cursor"),
             asked=asked,
             filters=listing.reads,
             columns=columns(resource),
-            rows=[each for each in resource.operations if each.label and each.answers is Answer.DONE],
-            forms=[each for each in resource.operations if each.label and each.answers is not Answer.DONE],
+            rows=[each for each in resource.operations if each.confirm],
+            forms=[
+                each
+                for each in resource.operations
+                if each.label and not each.confirm and request.may(resource.scope_of(each))
+            ],
             writes=lambda operation: request.may(resource.scope_of(operation)),
             inputs=lambda operation: [_input(each) for each in resource.fields_of(operation)],
             row_fields=lambda operation: [singular(each).name for each in resource.fields_of(operation)],

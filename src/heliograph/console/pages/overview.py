@@ -7,6 +7,7 @@ from heliograph.app.admin.reports import ReportQuery
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import COUNTED, BacklogCounts, Scope
+from heliograph.app.resources import guard
 from heliograph.app.resources.callbacks import failing_hosts
 from heliograph.console import chart
 from heliograph.console.first_steps import first_steps
@@ -188,14 +189,10 @@ async def _customers_worries(request: PageRequest, backlog: BacklogCounts) -> li
         ]
         if len(failing) > NAMED:
             found.append((f"{counted(len(failing) - NAMED, 'more receiver')} fail.", link("/callbacks", tab="hosts")))
-    held = await request.services.admin.guard.holds()
-    found += [
-        (
-            f"The pumping guard holds {counted(each.messages, 'message')} of {each.account} to {each.prefix}: see why.",
-            link("/guard"),
-        )
-        for each in held[:NAMED]
-    ]
+    held = await guard.find(request.desk)
+    for each in held[:NAMED]:
+        messages = f"{counted(each['messages'], 'message')} of {each['account']} to {each['prefix']}"
+        found.append((f"The pumping guard holds {messages}: see why.", link("/guard")))
     if len(held) > NAMED:
         found.append((f"The pumping guard holds {len(held) - NAMED} more.", link("/guard")))
     if request.may(Scope.READ_ACCOUNTS):

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from heliograph.app.admin.refusals import HOUR_MS, MOST_HOURS, RefusalReport
 from heliograph.app.records import Scope
+from heliograph.app.resources.refusals import HOUR_MS, MOST_HOURS, REFUSALS
 from heliograph.console import chart
 from heliograph.console.request import Mistake, PageRequest, PageResponse, PageRoute, problem_of
-from heliograph.domain.calendar import day_of, zone
+from heliograph.domain.calendar import day_of, parse_utc, zone
 from heliograph.domain.display import counted
 from heliograph.domain.error import Reason
 
@@ -27,7 +28,8 @@ async def show(request: PageRequest) -> PageResponse:
     account, reason = query.get("account", ""), query.get("reason", "")
     report, problem = None, None
     try:
-        report = await request.services.admin.refusals.report(account, reason, int(hours), PAGE)
+        asked = {"account": account or None, "reason": reason or None, "hours": int(hours), "limit": PAGE}
+        report = await request.ask(REFUSALS, REFUSALS.operation("list").asked(asked))
     except Mistake as mistake:
         problem = problem_of(mistake)
     return request.page(
@@ -41,26 +43,27 @@ async def show(request: PageRequest) -> PageResponse:
         reason=reason,
         spans=SPANS,
         hours=hours,
-        chart="" if report is None else _chart(report, request.now, zone(request.zone)),
+        chart="" if report is None else _chart(report, int(hours), request.now, zone(request.zone)),
     )
 
 
-def _chart(report: RefusalReport, now: int, zone: ZoneInfo) -> str:
+def _chart(report: dict[str, Any], hours: int, now: int, zone: ZoneInfo) -> str:
     """Returns a bar for each hour, or for each day of the zone; an hour is of the day in which it begins."""
-    hourly = now - report.since <= HOURLY_MS
+    since = now - hours * HOUR_MS
+    hourly = hours * HOUR_MS <= HOURLY_MS
 
     def step(at: int) -> int:
         hour = at // HOUR_MS * HOUR_MS
         return hour if hourly else day_of(hour, zone)[0]
 
-    sums = Counter({step(at): 0 for at in range(report.since, now + 1, HOUR_MS)} | {step(now): 0})
-    for hour, requests in report.hours:
-        sums[step(hour)] += requests
+    sums = Counter({step(at): 0 for at in range(since, now + 1, HOUR_MS)} | {step(now): 0})
+    for each in report["hours"]:
+        sums[step(parse_utc(each["hour"]))] += each["requests"]
     bars = []
     for at, requests in sorted(sums.items()):
         name = datetime.fromtimestamp(at / 1000, zone).strftime("%H:%M" if hourly else "%d %b")
         bars.append((name, requests, f"{name}: {counted(requests, 'request')}"))
-    return chart.bars(bars, f"Refused requests: {counted(report.requests, 'request')}")
+    return chart.bars(bars, f"Refused requests: {counted(report['requests'], 'request')}")
 
 
 PAGES = (PageRoute("GET", PATH, Scope.READ_MESSAGES, show),)
