@@ -1,1 +1,1 @@
-"""The store: durable truth behind `app.ports.Store`, one folder a database engine."""
+"""The store: durable truth behind `app.ports.Store`, a folder for each database engine."""

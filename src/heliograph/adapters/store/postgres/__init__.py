@@ -1,4 +1,4 @@
-"""The store for many nodes: one PostgreSQL (15 or newer), spoken to by asyncpg."""
+"""The store for many nodes: a PostgreSQL database (15 or newer), over asyncpg."""
 
 from heliograph.adapters.store.postgres.limits import DatabaseLimits
 from heliograph.adapters.store.postgres.store import PostgresStore

@@ -1,4 +1,4 @@
-"""`app.ports.Commits` on one database."""
+"""`app.ports.Commits` on a database."""
 
 from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.record import Recorder
@@ -37,16 +37,15 @@ class PostgresCommits:
             accept.scheduled, accept.messages = first.scheduled, first.messages
 
     async def recover(self, worker: int, node: int) -> Recovery:
-        """Gives up the claims of the node that had this worker number before; those of dead nodes are given up by
-        `Leases.release_dead`."""
+        """Gives up the claims of the node that had this worker number before. `Leases.release_dead` does so for dead
+        nodes."""
         recovered = await self._runner.run(RunMode.WRITE, lambda: _recover(worker, node))
         await self.recorder.become(node, worker)
         return recovered
 
 
 def _recover(worker: int, node: int) -> Steps[Recovery]:
-    """Makes the node the one of this worker number. Another node that still had it is fenced: it is an earlier run, or
-    a mistake."""
+    """Gives this worker number to the node. Fences another node that still had it: an earlier run, or a mistake."""
     yield Q.without_time_limit()
     yield Q.with_custom_plans()
     yield Q.join_nodes(node=node)

@@ -30,7 +30,8 @@ Work = Callable[[Db], Awaitable[R]]
 
 
 class Writer:
-    """A connection with its row in the table `writer`, which fences it and tells what became of a lost COMMIT."""
+    """A connection with its row in the table `writer`. The row is its fencing token, and shows whether a lost COMMIT
+    was done."""
 
     __slots__ = ("_planned", "db", "id", "seq", "timeline")
 
@@ -76,15 +77,15 @@ class Writer:
             self.db.terminate()
 
     async def transact(self, work: Work[R]) -> R:
-        """Runs `work` in one transaction, whose number stands in the writer's row.
+        """Runs `work` in one transaction, and writes its number into the writer's row.
 
         Raises Unresolved if the connection was lost after COMMIT was sent. A loss before that is raised as it came:
-        nothing was done. A caller that is cancelled does not learn what became of the transaction.
+        nothing was done. A cancelled caller does not learn whether the transaction was committed.
         """
         db = self.db
         self.seq += 1
         try:
-            # both are numbers of ours; one round trip for the two statements
+            # two statements in a single round trip; both numbers are our own, so nothing needs quoting
             done = await db.execute(_BEGIN.format(seq=self.seq, writer=self.id))
             if done == "UPDATE 0":
                 raise Fenced("the work of this node was given to others")  # noqa: TRY301 - undone below as any fault
@@ -162,7 +163,7 @@ class Pool:
         self._closed = False
 
     async def read(self, work: Work[R]) -> R:
-        """Runs `work`, one statement; once more if the connection turns out to be lost."""
+        """Runs `work`, a single statement. Runs it again if the connection turns out to be lost."""
         for last in (False, True):
             try:
                 async with self._use() as writer:
@@ -174,7 +175,7 @@ class Pool:
         raise AssertionError("not reached")
 
     async def look(self, work: Work[R]) -> R:
-        """Runs `work`, several statements that see the rows as they are at one moment."""
+        """Runs `work`, several statements that see the same snapshot."""
 
         async def run(db: Db) -> R:
             async with db.transaction(isolation="repeatable_read", readonly=True):
@@ -268,14 +269,14 @@ class Pool:
     def cut(self, below: int | None = None) -> None:
         """Terminates connections, so that calls under way fail as after a loss.
 
-        `below`: only those to servers of an earlier timeline.
+        `below`: only connections to servers of an earlier timeline, such as a former primary.
         """
         for writer in [*self._idle, *self._used]:
             if below is None or writer.timeline < below:
                 writer.db.terminate()
 
     def forget(self) -> None:
-        """Terminates idle connections: where one was lost the others are too, as a rule, and have not noticed."""
+        """Terminates idle connections. If a connection was lost, the others usually are too, and have not noticed."""
         idle, self._idle = self._idle, []
         for writer in idle:
             writer.db.terminate()

@@ -1,4 +1,4 @@
-"""Changes by customers in one statement each: no lock is held between two round trips (`functions.sql`)."""
+"""Changes by customers, a single statement each, so that no lock is held between two round trips (`functions.sql`)."""
 
 from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.messages import messages_of

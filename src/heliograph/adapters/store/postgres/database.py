@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class Database:
-    """One database on one or more servers."""
+    """A database on one or more servers."""
 
     def __init__(self, servers: Servers) -> None:
         self.servers = servers
@@ -23,7 +23,7 @@ class Database:
         self._closed = False
 
     async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
-        """Runs the operation on a connection that is free. Raises Unavailable, and what the operation raises."""
+        """Runs the operation on a free connection. Raises Unavailable, and the exceptions of the operation."""
 
         def work(db: Db) -> Any:
             return drive(db, operation)
@@ -41,7 +41,7 @@ class Database:
                 assert_never(mode)
 
     async def scan(self, work: Work[R]) -> R:
-        """Takes as long as reading all rows does, on a connection of its own, as they are at one moment."""
+        """Runs for as long as a scan of all rows takes, on a connection of its own and in a single snapshot."""
         if self._closed:
             raise Unavailable("the store is closed")
         db = await self.servers.connect(patient=True, enable_seqscan="on")

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 
 class Db(Protocol):
-    """A connection, or what stands for one. A row is a sequence that knows its columns' names."""
+    """A connection, or a fake of it. A row is a sequence that knows its columns' names."""
 
     async def execute(self, query: str, *values: Any) -> str:
         """The command's tag, such as `UPDATE 1`. Without values, the query may be several statements."""

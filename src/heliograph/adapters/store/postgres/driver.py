@@ -38,7 +38,7 @@ STATEMENTS: Final = sql.load(DIALECT, Path(sql.__file__).with_name("queries"), P
 
 
 async def drive(db: Db, operation: Callable[[], Steps[R]]) -> R:
-    """Runs the operation to its end, and returns what it does. The transaction is the caller's."""
+    """Runs the operation to its end and returns its result, in the caller's transaction."""
     steps = operation()
     try:
         query = next(steps)

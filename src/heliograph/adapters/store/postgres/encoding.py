@@ -1,7 +1,7 @@
 """Encodes facts as arrays of rows in PostgreSQL's binary format, as its `array_recv` and `record_recv` read it.
 
-The driver would encode such an array value by value, which was most of the time it took to hand a commit over. Here the
-numbers of a row are one call of `struct`. schema.sql declares the types.
+The driver would encode such an array value by value, which took most of the time of a commit in this process. Here a
+single call of `struct` packs the numbers of a row. schema.sql declares the types.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from heliograph.app import facts
 _ARRAY: Final = Struct(">iiIii")
 """Packs dimensions, whether an element is NULL, the type of the elements, their number, and the index of the first."""
 
-# A value is preceded by its type and its length, as one number. The length of a text is added.
+# A value is preceded by its type and its length, packed into a single number. The length of a text is added.
 _SMALLINT: Final = 21 << 32 | 2
 _INTEGER: Final = 23 << 32 | 4
 _BIGINT: Final = 20 << 32 | 8
@@ -23,8 +23,8 @@ _TEXT: Final = 25 << 32
 
 _HEAD: Final = Struct(">q")
 
-# Rows, from their length and the number of their values to the head of the first text; and what comes after that. The
-# lengths are those of a row whose texts are empty.
+# Each row in two parts: from its length and number of values to the head of the first text, and the rest. `_OCTETS` is
+# the length of a row with empty texts.
 _SINGLE: Final = Struct(">ii qi qq qq qq qq qq qq qi qh q? qh q")
 _SINGLE_OCTETS: Final = 4 + 15 * 8 + 61
 _SENT: Final = Struct(">ii qq qi qq q")
@@ -41,8 +41,8 @@ _CALLBACK_OCTETS: Final = 4 + 5 * 8 + 26
 
 
 def singles(element: int, rows: list[tuple[int, facts.Message, bytes]]) -> bytes:
-    """Encodes `single_row[]`: messages, each with the place of its account among those of the call, and with the
-    octets of its content."""
+    """Encodes `single_row[]`: messages, each with the index of its account in the call (from 1), and the octets of its
+    content."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack, head = pieces.append, _SINGLE.pack, _HEAD.pack
     for place, message, content in rows:

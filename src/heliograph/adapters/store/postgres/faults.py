@@ -23,7 +23,7 @@ _OUTAGE_CODES = frozenset(
 )
 
 _AGAIN = frozenset({"40001", "40P01"})
-"""Serialization failure and deadlock: another transaction was in the way, and this one was rolled back."""
+"""Serialization failure and deadlock: this transaction was rolled back, because another transaction was in the way."""
 
 _REPEAT = "23505"
 """Unique violation."""
@@ -38,7 +38,7 @@ _FENCED = "HG001"
 
 
 FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
-"""Exceptions of a connection, and of what is asked over it."""
+"""Exceptions of a connection and of its statements."""
 
 
 def code_of(fault: BaseException) -> str:
@@ -47,7 +47,7 @@ def code_of(fault: BaseException) -> str:
 
 
 def is_loss(fault: BaseException) -> bool:
-    """Returns whether the connection is lost, so that what was asked last may or may not have been done."""
+    """Returns whether the connection is lost. Its last statement may or may not have been done."""
     if isinstance(fault, asyncpg.PostgresError):
         code = code_of(fault)
         return code[:2] == "08" or code in ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
@@ -58,13 +58,13 @@ def is_loss(fault: BaseException) -> bool:
 
 
 def is_broken_off(fault: BaseException) -> bool:
-    """Returns whether a connection broke off while it was made, so that another one may do. The driver has no word for
-    the server's last one where nothing was asked, as of a session that its role lets be idle for milliseconds."""
+    """Returns whether a connection broke off while it was opened, so that the next may succeed. The driver has no
+    exception for a server that closes an idle session, for example if the role may be idle for milliseconds only."""
     return isinstance(fault, ConnectionError) if isinstance(fault, OSError) else is_loss(fault)
 
 
 def is_elsewhere(fault: BaseException) -> bool:
-    """Returns whether the server takes no writes any more: another one may, and only a new connection finds it."""
+    """Returns whether the server takes no more writes. Another server may, and only a new connection finds it."""
     return code_of(fault) == _READ_ONLY
 
 
@@ -77,7 +77,7 @@ def is_outage(fault: BaseException) -> bool:
 
 
 def is_passing(fault: BaseException) -> bool:
-    """Returns whether the transaction was rolled back only because another one was in its way."""
+    """Returns whether the transaction was rolled back only because another transaction was in its way."""
     return code_of(fault) in _AGAIN
 
 
@@ -87,7 +87,7 @@ def is_repeat(fault: BaseException) -> bool:
 
 
 def is_unfit(fault: BaseException) -> bool:
-    """Returns whether a value to be written is at fault, whoever found it: the server, the driver, or Python."""
+    """Returns whether a value to be written is at fault, as found by the server, the driver or Python."""
     return isinstance(fault, ValueError | OverflowError) or code_of(fault)[:2] in _UNFIT
 
 

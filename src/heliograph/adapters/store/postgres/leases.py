@@ -1,4 +1,4 @@
-"""`app.ports.Leases`: which nodes are alive, and what is theirs."""
+"""`app.ports.Leases`: which nodes are alive, and which worker numbers and bind slots they have."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ class PostgresLeases(Operations):
         try:
             renewed = await self._database.run(RunMode.WRITE, lambda: _heartbeat(node, lasts))
         except asyncio.CancelledError:
-            # The heartbeat timed out. A dead host closes no connection, so idle ones are dropped and new ones opened
+            # The heartbeat timed out. A dead host closes no connection, so idle connections are dropped and replaced
             # next; after SILENT timeouts the running transactions are cut, too.
             self._database.pool.forget()
             self._silent += 1

@@ -8,9 +8,9 @@ class DatabaseLimits:
     """Limits on connections and calls; times are in seconds."""
 
     pool: int = 8
-    """Connections beside the one that records."""
+    """Connections in the pool. The connection that records is not part of it."""
     waiting: int = 1_000
-    """Calls that may wait for a connection; one more is refused as Unavailable."""
+    """Calls that may wait for a connection. A further call raises Unavailable."""
     acquire: float = 2.0
     """Time to wait for a connection of the pool to come free."""
     connect: float = 3.0

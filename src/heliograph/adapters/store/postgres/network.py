@@ -1,4 +1,4 @@
-"""Lists of prices in one statement, whatever the way to the server takes."""
+"""Lists of prices in a single statement, so that a slow network does not multiply by their number."""
 
 from collections import Counter
 from collections.abc import Sequence

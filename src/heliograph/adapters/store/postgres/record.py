@@ -1,4 +1,4 @@
-"""The hot path: gathered facts in one statement, which is one transaction and one round trip."""
+"""The hot path: gathered facts in a single statement, which is a transaction and a round trip."""
 
 import asyncio
 from dataclasses import dataclass, fields, replace
@@ -50,10 +50,10 @@ class _Doubt:
 class Recorder:
     """Records on a connection of its own, one transaction at a time.
 
-    When the connection is lost before the answer came, the writer's row tells what became of the transaction. While
-    the database cannot be asked, `record` raises Unavailable and keeps the doubt; the next call settles it first. If
-    the facts were written after all, they are not written again; the requests among them are undone, since their
-    senders were told that they were not accepted.
+    If the connection is lost before the answer, the row in `writer` shows whether the transaction was committed. While
+    the database is away, `record` raises Unavailable and keeps the doubt. The next call settles it first. If the facts
+    were written after all, they are not written again. Their requests are undone, because the clients were told that
+    they were not accepted.
     """
 
     def __init__(self, servers: Servers) -> None:
@@ -66,7 +66,7 @@ class Recorder:
         self.worker = 0
 
     async def record(self, facts: Facts) -> list[Accept]:
-        """Does `Store.record`; returns the REPLAYED requests, whose first results are still to be looked up."""
+        """Does `Store.record`. Returns the REPLAYED requests; the caller looks up their first results."""
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
         async with self._turn:
@@ -102,12 +102,12 @@ class Recorder:
                 await self._writer.close()
                 self._writer = None
 
-    # --- one call
+    # --- a call
 
     async def _write_once(self, facts: Facts) -> list[Accept]:
-        """Writes all facts but those that a transaction in doubt has written already.
+        """Writes all facts, except facts that a transaction in doubt has written already.
 
-        Where the rest is unfit, `facts` is reduced to it, since the caller then writes its facts in pieces.
+        If the store rejects the rest, `facts` is reduced to it, because the caller then writes its facts in pieces.
         """
         left = await self._settled(facts)
         try:
@@ -118,7 +118,7 @@ class Recorder:
             raise
 
     async def _write(self, facts: Facts) -> list[Accept]:
-        """Writes the facts in one transaction; again if others were in its way, or it was lost and is undone."""
+        """Writes the facts in a transaction. Tries again after a conflict, or if a lost transaction was undone."""
         accepts = facts.accepts
         for batch in (accept for accept in accepts if accept.batch):
             for message in batch.messages:
@@ -198,15 +198,15 @@ class Recorder:
         self._writer = writer
         return writer
 
-    # --- what became of a transaction
+    # --- transactions in doubt
 
     def _keep(self, doubt: Unresolved, facts: Facts) -> None:
         self._doubt = _Doubt(doubt.writer, doubt.seq, _shallow(facts), [replace(accept) for accept in facts.accepts])
 
     async def _tell_present(self, facts: Facts) -> None:
-        """Sets the verdicts of a commit whose answer was lost: requests whose rows are there are accepted.
+        """Sets the verdicts of a commit if its answer was lost. Requests with rows in the store are accepted.
 
-        The others were refused, for reasons that got lost too.
+        The others were refused; the reasons were lost with the answer.
         """
         accepts = facts.accepts
         writer = await self._open()
@@ -216,7 +216,7 @@ class Recorder:
                 accept.verdict = Verdict.ACCEPTED
 
     async def _settled(self, facts: Facts) -> Facts:
-        """Returns the facts without those that a transaction in doubt has written after all."""
+        """Returns the facts that no transaction in doubt has written after all."""
         doubt = self._doubt
         if doubt is None:
             return facts
@@ -243,7 +243,8 @@ def _shallow(facts: Facts) -> Facts:
 
 
 def _without(facts: Facts, done: Facts) -> Facts:
-    """Returns the facts that are not the very objects in `done`. Marks stay: later ones replace earlier ones."""
+    """Returns the facts that are not the very objects in `done`. Marks stay, because later marks replace earlier
+    marks."""
     left: dict[str, Any] = {}
     for each in fields(Facts):
         values = getattr(facts, each.name)

@@ -20,8 +20,8 @@ _LOCK = 0x48_65_6C_69_6F
 """Number of the advisory lock that a process holds while it migrates."""
 
 PATIENCE_MS = 1_000
-"""Milliseconds that a migration waits for a table. Whoever reads it for long, as a dump does, is waited for, and
-everybody who comes after waits behind: nodes that are at work must get on meanwhile, and their leases with them."""
+"""Milliseconds that a migration waits for the lock on a table. A long reader, such as a dump, delays the migration, and
+all later statements queue behind it. Working nodes must go on, or they lose their leases."""
 
 TRIES = 60
 PAUSE_S = 0.5
@@ -50,7 +50,7 @@ def shipped() -> Schema:
 async def migrate(servers: Servers, schema: Schema) -> None:
     """Makes the tables, or brings them to the newest version, each step in one transaction.
 
-    Several processes may do this at once: one does it, the others wait. Raises Unavailable, SchemaTooNew and
+    Several processes may do this at once: the first does it, the others wait. Raises Unavailable, SchemaTooNew and
     SchemaChanged.
     """
     db = await servers.connect(patient=True)
@@ -70,7 +70,7 @@ async def _check_server(db: Db) -> None:
         raise Unavailable(f"the database is PostgreSQL {version.major}; 15 or newer is needed")
     encoding = await db.fetchval("SHOW server_encoding")
     if encoding != "UTF8":
-        # one that lacks a letter refuses messages with it, and SQL_ASCII takes octets for letters
+        # an encoding without a letter refuses messages with it, and SQL_ASCII takes octets for letters
         raise Unavailable(f"the database cannot hold every letter: its encoding is {encoding}; UTF8 is needed")
 
 

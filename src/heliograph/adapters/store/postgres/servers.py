@@ -1,4 +1,4 @@
-"""Connects to the database: one server, or several of which one at a time takes writes."""
+"""Connects to the database: a single server, or several with a primary among them."""
 
 import asyncio
 import re
@@ -17,31 +17,29 @@ _STATEMENTS = 512
 _HOSTS = re.compile(r"([^:/]+://(?:[^/?]*@)?+)([^/?@]*,[^/?@]*)(.*)", re.DOTALL)
 
 GRACE_S = 0.3
-"""Seconds to wait for the other servers after the first one that takes writes: another may have been made the primary
-later."""
+"""Seconds to wait for other servers after the first that takes writes. Another may have become the primary later."""
 
 _TIMELINE = "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
 """Asks for the timeline: the number that goes up each time that a standby is made the primary."""
 
 
 class Servers:
-    """The hosts of one URL, which are separated by commas.
+    """The hosts of a URL, separated by commas, such as `postgresql://db1,db2/heliograph`.
 
-    Where there are several, all are asked at once, since a server whose machine is gone does not answer at all, and the
-    one that takes writes is used. A former primary that comes back after a standby has replaced it has a lower
-    timeline, and is not used again.
+    Several hosts are asked at once, because a server on a dead machine never answers. The server that takes writes is
+    used. A former primary that comes back after a standby has replaced it has a lower timeline, and is not used again.
     """
 
     def __init__(self, url: str, limits: DatabaseLimits) -> None:
         self.limits = limits
         self._urls = each_host(url)
         self.timeline = 0
-        """The highest timeline seen; 0 with one server."""
+        """The highest timeline seen; 0 with a single server."""
 
     async def connect(self, *, patient: bool = False, **settings: str) -> Db:
-        """Opens a connection; once more if it breaks off meanwhile. Raises Unavailable.
+        """Opens a connection. Tries again if it breaks off. Raises Unavailable.
 
-        `patient`: without time limits, for what reads or changes everything.
+        `patient`: without time limits, for scans and migrations of whole tables.
         """
         for last in (False, True):
             try:
@@ -115,7 +113,7 @@ class Servers:
 
 
 def each_host(url: str) -> list[str]:
-    """Splits a URL into one for each of its hosts."""
+    """Splits a URL into a URL for each of its hosts."""
     parts = _HOSTS.fullmatch(url)
     if parts is None:
         return [url]

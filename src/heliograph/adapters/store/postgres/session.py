@@ -13,7 +13,7 @@ _SETTINGS = {
     "search_path": SCHEMA,
     "timezone": "UTC",
     "jit": "off",
-    # rows are locked in one order and read again when they are free, rather than given up
+    # rows are locked in a fixed order, and read again once they are free
     "default_transaction_isolation": "read committed",
     # a plan made while a table was empty would read all of it ever after
     "enable_seqscan": "off",
@@ -38,8 +38,8 @@ _KNOWS_TRANSACTION_TIMEOUT = 17
 
 
 async def settle(db: Db, limits: DatabaseLimits, *, patient: bool, **more: str) -> None:
-    """Makes the settings, in one round trip. A pooler would refuse a connection that brings parameters which it does
-    not know, so they come after it is made."""
+    """Makes the settings in a single round trip, after the connection is open. A pooler such as PgBouncer refuses
+    connections that bring parameters it does not know."""
     settings = _bounds(limits, patient=patient) | _SETTINGS | more
     if db.get_server_version().major >= _KNOWS_TRANSACTION_TIMEOUT:
         settings["transaction_timeout"] = "0"

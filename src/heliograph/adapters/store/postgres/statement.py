@@ -1,4 +1,4 @@
-"""The one statement that records facts: a call of a function for each kind of fact that there is."""
+"""The statement that records facts: a call of a function for each kind of fact."""
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
@@ -14,7 +14,7 @@ VERDICTS: Final = "verdicts"
 
 
 class FunctionCalls:
-    """Gathers calls of functions into one statement, which evaluates them from left to right."""
+    """Gathers calls of functions into a statement, which evaluates them from left to right."""
 
     __slots__ = ("_calls", "values")
 
@@ -23,7 +23,7 @@ class FunctionCalls:
         self.values: list[Any] = []
 
     def add(self, function: str, *values: Any, name: str = "") -> None:
-        """Adds a call; `name` is that of its column, for a function whose result is read."""
+        """Adds a call. `name` names the column of its result, if the result is read."""
         first = len(self.values) + 1
         places = ", ".join(f"${n}" for n in range(first, first + len(values)))
         self._calls.append(f"{function}({places})" + (f" AS {name}" if name else ""))
@@ -59,8 +59,7 @@ _SET_NAMES = ("connector", "sender", "recipient", "reference", "total")
 
 
 def accounts_of(facts: Facts) -> list[int]:
-    """Returns the accounts whose balances may change, or whose inbound messages become more, in the order in which they
-    are locked."""
+    """Returns the accounts that may get another balance or more inbound messages, in the order of their locks."""
     accounts = {accept.account for accept in facts.accepts}
     accounts.update(final.account for final in facts.finals if final.failed)
     accounts.update(each.account for each in facts.withdrawals)
@@ -69,9 +68,11 @@ def accounts_of(facts: Facts) -> list[int]:
 
 
 def are_single(facts: Facts) -> bool:
-    """Returns whether `add_singles` may take the requests: each has one message that is sent at once, as nearly all
-    have, those of an account with limits are of one day, and there is no refund or inbound message, whose account would
-    have to be locked with theirs."""
+    """Returns whether `add_singles` may take the requests, as it can take nearly all.
+
+    Each request has a single message that is sent at once. Requests of an account with limits are of the same day. No
+    refund or inbound message needs the lock of its account.
+    """
     days: dict[int, int] = {}
     for accept in facts.accepts:
         if accept.batch or accept.reference is not None or len(accept.messages) != 1:
@@ -97,7 +98,7 @@ def are_single(facts: Facts) -> bool:
 
 
 SingleRow = tuple[int, Message, bytes]
-"""A message with the place of its account among those of the call, and the octets of its content."""
+"""The index of its account in the call (from 1), the message, and the octets of its content."""
 
 
 def _content(message: Message | InboundMessage) -> bytes:
@@ -106,8 +107,8 @@ def _content(message: Message | InboundMessage) -> bytes:
 
 
 def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:
-    """Adds requests of one message each. The function returns NULL where all are accepted, else the verdicts in order;
-    it locks the accounts itself."""
+    """Adds requests of a single message each. The function locks the accounts, and returns NULL if all are accepted,
+    else the verdicts in order."""
     places = {account: place for place, account in enumerate(accounts, 1)}
     totals, numbers, days = [0] * len(accounts), [0] * len(accounts), [0] * len(accounts)
     rows: list[SingleRow] = []
@@ -150,7 +151,7 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
 
 
 def add_consents(calls: FunctionCalls, messages: list[InboundMessage]) -> None:
-    """Adds what phones ask for, which comes before requests: one after a STOP finds its number suppressed."""
+    """Adds wishes of phones, before the requests: a request after a STOP finds its number suppressed."""
     asked = [each for each in messages if each.reply is not None or each.changes_consent]
     if not asked:
         return
@@ -174,8 +175,8 @@ def add_others(
 ) -> None:
     """Adds every other kind of fact, in the order of the fields.
 
-    `again`: some may have been recorded before; the first ones stay. Without it a fact that was recorded before fails
-    the statement, which makes all the others a third cheaper for the server.
+    `again`: some facts may have been recorded before, and the first stay. A call without `again` fails at such a fact,
+    and saves the server a third of the work.
     """
     if facts.queueings:
         _add_queueings(calls, facts.queueings, node)

@@ -1,4 +1,4 @@
-"""The store as one object: its ports. Facts are recorded on one connection, everything else is done on a pool."""
+"""The store as one object: its ports. Facts are recorded on a connection of their own; everything else uses a pool."""
 
 import asyncio
 from typing import Self
@@ -18,7 +18,7 @@ from heliograph.app import ports
 
 
 class PostgresStore(Bundle):
-    """`app.ports.Store` on one PostgreSQL database, which any number of processes may have open."""
+    """`app.ports.Store` on a PostgreSQL database, which any number of processes may have open."""
 
     customers_of = PostgresCustomers
     suppressions_of = PostgresSuppressions

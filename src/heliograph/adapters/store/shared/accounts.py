@@ -32,7 +32,7 @@ ENTRIES = 2_000_000
 """Entries of a ledger that usage is worked out from, the latest."""
 
 LATER = 2_000_000
-"""Entries that may have come after one whose balance is worked out."""
+"""Entries that may follow an entry while its balance is computed."""
 
 
 class StoredAccounts(Operations):
@@ -110,7 +110,7 @@ class StoredAccounts(Operations):
         start = first_key_at(query.start)
         before = latest if query.before is None else min(latest, query.before)
         kind = query.kind
-        # a page ends behind all entries of its last key, since the next one begins below that
+        # a page ends behind all entries of its last key, because the next page begins below it
         beyond = 1 if kind is not None else len(EntryKind)
         effort = query.limit + beyond if kind is None else query.effort
         least, most = (min(EntryKind), max(EntryKind)) if kind is None else (kind, kind)

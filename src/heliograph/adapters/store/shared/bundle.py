@@ -1,4 +1,4 @@
-"""The ports whose operations are written once, over one runner."""
+"""The ports with operations written once for both engines, over a runner."""
 
 from collections.abc import Callable
 from copy import copy

@@ -1,4 +1,4 @@
-"""Cancelling what waits, in the transaction of what cancels it."""
+"""Cancels waiting messages in the caller's transaction."""
 
 from heliograph.adapters.store.shared.ledger import refund
 from heliograph.adapters.store.shared.steps import Q, Steps
@@ -6,8 +6,8 @@ from heliograph.domain.message.state import Trigger
 
 
 def cancel_waiting(account: int, keys: list[int], trigger: Trigger, now: int, note: str) -> Steps[None]:
-    """Cancels messages of a locked account that are in the queue, ends and refunds them. `trigger` is CANCEL
-    or OPT_OUT; `note` says in the ledger why."""
+    """Cancels messages of a locked account that are in the queue, ends and refunds them. `trigger` is CANCEL or
+    OPT_OUT; `note` says in the ledger why."""
     if not keys:
         return
     yield Q.dequeue(keys=keys)

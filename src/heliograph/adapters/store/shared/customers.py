@@ -1,4 +1,4 @@
-"""`app.ports.Customers`: what customers ask about their messages, and change of those that are scheduled."""
+"""`app.ports.Customers`: customers' questions about their messages, and changes of scheduled messages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -76,8 +76,8 @@ class StoredCustomers(Operations):
 
     @write
     def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> Steps[int]:
-        """Counts a last query only if it is not after this one, or soon after it: calls may arrive out of order. One
-        far in the future (the clock was set back) does not count."""
+        """Counts the last query unless it is far in the future, which means that the clock was set back. Calls may
+        arrive a little out of order."""
         if (yield Q.admit_list(account=account, now=now, interval=interval, unanswered=unanswered)):
             return 0
         last = yield from first(Q.last_list(account=account))
@@ -114,8 +114,8 @@ def message_of_customer(account: int, key: int, tail: int) -> Steps[Message | No
 
 
 def _still_scheduled(account: int, key: int, tail: int, now: int, trigger: Trigger) -> Steps[list[int]]:
-    """The keys of the message, or of the batch's messages, that may be changed. They are locked in the order of claims,
-    the queue before the messages. A claim makes a message Sent: what is Scheduled here is nobody else's."""
+    """Returns the keys of the message, or of the batch's messages, that may be changed. Locks them in the order of
+    claims: the queue before the messages. A claim makes a message Sent, so a locked Scheduled message is unclaimed."""
     yield from lock_account(account)
     rows = yield Q.message_key(account=account, key=key, tail=tail)
     if not rows:

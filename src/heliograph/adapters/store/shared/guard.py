@@ -1,4 +1,4 @@
-"""`app.ports.Guard`: traffic by hours, and what of it is held."""
+"""`app.ports.Guard`: traffic by hours, and held ranges."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ class StoredGuard(Operations):
     @write
     def add(self, counts: Sequence[TrafficCount], since: int) -> Steps[list[TrafficFigures]]:
         found = []
-        # in one order, so that two nodes do not wait for each other
+        # in a fixed order, so that two nodes do not deadlock
         for each in sorted(counts, key=lambda count: (count.account, count.prefix, count.hour)):
             yield Q.add_traffic(
                 account=each.account,

@@ -1,5 +1,5 @@
-"""`app.ports.Inbound` and `Pulls`: repeats of inbound messages, parts that wait for others, what people ask, and what
-customers pull."""
+"""`app.ports.Inbound` and `Pulls`: repeats of inbound messages, waiting parts, searches by people, and pulls by
+customers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -138,8 +138,8 @@ def _price(plan: str, sender: str, at: int) -> Steps[int]:
 
 
 def _claim(sets: Sequence[PartSet], before: int, node: int) -> Steps[list[list[InboundPart]]]:
-    """Claims the parts of the sets that are complete, or whose first part came before a time. They are locked in one
-    order, so that two nodes do not wait for each other."""
+    """Claims the parts of the sets that are complete, or whose first part came before a time. They are locked in a
+    fixed order, so that two nodes do not deadlock."""
     claimed = []
     for each in sorted(sets, key=_order):
         rows = yield Q.waiting_parts(**set_values(each))

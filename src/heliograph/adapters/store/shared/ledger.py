@@ -11,7 +11,7 @@ WORKER_BITS = 31
 
 STEP = WORKER_BITS + 1
 AHEAD = 4096
-"""Keys, beyond those that are needed, among which one is looked for that is taken."""
+"""Keys beyond the needed number that are searched for taken keys."""
 
 
 def top_up(account: int, amount: int, at: int, note: str) -> Steps[None]:
@@ -24,7 +24,7 @@ def top_up(account: int, amount: int, at: int, note: str) -> Steps[None]:
 
 
 def refund(account: int, keys: Sequence[int], at: int, note: str) -> Steps[None]:
-    """Gives back what these messages of the account cost. A second refund of a message is an error."""
+    """Refunds the prices of these messages of the account. A second refund of a message is an error."""
     ((paid, amount),) = yield Q.cost(keys=keys)
     if not paid:
         return

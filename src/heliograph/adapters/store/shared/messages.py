@@ -8,7 +8,7 @@ from heliograph.app.facts import Message
 
 
 def messages_of(keys: Iterable[int], *, queued: bool = False) -> Steps[list[Message]]:
-    """The messages of these keys, in that order; those that are not there are left out."""
+    """Returns the messages of these keys, in that order. Missing messages are left out."""
     wanted = list(keys)
     if not wanted:
         return []

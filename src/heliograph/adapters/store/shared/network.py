@@ -1,4 +1,4 @@
-"""`app.ports.Network`: connectors, routes, prices, numbers, and what nodes say of their links."""
+"""`app.ports.Network`: connectors, routes, prices, numbers, and the states of links that nodes report."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -65,7 +65,7 @@ class StoredNetwork(Operations):
 
     @write
     def update_connector(self, connector: Connector) -> Steps[None]:
-        # whoever else changes a connector waits here, so no namesake can come in between
+        # another change of connectors waits here, so no namesake can come in between
         yield tables_changed()
         if (yield Q.namesake(id=connector.id, name=connector.name)):
             raise Exists(f"there is a connector {connector.name} already")
@@ -128,13 +128,13 @@ class StoredNetwork(Operations):
         yield from self._put_prices(sorted(prices, key=lambda price: (price.plan, price.prefix, price.since)))
 
     def _put_prices(self, prices: Sequence[Price]) -> Steps[None]:
-        """The step that engines take in their own way. Those of a prefix come by their dates."""
+        """The step that each engine has its own way for. Prices of a prefix come by their dates."""
         for price in prices:
             yield put_price(price)
 
     @write
     def save_link_states(self, reports: Sequence[ConnectorReport]) -> Steps[None]:
-        # in one order, so that two nodes do not wait for each other
+        # in a fixed order, so that two nodes do not deadlock
         for each in sorted(reports, key=lambda report: (report.connector, report.node)):
             yield Q.save_link_state(**report_values(each))
 

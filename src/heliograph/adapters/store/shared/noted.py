@@ -11,10 +11,10 @@ R = TypeVar("R")
 
 
 class Noted:
-    """A runner whose writing operations end with a line in the audit log."""
+    """A runner that ends each writing operation with a line in the audit log."""
 
     def __init__(self, runner: Runner, describe: Callable[[Any], AuditEntry | None]) -> None:
-        """`describe` makes the line from what the operation returns, or None for none."""
+        """`describe` makes the line from the result of the operation; None means no line."""
         self._runner = runner
         self._describe = describe
 

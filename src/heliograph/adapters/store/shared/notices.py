@@ -69,7 +69,7 @@ class StoredNotices(Operations):
 
 
 def _read(keys: list[int]) -> Steps[list[Notice]]:
-    """Returns the notices of these keys, those of final states first."""
+    """Returns the notices of these keys, final states first."""
     if not keys:
         return []
     rows = yield Q.notices(keys=keys)

@@ -67,8 +67,8 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
 
 
 def queued_of(attempted: Mapping[int, bool], *, queued: bool) -> Steps[list[Queued]]:
-    """The messages of these keys with what was answered already; `attempted` says of each whether it may have been
-    sent."""
+    """Returns the messages of these keys with the answers to their parts. `attempted` says of each key whether the
+    message may have been sent."""
     if not attempted:
         return []
     answered: dict[int, set[int]] = {}

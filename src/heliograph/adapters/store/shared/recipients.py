@@ -1,4 +1,4 @@
-"""`app.ports.Recipients`: what is kept of one phone, and its erasure."""
+"""`app.ports.Recipients`: the kept data of a phone, and its erasure."""
 
 from collections.abc import Sequence
 

@@ -8,12 +8,12 @@ from heliograph.adapters.store.shared.steps import Q, Steps
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 
 EARLY_LIMIT = 20_000
-"""Early receipts that a recovery returns at most, the newest ones."""
+"""Most early receipts that a recovery returns, the newest first."""
 
 
 def recovery(worker: int) -> Steps[Recovery]:
-    """Returns the work that the worker's fast lane owes. `last_key` is the highest key of any worker:
-    keys given later must be above it."""
+    """Returns the work that the worker's fast lane owes. `last_key` is the highest key of any worker: keys given later
+    must be above it."""
     rows = yield Q.marks(worker=worker)
     marks: dict[str, int] = {name: value for name, value in rows}  # noqa: C416 - rows are tuples of anything
     unsent = yield Q.unsent(mark=marks.get(DISPATCH, 0), worker=worker)

@@ -11,7 +11,7 @@ from heliograph.domain.error import Reason
 class StoredRefusedRequests(Operations):
     @write
     def add(self, counts: Sequence[RefusalCount], latest: Sequence[RefusedRequest], most: int) -> Steps[None]:
-        # in one order, so that two nodes do not wait for each other
+        # in a fixed order, so that two nodes do not deadlock
         for count in sorted(counts, key=lambda each: (each.account, each.reason, each.hour)):
             yield Q.add_refusals(**refusal_values(count))
         for request in latest:

@@ -1,4 +1,4 @@
-"""`app.ports.Retention`: redacts and drops what is old, a bounded number of messages a transaction."""
+"""`app.ports.Retention`: redacts and drops old rows, a bounded number of messages a transaction."""
 
 from collections.abc import Sequence
 
@@ -62,8 +62,8 @@ class StoredRetention(Operations):
 
 
 def take_settled(account: int, stage: Stage, keys: Sequence[int], *, inbound: bool, quiet: int = 0) -> Steps[list[int]]:
-    """Does to the settled ones of an account's messages what the stage does; returns which these are. Rows go only
-    where nothing happened to them from the time `quiet` on."""
+    """Applies the stage to the settled messages among an account's, and returns their keys. Rows go only if nothing
+    happened to them since `quiet` (ms)."""
     rows = yield (Q.settled_inbound(keys=list(keys)) if inbound else Q.settled_messages(keys=list(keys)))
     settled = [key for (key,) in rows]
     if stage is Stage.ROW and settled:
@@ -129,7 +129,7 @@ def _drop_messages(account: int, keys: list[int]) -> Steps[None]:
 
 
 def _drop_empty(account: int, batches: list[int]) -> Steps[None]:
-    """Drops those of the batches that have no message left."""
+    """Drops batches without a message."""
     empty = yield Q.empty_batches(batches=batches)
     if not empty:
         return

@@ -57,13 +57,13 @@ COLUMNS = {
 """Lists of columns and parameters that words such as `{message}` stand for in named SQL."""
 
 ANY_KEY = (1 << 63) - 1
-"""A key after every other one."""
+"""A key beyond all others."""
 
 
 def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
     """The message of a row that begins with MESSAGE_COLUMNS.
 
-    What the thousands of messages of one campaign have in common is in memory once.
+    Texts that thousands of messages of a campaign share are in memory once.
     """
     content, sealed = _content(row[4])
     return Message(
@@ -133,8 +133,8 @@ def part_of(row: Sequence[Any]) -> InboundPart:
 
 
 def _content(value: str | bytes) -> tuple[str, bytes]:
-    """Returns the text of a content, which one engine keeps as UTF-8 since it may have a NUL; or the octets of an
-    envelope, whose first one is no UTF-8."""
+    """Returns the text of a content; PostgreSQL keeps it as UTF-8, because it may have a NUL. Returns the octets of an
+    envelope, which begins with an octet that is no UTF-8."""
     if isinstance(value, str):
         return value, b""
     return ("", bytes(value)) if value[:1] == b"\xff" else (value.decode(), b"")
@@ -146,7 +146,7 @@ def account_values(account: Account) -> dict[str, Any]:
 
 
 def account_of(row: Sequence[Any]) -> Account:
-    """The account of a row that begins with the columns of one."""
+    """The account of a row that begins with the columns of an account."""
     return Account(**_read(_ACCOUNT, row))
 
 
@@ -156,7 +156,7 @@ def connector_values(connector: Connector) -> dict[str, Any]:
 
 
 def connector_of(row: Sequence[Any]) -> Connector:
-    """The connector of a row of the columns of one."""
+    """The connector of a row with the columns of a connector."""
     return Connector(**_read(_CONNECTOR, row))
 
 
@@ -190,7 +190,7 @@ def _smpp_terms(value: str) -> SmppTerms:
 
 
 _USUAL_TERMS = SmppTerms()
-"""The terms of most accounts: only what differs from them is stored."""
+"""The terms of most accounts. Only differences from them are stored."""
 
 _READERS: dict[Any, Callable[[Any], Any]] = {
     bool: bool,

@@ -1,6 +1,6 @@
-"""Schemas and their versions: makes the tables of an engine, and brings those of an older version up to date.
+"""Schemas and their versions: makes the tables of an engine, and migrates tables of an older version.
 
-`schema.sql` (with `functions.sql` on PostgreSQL) says what the tables are now, and makes new stores. A migration,
+`schema.sql` (with `functions.sql` on PostgreSQL) describes the present tables, and makes new stores. A migration,
 `migrations/NNNN_name.sql`, brings a store that is in use from the version before to NNNN; both change together, and the
 script that made the version before is kept in `tests/vectors/schemas`. Version 1 is the first `schema.sql`.
 """
@@ -20,11 +20,11 @@ Applied = Sequence[tuple[int, str, str]]
 
 
 class SchemaTooNew(Exception):
-    """A newer version of the program has used this store; this one would not understand it."""
+    """A newer version of the program has used this store; this version would not understand it."""
 
 
 class SchemaChanged(Exception):
-    """A step that this store has been through was different from the one of the same number here."""
+    """A migration that this store went through differs from the migration of the same number here."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Schema:
                     f"{self.version}: a newer version of it has been used here; run that one, or restore a backup"
                 )
             if name == CREATION and number < self.version:
-                continue  # what made that version is not here any more
+                continue  # the script of that version is gone
             if (number, name) not in known or known[number, name].checksum != checksum:
                 raise SchemaChanged(f"the store's schema was made by another version {number} ({name}) than this one")
         return next((step for step in steps if step.number > newest), None)

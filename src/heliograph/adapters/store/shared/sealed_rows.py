@@ -101,5 +101,5 @@ def _keys(rows: Rows) -> list[KeyRow]:
 
 
 def _stored(stage: RewritingStage) -> Callable[[bytes], Any]:
-    """Returns what makes the value of a column from its octets: settings are a column of text."""
+    """Returns the conversion from octets to the value of a column, as settings are a column of text."""
     return bytes.decode if stage.table == "connector" else bytes

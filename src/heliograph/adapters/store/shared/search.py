@@ -1,9 +1,8 @@
-"""`app.ports.Messages`: messages for those who run the gateway, found by what is known of them, and traced.
+"""`app.ports.Messages`: searches of messages by administrators, and traces.
 
-A search looks at rows newest first, a bounded number of them, and can be gone on with. By number it looks at the
-newest rows themselves, and at the blocks of `numbers` for the older ones. By country, connector or sender it looks at
-the newest rows, and then in those blocks alone that have a message to such a number, of this account, connector, or
-sender.
+A search reads a bounded number of rows, newest first, and can be continued. By number it reads the newest rows, and the
+blocks of `numbers` for older rows. By country, connector or sender it reads the newest rows, and then only blocks that
+have a message of this country, connector or sender.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,8 +23,8 @@ _LATEST = (1 << 62, 1 << 62)
 """A place (time and key) after every message."""
 
 RARE: Final = 200
-"""A connector or sender of fewer than one in so many of an account's messages is looked for in blocks: to find a page
-of them in the account's own rows would take thousands of these."""
+"""A connector or sender is rare if fewer than 1 in this many messages of an account has it. It is then searched in
+blocks, because a page of the account's own rows would take thousands of reads."""
 
 RARE_BLOCKS: Final = 100
 """The newest blocks, in which that is counted."""
@@ -104,7 +103,7 @@ def _is_rare(search: Search) -> Steps[bool]:
         ((all_, these),) = yield Q.rarity(
             account=search.account, connector=connector, sender=search.sender.lower(), blocks=RARE_BLOCKS
         )
-        # what is of other times is looked at too: its blocks are not to have more than a few
+        # rows of other times are read too, as a block should have only a few
         timed = search.start is not None or search.end is not None
         return int(these) * RARE <= int(all_) and (not timed or int(these) * 2 <= RARE_BLOCKS)
     if not search.country:
@@ -154,8 +153,8 @@ def _values(search: Search, place: dict[str, int], effort: int, limit: int) -> d
 
 
 def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
-    """The statements `rows_...` that read times and keys newest first, one after the other, each with the earliest time
-    (or key), the latest time, and the key that the rows, or those at the latest time, are below.
+    """The statements `rows_...` that read times and keys newest first, in their order. Each has the earliest time (or
+    key), the latest time, and the key below which the rows at the latest time are.
 
     `indexed` is the key up to which messages are in blocks.
     """

@@ -10,7 +10,7 @@ from heliograph.app.configuration import Missing, RegisteredSender
 class StoredSenders(Operations):
     @write
     def put(self, senders: Sequence[RegisteredSender]) -> Steps[int]:
-        # whoever else changes a registry waits for the revision
+        # another change of a registry waits for the revision
         yield tables_changed()
         new = 0
         for each in senders:

@@ -115,7 +115,7 @@ def _encode(counts: dict[str, int]) -> str:
 
 
 def _detailed(cell: Cell, details: Sequence[Any]) -> Cell:
-    """Fills in what is kept encoded."""
+    """Fills in the encoded columns."""
     failures, refusals, to_operator, to_receipt = details
     cell.failures = json.loads(failures) if failures else {}
     cell.refusals = json.loads(refusals) if refusals else {}

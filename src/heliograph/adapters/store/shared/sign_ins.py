@@ -22,7 +22,7 @@ class StoredSignIns(Operations):
             yield Q.add_sign_in_failure(
                 door=failure.door, name=failure.name, node=failure.node, at=failure.at, failures=failure.failures
             )
-        # in one order, so that two nodes do not wait for each other
+        # in a fixed order, so that two nodes do not deadlock
         for place in sorted(places, key=lambda each: (each.door, each.name)):
             yield Q.add_sign_in_place(door=place.door, name=place.name, at=place.at)
         for use in sorted(uses, key=lambda each: (each.account, each.key)):

@@ -1,13 +1,13 @@
-"""Named SQL statements in files, made ready for one engine when they are read.
+"""Named SQL statements in files, filled in for an engine when they are read.
 
 A file is a list of statements, each below a line `-- name: One sentence.`, with parameters written `:name`. A statement
-without text is one that its engine has no need of: it has no rows. Words in
-braces are filled in: members of the domain's enums (`{State.SENT}`), sets of states (`{LISTED}`), the states before a
-step of a message and the one after it (`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), the message that a
-notice tells of (`{subject(r.key)}`), and what an engine spells in its own way (`{among(keys)}`).
+without text has no rows: its engine does not need it. Words in braces are filled in: members of the domain's enums
+(`{State.SENT}`), sets of states (`{LISTED}`), the states before and after a step of a message
+(`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), the message that a notice tells of (`{subject(r.key)}`), and
+words that each engine spells in its own way (`{among(keys)}`).
 
-A statement over `({rows})` is one for each statement `rows_...`, which stands there in its text: `page` over
-`rows_by_key` is `page_by_key`, and `{order}` in it is the order of these rows.
+A statement over `({rows})` is expanded with each statement `rows_...`: for example, `page` over `rows_by_key` becomes
+`page_by_key`, and `{order}` in it is the order of these rows.
 """
 
 import re
@@ -63,7 +63,7 @@ _PARAMETER = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*|::|:([a-z]\w*)")
 
 @dataclass(frozen=True)
 class SqlDialect:
-    """Fragments that one engine spells differently. `words` replace `{name}`; `calls` replace `{name(parameter)}` and
+    """Fragments that an engine spells in its own way. `words` replace `{name}`; `calls` replace `{name(parameter)}` and
     have a place for the parameter."""
 
     words: Mapping[str, str] = field(default_factory=dict)
@@ -83,9 +83,10 @@ class Statement:
 
 
 def load(dialect: SqlDialect, *folders: Path) -> dict[str, Statement]:
-    """The statements of the `.sql` files in these folders by name; those of a later folder replace earlier ones.
+    """Returns the statements of the `.sql` files in these folders by name. A later folder replaces statements of an
+    earlier.
 
-    Raises ValueError for a name that stands twice in one folder, and for a fragment that is not known.
+    Raises ValueError for a name that stands twice in a folder, and for an unknown fragment.
     """
     texts: dict[str, str] = {}
     for folder in folders:
@@ -126,7 +127,7 @@ def split(text: str) -> Iterator[tuple[str, str]]:
 
 
 def fill(text: str, dialect: SqlDialect | None = None) -> str:
-    """The text with its fragments filled in, from the domain's enums and from the dialect if there is one.
+    """Returns the text with its fragments filled in, from the domain's enums and from the dialect if there is any.
 
     Raises ValueError for a fragment that is not known.
     """

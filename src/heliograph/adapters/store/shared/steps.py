@@ -37,22 +37,22 @@ Q: Final = _Queries()
 
 
 def first(query: Query) -> Steps[Row | None]:
-    """The first row, if there is one."""
+    """The first row, or None."""
     rows = yield query
     return rows[0] if rows else None
 
 
 class RunMode(Enum):
-    """Ways to run an operation. A transaction sees the rows as they are at one moment."""
+    """Ways to run an operation. A transaction sees a single snapshot."""
 
     WRITE = auto()
-    """Runs in one transaction, again from the start after a conflict. All of it is durable, or none."""
+    """Runs in a transaction, again from the start after a conflict. All of it is durable, or none."""
     READ = auto()
-    """Several statements in one transaction that reads."""
+    """Several statements in a transaction that reads."""
     LOOKUP = auto()
-    """One statement that reads."""
+    """A statement that reads."""
     GLANCE = auto()
-    """One statement that reads a row or two, by key: on the event loop where the disk is quick."""
+    """A statement that reads a row or two by key; runs on the event loop if the disk is fast."""
     BROWSE = auto()
     """Like READ, for people: it may take its time, and the gateway's own reading does not wait for it."""
     LISTING = auto()
@@ -65,7 +65,7 @@ class Runner(Protocol):
     """Runs operations on a database."""
 
     async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
-        """Raises Unavailable, Fenced, and what the operation raises; then nothing was done."""
+        """Raises Unavailable, Fenced, and the exceptions of the operation; then nothing was done."""
 
 
 class Operations:

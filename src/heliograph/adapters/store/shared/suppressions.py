@@ -48,8 +48,8 @@ class StoredSuppressions(Operations):
 
 
 def suppress(account: int, number: str, now: int, source: str) -> Steps[bool]:
-    """Suppresses a number for an account, which must be locked, and withdraws what waits for it; says whether it was
-    not suppressed."""
+    """Suppresses a number for a locked account, and withdraws messages that wait for it. Returns False if it was
+    suppressed already."""
     if not (yield Q.add_suppression(account=account, number=number, since=now, source=source)):
         return False
     yield Q.note_suppressed(account=account)
@@ -59,7 +59,7 @@ def suppress(account: int, number: str, now: int, source: str) -> Steps[bool]:
 
 
 def lift(account: int, number: str) -> Steps[bool]:
-    """Lifts the suppression of a number for an account, which must be locked; says whether there was one."""
+    """Lifts the suppression of a number for a locked account. Returns False if there was none."""
     if not (yield Q.lift_suppression(account=account, number=number)):
         return False
     yield Q.note_suppressed(account=account)

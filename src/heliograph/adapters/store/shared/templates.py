@@ -10,7 +10,7 @@ from heliograph.app.configuration import Exists, MessageTemplate, Missing
 
 
 class StoredTemplates(Operations):
-    # whoever else changes a template waits for the revision, so no namesake can come in between
+    # another change of a template waits for the revision, so no namesake can come in between
 
     @write
     def add(self, template: MessageTemplate) -> Steps[MessageTemplate]:

@@ -1,4 +1,4 @@
-"""Everything that the rows know of one message."""
+"""All rows of a message."""
 
 from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of
 from heliograph.adapters.store.shared.steps import Q, Row, Steps, first

@@ -18,18 +18,18 @@ from heliograph.app.records import COUNTED, BacklogCounts, RestorePoint
 from heliograph.domain.message.ids import first_key_at, time_of
 
 SETTLED_MS = 30_000
-"""Nodes make ids by their own clocks and commit when they can; older ones are not still to come. It is more than a
-lease, what two clocks may differ by, and the longest that a statement may take, together."""
+"""Nodes make ids by their own clocks and commit later; ids older than this are all committed. More than a lease, the
+difference of two clocks and the longest statement together."""
 
 MOST_TOLD = 1_000
-"""Findings of one check that the audit tells; there may be more."""
+"""Most findings of a check that the audit lists."""
 
 
 class StoredUpkeep(Operations):
     async def index_numbers(self, now: int, size: int) -> int:
         before = first_key_at(now - SETTLED_MS)
         if await self._next_block(before, size) is None:
-            return 0  # and nobody waited
+            return 0  # and nothing waited
         return await self._add_block(before, size)
 
     @browse
@@ -42,7 +42,7 @@ class StoredUpkeep(Operations):
         if found is None:
             return 0
         block, start, end = found
-        # whoever comes second waits here for the first, and then has nothing to do
+        # a second node waits here for the first, and then has nothing to do
         if not (yield Q.add_block(block=block, first=start, last=end)):
             return 0
         yield Q.fill_block(block=block, first=start, last=end)

@@ -1,4 +1,5 @@
-"""Operations of the ports `Users`, `Tokens` and `AuditLog`: users, the tokens of the admin API, and what both did."""
+"""Operations of the ports `Users`, `Tokens` and `AuditLog`: users, the tokens of the admin API, and the log of their
+actions."""
 
 import json
 
@@ -145,8 +146,8 @@ class StoredAuditLog(Operations):
 
 
 def append(deed: AuditEntry) -> Steps[None]:
-    """Writes a line at the end of the log. Other writers wait for the commit, so it should be what a transaction does
-    last."""
+    """Writes a line at the end of the log. Other writers wait for the commit, so it should be the last step of a
+    transaction."""
     taken = yield from first(Q.next_deed())
     if taken is None:
         raise Unavailable(NO_HEAD)

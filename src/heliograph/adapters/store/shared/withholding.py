@@ -7,7 +7,7 @@ from heliograph.domain.message.state import State
 
 
 def fail_at_once(message: Message) -> None:
-    """Makes the message one that failed and costs nothing."""
+    """Makes the message fail at no cost."""
     message.state, message.price, message.queued = State.FAILED, 0, False
 
 

@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file, in WAL mode, synced at every commit."""
+"""The embedded store: a SQLite file in WAL mode, synced at every commit."""
 
 from heliograph.adapters.store.shared.schema import SchemaChanged, SchemaTooNew
 from heliograph.adapters.store.sqlite.store import SqliteStore

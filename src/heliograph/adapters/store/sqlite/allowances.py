@@ -24,7 +24,7 @@ _OVER_WAITING: Final = Verdict.WAITING
 
 
 class Spenders:
-    """Reads accounts, and writes through `ledger` what they spent and used of their limits."""
+    """Reads accounts, and writes their spending and their use of limits through `ledger`."""
 
     def __init__(self, db: sqlite3.Connection, ledger: LedgerWriter) -> None:
         self._db = db
@@ -60,7 +60,7 @@ class Spenders:
         return verdict
 
     def close(self) -> None:
-        """Tells the ledger what was spent."""
+        """Adds the spending to the ledger."""
         for account, had in self._had.items():
             spender = self._found[account]
             if spender is not None and spender.room != had:
@@ -68,7 +68,7 @@ class Spenders:
 
 
 def queued_of(messages: Sequence[Message]) -> int:
-    """Returns how many messages of those that are accepted go into the queue."""
+    """Returns how many of these messages go into the queue if they are accepted."""
     number = 0
     for message in messages:
         if message.queued or message.state != _SENT:

@@ -9,8 +9,8 @@ from heliograph.runtime.disk import sync
 
 
 def back_up(path: Path, target: Path) -> None:
-    """Writes the store, as it is at one moment, to the file `target`, which must not be there yet. Nobody who writes
-    meanwhile waits. The copy is one file, its owner's alone, and is on disk when this returns.
+    """Writes a snapshot of the store to the file `target`, which must not exist. Writers do not wait. The copy is a
+    single file that only its owner may read, and is on disk when this returns.
 
     Raises Unavailable, and FileExistsError.
     """
@@ -37,9 +37,9 @@ def _copy(path: Path, target: Path) -> None:
     source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     copy = sqlite3.connect(target)
     try:
-        # all pages in one step: one view of the store, which writers neither wait for nor disturb
+        # all pages in one step: a single snapshot, which neither delays writers nor is disturbed by them
         source.backup(copy)
-        # one file, without a log beside it
+        # a single file, without a log beside it
         copy.execute("PRAGMA journal_mode = DELETE")
         (verdict,) = copy.execute("PRAGMA quick_check").fetchone()
         if verdict != "ok":

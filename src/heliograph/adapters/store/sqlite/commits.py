@@ -1,4 +1,4 @@
-"""`app.ports.Commits` on one file."""
+"""`app.ports.Commits` on a file."""
 
 import asyncio
 from pathlib import Path
@@ -34,7 +34,8 @@ class SqliteCommits:
         await self._threads.writer.call(lambda connection: record(connection, facts, node))
 
     async def recover(self, worker: int, node: int) -> Recovery:
-        """Nobody else can hold a claim: one engine at a time runs on an embedded store, and all workers are alike."""
+        """No other node can have a claim: a single engine at a time runs on an embedded store, and all workers are
+        alike."""
         self._node = node
         if self._finds_out:
             if await asyncio.to_thread(syncs_quickly, self._path.parent):

@@ -1,4 +1,4 @@
-"""Writes the file anew, without what is free in it."""
+"""Writes the file anew, without its free pages."""
 
 import os
 import sqlite3
@@ -13,10 +13,10 @@ PATIENCE_MS = 2_000
 
 
 def compact(path: Path) -> None:
-    """Writes the store anew in its file, and empties its log: nothing that was deleted, or moved while pages were
-    reorganised, is in them any more. Needs as much room again beside the file, twice. Nobody can write meanwhile.
+    """Writes the store anew in its file, and empties its log, so that no deleted octet is left in them. Needs twice the
+    size of the file beside it. Other writers wait.
 
-    It is one transaction: after a crash the store is as it was. Raises Unavailable.
+    It is a single transaction: after a crash the store is as before. Raises Unavailable.
     """
     if not path.is_file():
         raise Unavailable(f"there is no store at {path}")

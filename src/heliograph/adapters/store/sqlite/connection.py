@@ -1,4 +1,4 @@
-"""Connections to the file, and what their faults mean."""
+"""Connections to the file, and the meaning of their faults."""
 
 import os
 import sqlite3
@@ -24,9 +24,9 @@ _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE
 
 
 def create_file(path: Path, *, new: bool = False) -> None:
-    """Makes the file, readable by its owner alone (it holds operators' passwords), if it is not there.
+    """Makes the file if it is missing, readable only by its owner, because it has operators' passwords.
 
-    A `new` one is nobody else's file nor a link to one: raises FileExistsError where something is there.
+    `new`: raises FileExistsError if there is a file or a link.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | (os.O_EXCL if new else 0), 0o600))
@@ -51,7 +51,7 @@ def connect(path: Path, busy_ms: int, *, read_only: bool) -> sqlite3.Connection:
         db.execute("PRAGMA fullfsync = ON")
         db.execute("PRAGMA checkpoint_fullfsync = ON")
         db.execute("PRAGMA foreign_keys = OFF")
-        # what is deleted is overwritten, whichever build of SQLite this is: texts and numbers are to be gone
+        # overwrite deleted texts and numbers, whatever the default of this build of SQLite is
         db.execute("PRAGMA secure_delete = ON")
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB if read_only else WRITER_CACHE_KIB}")
@@ -81,7 +81,7 @@ def is_outage(fault: BaseException) -> bool:
 
 
 def is_unfit(fault: BaseException) -> bool:
-    """Whether a value of what is to be written is at fault, whoever found it: SQLite, its binding, or Python."""
+    """Returns whether a value to be written is at fault, as found by SQLite, its binding or Python."""
     return isinstance(fault, sqlite3.IntegrityError | sqlite3.DataError | ValueError | OverflowError)
 
 

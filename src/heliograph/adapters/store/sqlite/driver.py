@@ -40,7 +40,7 @@ STATEMENTS: Final = sql.load(DIALECT, Path(sql.__file__).with_name("queries"), P
 
 
 def drive(db: sqlite3.Connection, operation: Callable[[], Steps[R]]) -> R:
-    """Runs the operation to its end, and returns what it does. The transaction is the caller's."""
+    """Runs the operation to its end and returns its result, in the caller's transaction."""
     steps = operation()
     try:
         query = next(steps)
@@ -54,5 +54,5 @@ def drive(db: sqlite3.Connection, operation: Callable[[], Steps[R]]) -> R:
 
 
 def _bound(values: dict[str, Any]) -> dict[str, Any]:
-    """Converts values for SQLite: a list becomes one JSON text."""
+    """Converts values for SQLite. A list becomes a JSON text, for example `[1, 2]`."""
     return {name: many(value) if isinstance(value, list | tuple) else value for name, value in values.items()}

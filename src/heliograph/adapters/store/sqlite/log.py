@@ -1,8 +1,8 @@
-"""The write-ahead log's file, made as long beforehand as it is going to be.
+"""Allocates the file of the write-ahead log before it is written.
 
-A commit that lengthens a file must have the file system's own records synced too, which takes twice to fifty times as
-long as the octets alone, the more the busier the disk is with others' files. A log is written from its beginning again
-after each checkpoint: without this, the commits between a start and the first one, hundreds of them, are the slow ones.
+A commit that lengthens a file also syncs the metadata of the file system, which takes 2 to 50 times as long as the
+octets alone. A log is written from its beginning again after each checkpoint. So without allocation, the hundreds of
+commits between a start and the first checkpoint are slow.
 """
 
 import os
@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 LOG_OCTETS = 8 * 1024 * 1024
-"""A checkpoint begins at a thousand pages (four mebioctets); the commit that reaches them may be a large one."""
+"""Octets. A checkpoint begins at 1,000 pages (4 MiB), and the commit that reaches them may be large."""
 
 PAGE = 4_096
 
@@ -22,8 +22,8 @@ LEAST_FREE = 16 * LOG_OCTETS
 def lengthen(db: sqlite3.Connection, path: Path) -> None:
     """Writes zeros at the end of the log of `path`, synced; a smaller log is as good, if slower.
 
-    To be called within a transaction that writes, so that nobody appends to the log meanwhile. What is not a frame of
-    the log's present round ends it for whoever reads it after a crash: zeros as well as the frames of earlier rounds.
+    Must be called within a transaction that writes, so that no other connection appends to the log. A reader after a
+    crash stops at the first octets that are no frame of the present round: zeros, as well as frames of earlier rounds.
     """
     if not db.in_transaction:
         raise RuntimeError("the log is lengthened within a transaction alone")
@@ -38,7 +38,7 @@ def lengthen(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _append_zeros(log: int, size: int) -> None:
-    """Appends zeros page by page: after one large write the system would count a change to a page of it as one to
+    """Appends zeros page by page. After a single large write, Linux would count a change of a page as a change of
     all."""
     try:
         for start in range(size, LOG_OCTETS, PAGE):

@@ -51,7 +51,7 @@ def syncs_quickly(folder: Path) -> bool:
     path = folder / ".sync-probe"
     times = []
     try:
-        # one may be there that was left when the power went
+        # a power cut may have left a file
         file = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
         try:
             for _ in range(PROBES):
@@ -68,7 +68,7 @@ def syncs_quickly(folder: Path) -> bool:
 
 
 class DiskWatch:
-    """Notices that the disk has become slow, and says for how long it is left alone then. Times are seconds of one
+    """Notices that the disk has become slow, and says how long the loop then leaves it alone. Times are seconds of a
     monotonic clock."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class DiskWatch:
         return now < self._rests_until
 
     def note(self, now: float, *, slow: bool) -> None:
-        """Notes what the loop has done, and whether that was slow."""
+        """Notes a commit of the loop, and whether it was slow."""
         self._seen += 1
         if slow:
             self._slow += 1
@@ -107,9 +107,9 @@ class LoopConnection:
         self._looks = DiskWatch()
 
     def try_call(self, work: Callable[[FileConnection], R]) -> tuple[bool, R | None]:
-        """Runs `work` now; returns (False, None), having done nothing, if somebody else is writing or commits are slow.
+        """Runs `work` now. Does nothing and returns (False, None) if another thread writes or commits are slow.
 
-        Raises what `work` raises, and Unavailable for any other fault of the file.
+        Raises the exceptions of `work`, and Unavailable for any other fault of the file.
         """
         now = time.perf_counter()
         if self._commits.rests(now):

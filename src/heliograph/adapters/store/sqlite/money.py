@@ -1,4 +1,4 @@
-"""Balances and their ledger: every change of one is an entry in the other, in the same transaction."""
+"""Balances and their ledger. Every change of a balance has an entry in the ledger, in the same transaction."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _ENTER = "INSERT INTO ledger (account, key, kind, amount, message, at, note) VAL
 
 
 class LedgerWriter:
-    """Makes the ledger entries of one transaction, other than charges. Balances change when it is closed.
+    """Makes the ledger entries of a transaction, other than charges. Balances change when it is closed.
 
     The keys of the entries are made from their time, as ids are, so that the ledger is in the order of time.
     """
@@ -45,7 +45,8 @@ class LedgerWriter:
         self.change(account, amount)
 
     def refund(self, account: int, refunds: Iterable[tuple[int, int]], at: int, note: str) -> None:
-        """Enters refunds: pairs of a message's key and an amount. A second one of a message raises IntegrityError."""
+        """Enters refunds: pairs of a message's key and an amount. A second refund of a message raises
+        IntegrityError."""
         for message, amount in refunds:
             self.enter(account, EntryKind.REFUND, amount, message, at, note)
 
@@ -53,7 +54,7 @@ class LedgerWriter:
         self.changes[account] = self.changes.get(account, 0) + amount
 
     def close(self) -> None:
-        """Writes the balances, and what is used of limits."""
+        """Writes the balances and the use of limits."""
         for account, used in self.uses.items():
             amount = self.changes.pop(account, 0)
             row = (amount, used.day_ends, used.messages, used.spend, used.waiting, account)

@@ -1,4 +1,4 @@
-"""The hot path: gathered facts in one transaction."""
+"""The hot path: gathered facts in a transaction."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -126,7 +126,7 @@ _sent_row = attrgetter("key", "segment", "connector", "operator_id", "status", "
 _retry_row = attrgetter("key", "account", "due", "attempts", "body", "problem", "first")
 _awaiting_row = attrgetter("connector", "operator_id", "key", "segment")
 
-# sqlite3 binds a plain int six times as fast as an enum's or a bool, hence the `+` before those below.
+# sqlite3 binds a plain int six times as fast as an enum's or a bool, hence the `+` below.
 
 
 def _queue_row(each: Queueing, node: int) -> Row:
@@ -144,8 +144,8 @@ def _final_row(final: MessageEnd) -> Row:
 
 
 def _message_row(message: Message) -> Row:
-    """The values of a message in the order of MESSAGE_COLUMNS, all of them plain: sqlite3 binds a plain int or str
-    six times as fast as an enum's, a bool or None."""
+    """The values of a message in the order of MESSAGE_COLUMNS, all of them plain: sqlite3 binds a plain int or str six
+    times as fast as an enum's, a bool or None."""
     return (
         message.account,
         message.destination,
@@ -179,8 +179,8 @@ def _callback_row(done: CallbackDone) -> Row:
 
 @dataclass(slots=True)
 class Ruling:
-    """The verdict on a request, told after the commit; with the first result of a replayed one, and the numbers of the
-    messages that an accepted one leaves out, as their recipients opted out."""
+    """The verdict on a request, set after the commit. `first` is the first result of a replayed request. `withheld` are
+    the indexes of messages to recipients who opted out, such as `[0, 2]`."""
 
     accept: Accept
     verdict: Verdict
@@ -237,7 +237,7 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
 
 
 class _AcceptedRows:
-    """Rows that the accepted requests of one transaction insert."""
+    """Rows that the accepted requests of a transaction insert."""
 
     __slots__ = ("batches", "charges", "finals", "messages", "queue", "references")
 
@@ -292,7 +292,7 @@ class _AcceptedRows:
 
 
 def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: LedgerWriter) -> list[Ruling]:
-    """Judges the requests in order, and inserts those that are accepted."""
+    """Judges the requests in order, and inserts the accepted."""
     spenders = Spenders(db, ledger)
     named: dict[tuple[int, str], Accept] = {}
     rows = _AcceptedRows()
@@ -324,7 +324,7 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: Le
 
 
 def _withheld(db: sqlite3.Connection, accept: Accept) -> list[int]:
-    """The numbers of the messages whose recipients opted out."""
+    """Returns the indexes of messages to recipients who opted out."""
     withheld: list[int] = []
     for number, message in enumerate(accept.messages):
         if db.execute(_SUPPRESSED, (accept.account, message.destination)).fetchone() is not None:

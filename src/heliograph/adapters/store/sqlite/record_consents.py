@@ -1,4 +1,4 @@
-"""Recording what phones ask for: opt-outs, within the transaction of all other facts."""
+"""Records opt-outs by phones, within the transaction of all other facts."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _OWE_SERIES = "INSERT INTO series_owed (key, at) VALUES (?, ?)"
 
 
 def record_consents(db: sqlite3.Connection, messages: Sequence[InboundMessage]) -> list[Accept]:
-    """Suppresses the senders that ask to stop, and lifts what others ask to; returns the replies that go out."""
+    """Suppresses senders that ask to stop, and lifts suppressions on request. Returns the replies that go out."""
     replies = []
     for message in messages:
         account, reply, fresh = message.account, message.reply, True

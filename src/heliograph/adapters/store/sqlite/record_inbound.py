@@ -33,8 +33,8 @@ _KEEP_INBOUND_PART = Insert(
     WHERE joined <> 0 AND octets <> excluded.octets
     """,
 )
-"""A part that waits stays as it is; one that was joined stays too, but where other octets come under its name: these
-begin another message."""
+"""A waiting part stays as it is. A joined part stays too, unless other octets come under its name: they begin another
+message."""
 _LOSE_INBOUND = "UPDATE inbound_unanswered SET lost = 1 WHERE key IN (SELECT value FROM json_each(?))"
 _ANSWER_INBOUND = "DELETE FROM inbound_unanswered WHERE key IN (SELECT value FROM json_each(?))"
 _JOIN_PARTS = """
@@ -44,7 +44,7 @@ WHERE connector = ? AND sender = ? AND recipient = ? AND reference = ? AND total
 
 
 def record_inbound(db: sqlite3.Connection, facts: Facts, node: int, ledger: LedgerWriter) -> None:
-    """Keeps inbound messages and parts, charges the messages, and keeps what is known of their answers."""
+    """Keeps inbound messages and parts, charges the messages, and keeps the state of their answers."""
     if facts.inbound_lost:
         db.execute(_LOSE_INBOUND, (many(facts.inbound_lost),))
     if facts.inbound_answered:
@@ -66,8 +66,8 @@ def record_inbound(db: sqlite3.Connection, facts: Facts, node: int, ledger: Ledg
 
 
 def _position(db: sqlite3.Connection, message: InboundMessage, last: dict[int, int]) -> int:
-    """Returns the place of a message among its account's: its key, or what comes after the last one. `last` are the
-    places given in this transaction, by account."""
+    """Returns the position of a message among its account's: its key, or the next after the last position. `last` has
+    the positions given in this transaction, by account."""
     account = message.account
     if not account:
         return message.key

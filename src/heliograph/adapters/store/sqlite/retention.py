@@ -1,4 +1,4 @@
-"""Retention on a file: what was deleted is overwritten there, and is to leave the write-ahead log too."""
+"""Retention on a file: deleted octets are overwritten there, and must leave the write-ahead log too."""
 
 import sqlite3
 
@@ -7,7 +7,7 @@ from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.sqlite.threads import Threads
 
 PATIENCE_MS = 20
-"""Milliseconds that emptying the log waits for those who read; who commits meanwhile waits as long."""
+"""Milliseconds that emptying the log waits for readers. Commits wait as long."""
 
 
 class SqliteRetention(StoredRetention):
@@ -22,7 +22,7 @@ class SqliteRetention(StoredRetention):
 
 
 def _empty_log(db: sqlite3.Connection) -> bool:
-    """Writes all pages of the log to the file and truncates it; returns whether nobody was in the way."""
+    """Writes all pages of the log to the file and truncates it; returns False if a reader was in the way."""
     ((patience,),) = db.execute("PRAGMA busy_timeout").fetchall()
     db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
     try:

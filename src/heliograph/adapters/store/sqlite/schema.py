@@ -27,7 +27,7 @@ def shipped() -> Schema:
 def migrate(db: sqlite3.Connection, schema: Schema, busy_ms: int) -> None:
     """Makes the tables, or brings them to the newest version, each step in one transaction.
 
-    Several processes may do this at once: one does it, the others wait. Raises SchemaTooNew and SchemaChanged.
+    Several processes may do this at once: the first does it, the others wait. Raises SchemaTooNew and SchemaChanged.
     """
     _use_wal(db, busy_ms)
     while _next_step(db, schema) is not None:

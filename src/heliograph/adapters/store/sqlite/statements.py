@@ -17,12 +17,11 @@ _MOST = 256
 
 class Insert:
     """Inserts any number of rows by statements of 256, 128, ... 1 rows, so that few texts exist and each is prepared
-    once.
-    """
+    once."""
 
     def __init__(self, head: str, columns: int, tail: str = "", last: str = "?") -> None:
-        """`head` ends before VALUES; `tail` is what follows the rows; `last` is the SQL of each row's
-        last values, which count as one column."""
+        """`head` ends before VALUES; `tail` is what follows the rows; `last` is the SQL of each row's last values,
+        which count as a single column."""
         row = f"({', '.join([*'?' * (columns - 1), last])})"
         self._texts = {1 << n: f"{head} VALUES {', '.join([row] * (1 << n))} {tail}" for n in range(_MOST.bit_length())}
 
@@ -38,5 +37,5 @@ class Insert:
 
 
 def many(values: Iterable[int | str]) -> str:
-    """Makes one parameter of a list: `SELECT value FROM json_each(?)` has its items, and `key` their order."""
+    """Makes a single parameter of a list: `SELECT value FROM json_each(?)` has its items, and `key` their order."""
     return _encode(list(values)).decode()

@@ -20,14 +20,14 @@ BUSY_MS = 10_000
 """Milliseconds that a call waits for another process that writes."""
 
 CALLS = 1_000
-"""Calls that may wait for a thread; one more is refused as Unavailable."""
+"""Calls that may wait for a thread. A further call raises Unavailable."""
 
 
 class SqliteStore(Bundle):
-    """`app.ports.Store` on one SQLite file.
+    """`app.ports.Store` on a SQLite file.
 
-    Several processes may have it open, one of them as the engine: the one whose node `recover` was last told, and
-    which holds the rows that are recorded as held.
+    Several processes may have it open. A single process is the engine: `recover` was last called with its node, and it
+    has the claimed rows.
     """
 
     def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: bool | None) -> None:
@@ -51,9 +51,8 @@ class SqliteStore(Bundle):
         """Opens the file, makes it if need be (its folder must be there), and brings its schema up to date.
 
         `on_loop` says whether the loop commits by itself (see there); None finds out when an engine recovers, and then
-        prepares the disk for its commits, too.
-        Raises Unavailable when the file cannot be used, SchemaTooNew or SchemaChanged when it is not for this
-        version of the program.
+        prepares the disk for its commits, too. Raises Unavailable when the file cannot be used, SchemaTooNew or
+        SchemaChanged when it is not for this version of the program.
         """
         await asyncio.to_thread(_prepare, path, busy_ms, schema or shipped())
         return cls(path, busy_ms, calls, on_loop)

@@ -20,17 +20,17 @@ class Threads:
     quick."""
 
     def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: LoopConnection | None) -> None:
-        """Starts the threads. At most `calls` wait for each; one more is refused as Unavailable."""
+        """Starts the threads. At most `calls` wait for each; a further call raises Unavailable."""
         self._path = path
         self._busy_ms = busy_ms
         self.on_loop = on_loop
         self.writer = Worker("store-writer", FileConnection(path, busy_ms, read_only=False), calls)
         self.reader = Worker("store-reader", FileConnection(path, busy_ms, read_only=True), calls)
-        # what people look for takes its time: the gateway's own reading does not wait for it
+        # searches by people are slow: the gateway's own reads do not wait for them
         self.searcher = Worker("store-searcher", FileConnection(path, busy_ms, read_only=True), calls)
 
     async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
-        """Runs the operation by the thread that is for it. Raises Unavailable, and what the operation raises."""
+        """Runs the operation in its thread. Raises Unavailable, and the exceptions of the operation."""
         match mode:
             case RunMode.WRITE:
                 return await self.writer.transact(drive, operation)
@@ -39,7 +39,7 @@ class Threads:
             case RunMode.LOOKUP:
                 return await self.reader.look(drive, operation)
             case RunMode.GLANCE:
-                # done here, it takes less than handing it over does, if the disk is a quick one
+                # on a fast disk this takes less time here than a handover to the thread
                 if self.on_loop is not None:
                     done, result = self.on_loop.try_look(drive, operation)
                     if done:

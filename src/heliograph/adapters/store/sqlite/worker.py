@@ -20,7 +20,7 @@ _BUSY_PAUSE = 0.005
 
 
 class FileConnection:
-    """A connection to the file that is opened anew after a fault. Used by one thread only."""
+    """A connection to the file that is opened anew after a fault. Used by a single thread."""
 
     def __init__(self, path: Path, busy_ms: int, *, read_only: bool) -> None:
         self._path = path
@@ -32,7 +32,7 @@ class FileConnection:
         """Seconds that commits have taken in all; readers may set it to 0."""
 
     def transact(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Runs `work` in one transaction, and returns when it is durable. If this raises, nothing was done.
+        """Runs `work` in a transaction, and returns when it is durable. If this raises, nothing was done.
 
         Raises Unavailable when the file cannot be read or written now; any other exception is `work`'s own.
         """
@@ -49,10 +49,10 @@ class FileConnection:
         return result
 
     def look(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Runs `work`, which has one statement that reads; it needs no transaction to see one state of the file.
+        """Runs `work`, a single statement that reads. It needs no transaction to see a single state of the file.
 
-        Each statement gives up the interpreter's lock and waits for it, and a transaction would make three of one.
-        Raises as `transact` does.
+        Each statement releases the interpreter's lock and waits for it again; a transaction would triple that. Raises
+        as `transact` does.
         """
         try:
             return work(self._open(), *args, **kwargs)
@@ -97,10 +97,10 @@ class FileConnection:
 
 
 class Worker:
-    """Runs calls one after the other in a thread, so that the event loop waits for none of them."""
+    """Runs calls in turn in a thread, so that the event loop never waits for them."""
 
     def __init__(self, name: str, connection: FileConnection, limit: int) -> None:
-        """Starts the thread. At most `limit` calls wait; one more raises Unavailable."""
+        """Starts the thread. At most `limit` calls wait; a further call raises Unavailable."""
         self._connection = connection
         self._calls: Queue[Callable[[], None] | None] = Queue(limit)
         self._closed = False
@@ -127,7 +127,7 @@ class Worker:
         def run() -> None:
             try:
                 result = work(self._connection)
-            except BaseException as fault:  # noqa: BLE001 - whoever asked gets it
+            except BaseException as fault:  # noqa: BLE001 - the caller gets it
                 _resolve(loop, future, None, fault)
             else:
                 _resolve(loop, future, result, None)
@@ -139,7 +139,7 @@ class Worker:
         return await future
 
     async def close(self) -> None:
-        """Runs what waits, then ends the thread and closes the connection. Harmless when repeated."""
+        """Runs the waiting calls, then ends the thread and closes the connection. Harmless when repeated."""
         if not self._closed:
             self._closed = True
             await asyncio.to_thread(self._calls.put, None)
@@ -166,5 +166,5 @@ def _resolve(
     try:
         loop.call_soon_threadsafe(settle)
     except RuntimeError:
-        # the loop is closed: nobody waits any more
+        # the loop is closed, and no caller waits
         return
