@@ -55,6 +55,7 @@ BINDS = Resource(
     nothing="No SMPP client is bound.",
     key=("id",),
     called="account",
+    columns=("id", "account", "kind", "address", "since", "submitted", "refused", "delivered", "last_error"),
     fields=(
         _ID,
         _ACCOUNT,

@@ -104,7 +104,8 @@ def columns(resource: Resource) -> list[dict[str, Any]]:
     """Returns the columns of the table. `phone` says where a narrow screen has them: the last field of the key heads a
     row, and its state, or else whose it is, stands at the end of the same line."""
     head = resource.title_field
-    fields = [each for each in resource.fields if not (resource.called and each.name in resource.key)]
+    shown = [resource.field(name) for name in resource.columns] or resource.fields
+    fields = [each for each in shown if not (resource.called and each.name in resource.key)]
     ends = [each for kind in (Choice, Reference) for each in fields if isinstance(each.type, kind)]
     ordered = sorted(fields, key=lambda each: each is not head)
     return [
