@@ -33,9 +33,9 @@ signal.signal(signal.SIGUSR1, tell)
 
 UPON_REQUEST = {
     "asyncpg", "csv", "difflib", "heliograph.admin_api.app", "heliograph.admin_api.shapes", "heliograph.api.openapi",
-    "heliograph.api.reference_page", "heliograph.cli.account", "heliograph.console.app", "heliograph.console.pages",
-    "heliograph.console.render", "heliograph.simulator", "html", "http.cookies", "importlib.resources", "jinja2",
-    "markupsafe", "opentelemetry", "rich", "statistics", "zipfile",
+    "heliograph.api.reference_page", "heliograph.cli.commands.account", "heliograph.console.app",
+    "heliograph.console.pages", "heliograph.console.render", "heliograph.simulator", "html", "http.cookies",
+    "importlib.resources", "jinja2", "markupsafe", "opentelemetry", "rich", "statistics", "zipfile",
 }  # fmt: skip
 """What the console, the admin API, the reference, other commands, another store and mistakes need."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from heliograph.app.admin.number_list import NumberList
-from heliograph.cli.recipients_file import BadFile, RecipientsFile
+from heliograph.cli.lists.recipients_file import BadFile, RecipientsFile
 from heliograph.config import SettingsError
 from heliograph.config.entry import entries
 from heliograph.config.sources import FILE_NAME, load

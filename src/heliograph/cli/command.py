@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from heliograph.cli import contexts
 from heliograph.cli.failure import Failure as Failure
+from heliograph.cli.remote import contexts
 from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
     from heliograph.cli.open_store import OpenStore
-    from heliograph.cli.remote import RemoteGateway
+    from heliograph.cli.remote.gateway import RemoteGateway
     from heliograph.composition.commands import Tools
     from heliograph.config import Settings
 
@@ -53,7 +53,7 @@ class Invocation:
         from heliograph.config import SettingsError, changed, load
 
         if self.context not in (None, contexts.LOCAL):
-            from heliograph.cli.remote_admin import needs_the_machine
+            from heliograph.cli.remote.use_cases import needs_the_machine
 
             raise needs_the_machine(str(self.context))
 
@@ -126,8 +126,8 @@ class Invocation:
         name = self.context or os.environ.get(contexts.VARIABLE) or ""
         if here or name == contexts.LOCAL:
             return None
-        from heliograph.cli.client import BadUrl
-        from heliograph.cli.remote import RemoteGateway
+        from heliograph.cli.remote.client import BadUrl
+        from heliograph.cli.remote.gateway import RemoteGateway
 
         try:
             known = contexts.load(contexts.path(os.environ))
@@ -143,7 +143,7 @@ class Invocation:
     def need_the_machine(self) -> None:
         """Raises Failure where the command means a gateway elsewhere."""
         if (gateway := self.gateway()) is not None:
-            from heliograph.cli.remote_admin import needs_the_machine
+            from heliograph.cli.remote.use_cases import needs_the_machine
 
             raise needs_the_machine(gateway.name)
 
@@ -162,7 +162,7 @@ class Invocation:
         import asyncio
 
         from heliograph.app.resources.desk import Invalid
-        from heliograph.cli.remote import RemoteRefusal
+        from heliograph.cli.remote.gateway import RemoteRefusal
 
         async def run() -> Answer:
             return await work()
@@ -267,9 +267,9 @@ class Invocation:
 
 def remote_admin() -> "ModuleType":
     """The use cases on gateways elsewhere, which are imported where they are asked for."""
-    from heliograph.cli import remote_admin
+    from heliograph.cli.remote import use_cases
 
-    return remote_admin
+    return use_cases
 
 
 _KIND = re.compile(r"there is no (.+)|the (.+) exists already\.?", re.IGNORECASE).fullmatch

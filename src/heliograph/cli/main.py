@@ -49,7 +49,7 @@ _MODULES = {
     "context": "context",
     "completion": "completion",
 }
-"""By command, in the order in which people meet them: its module, or the resource that it is drawn from."""
+"""By command, in the order in which people meet them: a module of `commands`, or a resource that it is drawn from."""
 
 
 class _Commands(UserDict[str, Any]):
@@ -65,7 +65,7 @@ class _Commands(UserDict[str, Any]):
             only = resource.operations[0] if len(resource.operations) == 1 else None
             found = self.data[name] = command_of(resource, only, name=name) if only else group_of(resource)
         elif isinstance(found, str):
-            found = self.data[name] = getattr(import_module(f"heliograph.cli.{found}"), name.replace("-", "_"))
+            found = self.data[name] = getattr(import_module(f"heliograph.cli.commands.{found}"), name.replace("-", "_"))
         command: click.Command = found
         return command
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from heliograph.cli.metrics_page import metrics_page
+from heliograph.cli.live.metrics_page import metrics_page
 from heliograph.config import SettingEntry, entries, sections
 
 #: What the help of each command says and the page says once.

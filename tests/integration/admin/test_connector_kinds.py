@@ -14,7 +14,7 @@ from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import operations
 from heliograph.app import text_values
 from heliograph.app.connector_kind import SMPP, ConnectorKind, LanePolicy, OptionField, Setting
-from heliograph.cli import connector as connector_module
+from heliograph.cli.commands import connector as connector_module
 from heliograph.cli.main import heliograph
 from heliograph.composition.connectors import ADAPTERS, KINDS, ConnectorAdapter
 from tests.integration.console.test_console import text_of

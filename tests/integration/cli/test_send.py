@@ -12,8 +12,8 @@ from urllib.parse import parse_qs
 import pytest
 from click.testing import CliRunner, Result
 
-from heliograph.cli import client
 from heliograph.cli.main import heliograph
+from heliograph.cli.remote import client
 from heliograph.domain.message import ids
 
 NOW = 1_800_000_000_000

@@ -13,7 +13,7 @@ from heliograph.app.admin.csv_lines import csv_line, harmless
 from heliograph.app.admin.message_filter import fits
 from heliograph.app.records import Hit, Search
 from heliograph.cli.command import as_json
-from heliograph.cli.message import _has
+from heliograph.cli.commands.message import _has
 from heliograph.domain.message.receipt import Delivery
 from tests.support.use_case_fakes import Messages, SetClock
 

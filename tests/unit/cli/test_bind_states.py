@@ -8,7 +8,7 @@ import pytest
 from heliograph.admin_api.bind_states import summed_up
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import FRESH_MS, BindCounters, BindState
-from heliograph.cli.bind_states import view
+from heliograph.cli.live.bind_states import view
 from tests.support.connectors import smpp_connector
 
 NOW = 1_800_000_000_000

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.cli.command import Failure, echo_json, print_fields, print_table, tell
+from heliograph.cli.commands.tail import shown
 from heliograph.cli.main import heliograph
-from heliograph.cli.tail import shown
 from heliograph.domain.display import harmless
 
 EVIL = "a\x1b]0;title\x07b\x9b2Jc\rd\u202ee"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.cli.recipients_file import BadFile, RecipientsFile
+from heliograph.cli.lists.recipients_file import BadFile, RecipientsFile
 
 DEFAULTS = {"from": "ACME", "content": "Hi {name}"}
 

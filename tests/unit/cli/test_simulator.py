@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from heliograph.cli.simulator import simulator
+from heliograph.cli.commands.simulator import simulator
 from heliograph.simulator.behaviour import KNOBS, Behaviour, Refusal
 from heliograph.simulator.magic_numbers import ORDINARY, SCENARIOS
 from heliograph.simulator.presets import PRESETS

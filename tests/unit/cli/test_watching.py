@@ -15,10 +15,10 @@ from rich.console import Console
 from heliograph.adapters.metrics.exposition import Sample, render
 from heliograph.app.observing.catalogue import MS_SHORT, US_COMMIT
 from heliograph.app.observing.counters import Histogram
-from heliograph.cli.gateway_figures import MetricsSample, picture
+from heliograph.cli.commands.tail import shown
+from heliograph.cli.commands.top import view
+from heliograph.cli.live.gateway_figures import MetricsSample, picture
 from heliograph.cli.main import heliograph
-from heliograph.cli.tail import shown
-from heliograph.cli.top import view
 
 HARD = 'op "x\\y\nz'
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import click
 
-from heliograph.cli import contexts
 from heliograph.cli.command import Failure, Group, Invocation, examples, print_table, tell
-from heliograph.cli.contexts import LOCAL, BadContexts, Contexts, GatewayContext
+from heliograph.cli.remote import contexts
+from heliograph.cli.remote.contexts import LOCAL, BadContexts, Contexts, GatewayContext
 
 _TOKEN = "HELIOGRAPH_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -43,8 +43,8 @@ def add(invocation: Invocation, name: str, server: str, clear: bool, unchecked: 
     The token is asked for, or read from standard input, or from the variable HELIOGRAPH_TOKEN: never an argument, which
     others on the machine could see. heliograph admin token create makes one there."""
     from heliograph.app.resources.desk import Invalid, check_name
-    from heliograph.cli.client import BadUrl
-    from heliograph.cli.remote import is_in_the_clear
+    from heliograph.cli.remote.client import BadUrl
+    from heliograph.cli.remote.gateway import is_in_the_clear
 
     try:
         check_name("name", name)
@@ -129,7 +129,7 @@ def _ask_token() -> str:
 def _check(name: str, new: GatewayContext) -> None:
     """Raises Failure where the gateway does not take the token, whatever its scopes are."""
     from heliograph.admin_api.shapes import Overview
-    from heliograph.cli.remote import RemoteGateway, RemoteRefusal
+    from heliograph.cli.remote.gateway import RemoteGateway, RemoteRefusal
 
     try:
         RemoteGateway(name, new).get(Overview, "overview")

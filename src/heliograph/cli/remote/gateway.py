@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from heliograph.cli.client import BadUrl
-from heliograph.cli.contexts import GatewayContext
+from heliograph.cli.remote.client import BadUrl
+from heliograph.cli.remote.contexts import GatewayContext
 from heliograph.net.proxies import is_loopback
 
 if TYPE_CHECKING:

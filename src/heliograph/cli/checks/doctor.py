@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from heliograph.cli.checks.finding import Finding
+from heliograph.cli.checks.leftovers import UNKNOWN_MS, leftovers
 from heliograph.cli.command import Failure, Invocation
-from heliograph.cli.doctor_finding import Finding
-from heliograph.cli.doctor_leftovers import UNKNOWN_MS, leftovers
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import counted
 
@@ -250,7 +250,7 @@ def _listener(invocation: Invocation, settings: "Settings") -> Finding:
 def _running(invocation: Invocation) -> str:
     """Returns the URL of the gateway that runs on the data directory, by whatever address it listens on; empty where
     none is known to run there."""
-    from heliograph.cli.control import ask_once
+    from heliograph.cli.live.control import ask_once
 
     try:
         return str(ask_once(invocation, {"ask": "address"}).get("url", ""))

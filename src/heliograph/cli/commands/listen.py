@@ -42,8 +42,8 @@ def listen(
     Receipts and messages from phones come with the body, headers and signature that a receiver gets, as they are made,
     over the API: nothing has to reach this machine. The account's own receivers get theirs all the same; without any
     one sees what they would get. What the program answers is shown, and means nothing to the gateway."""
-    from heliograph.cli.client import BadUrl
-    from heliograph.cli.send import own_url
+    from heliograph.cli.commands.send import own_url
+    from heliograph.cli.remote.client import BadUrl
 
     address = server or own_url(invocation)
     try:
@@ -72,7 +72,7 @@ class NoticeStream:
         """Raises BadUrl."""
         import base64
 
-        from heliograph.cli.remote import parse_server
+        from heliograph.cli.remote.gateway import parse_server
 
         self._tls, self._host, self._port, self._base = parse_server(address)
         credentials = base64.b64encode(f"{user}:{key}".encode()).decode("ascii")
@@ -129,7 +129,7 @@ class LocalProgram:
 
     def __init__(self, url: str) -> None:
         """Raises BadUrl."""
-        from heliograph.cli.client import BadUrl
+        from heliograph.cli.remote.client import BadUrl
 
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:

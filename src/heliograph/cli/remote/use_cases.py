@@ -11,7 +11,7 @@ from heliograph.admin_api import (
 )
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
-from heliograph.cli.remote import RemoteGateway
+from heliograph.cli.remote.gateway import RemoteGateway
 from heliograph.domain.calendar import parse_utc
 from heliograph.domain.message import ids
 

@@ -144,7 +144,7 @@ def show(invocation: Invocation, name: str) -> None:
     With --json it has all that the gateway said, counters too.
     """
     from heliograph.admin_api import serialize
-    from heliograph.cli.bind_states import view
+    from heliograph.cli.live.bind_states import view
 
     async def work(manage: "Manage") -> "tuple[Connector, list[ConnectorReport], BacklogCounts, int]":
         found = await manage.connector(name)

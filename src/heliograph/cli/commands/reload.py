@@ -14,7 +14,7 @@ def reload(invocation: Invocation) -> None:
     SIGHUP. New connections get what is in the files; open connections go on. A file that cannot be used changes
     nothing, and is told here. Settings are read at the start alone.
     """
-    from heliograph.cli.control import ask_once
+    from heliograph.cli.live.control import ask_once
 
     answer = ask_once(invocation, {"ask": "reload"})
     if answer.get("kept"):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heliograph.admin_api.shapes import InboundShape
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.records import InboundRecord
-    from heliograph.cli.remote import RemoteGateway
+    from heliograph.cli.remote.gateway import RemoteGateway
 
 
 @click.group(cls=Group)

@@ -6,8 +6,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from heliograph.cli.client import HOPELESS, Client, SendOutcome
-from heliograph.cli.recipients_file import Row
+from heliograph.cli.lists.recipients_file import Row
+from heliograph.cli.remote.client import HOPELESS, Client, SendOutcome
 from heliograph.domain.money.amounts import MICRO
 
 _PROBLEMS_KEPT = 10

@@ -21,7 +21,7 @@ from heliograph.domain.numbers.phone import number_in
 if TYPE_CHECKING:
     from heliograph.app.admin.views import MessageView, Views
     from heliograph.app.records import SearchPage
-    from heliograph.cli.remote import RemoteGateway
+    from heliograph.cli.remote.gateway import RemoteGateway
 
 _COLUMNS = ("to", "status", "err", "account", "connector", "id")
 

@@ -53,7 +53,7 @@ def tail(
     Accepted, submitted, refused, receipts, final states, received from phones, callbacks: of all messages, of one
     account, or of one message. Texts are never shown. It ends with Ctrl-C. With --json each line is an object.
     """
-    from heliograph.cli.control import ask
+    from heliograph.cli.live.control import ask
 
     request = {
         "ask": "events", "message": message, "account": account, "connector": connector, "numbers": numbers,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from heliograph.app.ports.carrier_state import FRESH_MS
-from heliograph.cli.doctor_finding import Finding
+from heliograph.cli.checks.finding import Finding
 from heliograph.domain.display import counted, duration
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from heliograph.cli.command import Command, Failure, Invocation, examples, print
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
-    from heliograph.cli.client import Client, SendOutcome
-    from heliograph.cli.recipients_file import Row
+    from heliograph.cli.lists.recipients_file import Row
+    from heliograph.cli.remote.client import Client, SendOutcome
 
 _MAX_CONNECTIONS = 64
 _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
@@ -95,7 +95,7 @@ def send(
 
     Exit code 0 if all were accepted, 1 if any was not.
     """
-    from heliograph.cli.client import BadUrl, Client
+    from heliograph.cli.remote.client import BadUrl, Client
 
     invocation = context.find_object(Invocation) or Invocation()
     names = {"sender": "from", "at": "time", "kind": "type", "dlr_url": "dlr-url"}
@@ -196,8 +196,8 @@ def _send_file(
     results: Path | None,
     connections: int,
 ) -> bool:
-    from heliograph.cli.file_run import FileRun
-    from heliograph.cli.recipients_file import BadFile, RecipientsFile
+    from heliograph.cli.lists.file_run import FileRun
+    from heliograph.cli.lists.recipients_file import BadFile, RecipientsFile
     from heliograph.domain.money.amounts import format_credits
 
     try:

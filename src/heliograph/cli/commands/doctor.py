@@ -21,7 +21,7 @@ def doctor(context: click.Context, binds: bool) -> None:
     """
     import asyncio
 
-    from heliograph.cli.doctor_checks import examine
+    from heliograph.cli.checks.doctor import examine
 
     invocation = context.find_object(Invocation) or Invocation()
     findings = asyncio.run(examine(invocation, binds))

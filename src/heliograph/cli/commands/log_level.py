@@ -20,7 +20,7 @@ def log_level(invocation: Invocation, level: str | None) -> None:
     It takes effect at once and is forgotten when the gateway ends; the setting log.level is what it starts with. On
     debug each message's way is logged, with its id, and each request's answer with both ids.
     """
-    from heliograph.cli.control import ask_once
+    from heliograph.cli.live.control import ask_once
 
     request = {"ask": "log-level"} if level is None else {"ask": "log-level", "level": level}
     answer = ask_once(invocation, request)

@@ -55,7 +55,7 @@ def top(invocation: Invocation, url: str | None, interval: float, once: bool) ->
     time between two looks; what the store knows is read there every 15 seconds. With --json each look is an object on a
     line of its own. Over --url there are no accounts: metrics do not name them.
     """
-    from heliograph.cli.gateway_figures import MetricsSample, picture
+    from heliograph.cli.live.gateway_figures import MetricsSample, picture
 
     fetch = _fetcher(invocation, url)
     ask_refused = _refused_asker(invocation, url)
@@ -87,7 +87,7 @@ def top(invocation: Invocation, url: str | None, interval: float, once: bool) ->
 
 def _fetcher(invocation: Invocation, url: str | None) -> Callable[[], str]:
     if url is None:
-        from heliograph.cli.control import ask_once
+        from heliograph.cli.live.control import ask_once
 
         return lambda: str(ask_once(invocation, {"ask": "metrics"})["metrics"])
     from urllib.error import URLError
@@ -113,7 +113,7 @@ def _refused_asker(invocation: Invocation, url: str | None) -> Callable[[], dict
     """Returns how to learn whose requests were refused: since when, and `totals`, which are None where nobody knows."""
     if url is not None:
         return lambda: {"since": None, "totals": None}
-    from heliograph.cli.control import ask_once
+    from heliograph.cli.live.control import ask_once
 
     return lambda: ask_once(invocation, {"ask": "refused"})
 

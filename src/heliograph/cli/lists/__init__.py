@@ -1,0 +1,1 @@
+"""Sending to the recipients of a file."""

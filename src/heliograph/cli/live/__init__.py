@@ -1,0 +1,1 @@
+"""A running gateway: its control socket, its figures and its binds."""

@@ -1,0 +1,1 @@
+"""Gateways elsewhere: the contexts that name them, and a client of their admin API."""
