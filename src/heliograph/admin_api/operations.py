@@ -22,6 +22,7 @@ from heliograph.app.admin.reports import DEFAULT_RANGE
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.records import Scope
 from heliograph.app.resources.accounts import ACCOUNTS, LEDGER
+from heliograph.app.resources.audit import AUDIT
 from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.callbacks import CALLBACKS
 from heliograph.app.resources.description import Resource
@@ -42,7 +43,6 @@ def _whole(most: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": 1, "maximum": most}
 
 
-_LIMIT = QueryParameter("limit", "Entries at most.", _whole(traffic.AUDIT_PAGE))
 _GOES_ON = "Goes on after an earlier answer: its `cursor`."
 _LINE = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18})?$"})
 _CURSOR = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
@@ -66,6 +66,7 @@ RESOURCES: tuple[Resource, ...] = (
     CALLBACKS,
     GUARD,
     REFUSALS,
+    AUDIT,
 )
 """All of which the operations are drawn from their descriptions."""
 
@@ -75,6 +76,8 @@ _FIRST: tuple[AdminOperation, ...] = (
 )  # fmt: skip
 
 _LAST: tuple[AdminOperation, ...] = (
+    AdminOperation("GET", "/audit/head", Scope.READ_AUDIT, "The end of the audit log, to be kept elsewhere",
+        traffic.audit_head, shapes.AuditHeadShape),
     # one phone
     AdminOperation("POST", "/recipients/erase", Scope.ERASE, "Erase what is kept of a phone, with a report",
         recipients.erase, recipient_shapes.ErasureShape, recipient_shapes.ErasureOrder, (), (INVALID, NOT_FOUND)),
@@ -132,14 +135,6 @@ _LAST: tuple[AdminOperation, ...] = (
         traffic.cancel, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
     AdminOperation("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, "Move a scheduled message",
         traffic.reschedule, shapes.DoneShape, shapes.NewTime, (), (INVALID, NOT_FOUND, CONFLICT)),
-    # audit
-    AdminOperation("GET", "/audit", Scope.READ_AUDIT, "Who changed what, the newest first",
-        traffic.audit, shapes.Audit, None,
-        (QueryParameter("actor", "Such as user:ada, token:4f1a, cli:root."),
-         QueryParameter("action", "The beginning of the action, such as account."),
-         QueryParameter("target", "What was changed."), _LIMIT, _LINE), (INVALID,)),
-    AdminOperation("GET", "/audit/head", Scope.READ_AUDIT, "The end of the audit log, to be kept elsewhere",
-        traffic.audit_head, shapes.AuditHeadShape),
 )  # fmt: skip
 
 

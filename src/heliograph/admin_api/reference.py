@@ -50,12 +50,9 @@ field in the table takes its scope beside that of its operation, where it is giv
 
 def page(operations: Sequence[AdminOperation]) -> str:
     parts = [_HEAD, *(_powers(scope, operations) for scope in TOKEN_SCOPES)]
-    group = ""
-    for operation in operations:
-        if operation.group != group:
-            group = operation.group
-            parts.append(f"\n## {group.capitalize()}\n")
-        parts.append(_section(operation))
+    for group in dict.fromkeys(each.group for each in operations):
+        parts.append(f"\n## {group.capitalize()}\n")
+        parts += (_section(each) for each in operations if each.group == group)
     return "".join(parts)
 
 

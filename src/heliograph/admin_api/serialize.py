@@ -11,7 +11,7 @@ from heliograph.app import configuration
 from heliograph.app.admin.history import Event
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
-from heliograph.app.records import AuditEntry, BacklogCounts, Hit, InboundRecord
+from heliograph.app.records import BacklogCounts, Hit, InboundRecord
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.message import ids
 from heliograph.domain.message.extras import read_extras
@@ -133,9 +133,3 @@ def message_in_full(view: "views.MessageView") -> shapes.MessageInFull:
 
 def event(found: Event) -> shapes.HistoryEvent:
     return shapes.HistoryEvent(format_utc(found.at), found.event, found.segment, found.detail)
-
-
-def audit_entry(found: AuditEntry) -> shapes.AuditEntryShape:
-    return shapes.AuditEntryShape(
-        found.key, format_utc(found.at), found.actor, found.action, found.target, found.details, found.address
-    )

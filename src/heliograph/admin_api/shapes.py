@@ -174,25 +174,6 @@ class NewTime(Accepts):
     time: str
 
 
-class AuditEntryShape(Struct):
-    """One change by one who looks after the gateway."""
-
-    key: int
-    time: Moment
-    actor: str
-    action: str
-    target: str
-    details: Details
-    address: str
-
-
-class Audit(Struct):
-    """The audit log, the newest first."""
-
-    entries: list[AuditEntryShape]
-    cursor: Cursor
-
-
 class AuditHeadShape(Struct):
     """The end of the audit log, to be kept elsewhere: `heliograph audit --against` compares the log with it."""
 

@@ -5,15 +5,12 @@ from msgspec import Struct
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment
-from heliograph.app.records import AuditQuery, Search, SearchPage
+from heliograph.app.records import Search, SearchPage
 from heliograph.app.resources.desk import account_id
 from heliograph.domain.error import invalid
 from heliograph.domain.message.status import MessageStatus
 
 PAGE = 100
-
-AUDIT_PAGE = 1_000
-"""Entries of the audit log at once."""
 
 
 async def search(request: AdminRequest) -> Struct:
@@ -83,20 +80,3 @@ async def overview(request: AdminRequest) -> Struct:
 
 async def audit_head(request: AdminRequest) -> Struct:
     return shapes.AuditHeadShape(**(await request.services.audit_proof.head()).as_object())
-
-
-async def audit(request: AdminRequest) -> Struct:
-    limit = request.number("limit", 50, AUDIT_PAGE)
-    query = AuditQuery(
-        limit,
-        request.key("cursor"),
-        request.query.get("actor", ""),
-        request.query.get("action", ""),
-        request.query.get("target", ""),
-    )
-    entries = await request.manage.audit_log(query)
-    more = str(entries[-1].key) if len(entries) == limit else None
-    return shapes.Audit(
-        [serialize.audit_entry(each) for each in entries],
-        more,
-    )

@@ -11,7 +11,7 @@ from heliograph.cli.command import Group, examples
 
 _MODULES = {
     "serve": "serve",
-    "account": "account",
+    "account": "groups",
     "key": "resources.keys",
     "connector": "connector",
     "route": "routing",
@@ -36,7 +36,7 @@ _MODULES = {
     "tail": "tail",
     "log-level": "log_level",
     "reload": "reload",
-    "admin": "admin",
+    "admin": "groups",
     "simulator": "simulator",
     "settings": "settings",
     "openapi": "openapi",

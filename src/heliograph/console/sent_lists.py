@@ -159,7 +159,7 @@ async def find_earlier(manage: Manage, views: Views, job: str) -> EarlierList | 
     """Returns the list with its accepted messages, None if there is none of this id."""
     if not job.isalnum():
         return None  # no list is called so, and a store may not even take it for text
-    entries = await manage.audit_log(AuditQuery(1, action="message.send", target=f"list {job}"))
+    entries = await manage.store.audit_log.find(AuditQuery(1, action="message.send", target=f"list {job}"))
     found = earlier(entries[0]) if entries else None
     if found is None:
         return None

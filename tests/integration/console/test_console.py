@@ -572,7 +572,7 @@ async def test_keys_secrets_and_suspension(house: AdminHouse, ada: Browser) -> N
 async def test_a_place_that_no_page_gave_is_that_of_the_first_page(house: AdminHouse, ada: Browser, key: str) -> None:
     for path, query in (
         ("/accounts/acme", {"before": key}),
-        ("/audit", {"before": key}),
+        ("/audit", {"after": key}),
         ("/messages", {"more": f"{key}-{key}"}),
         ("/callbacks", {"tab": "pending", "more": f"{key}-{key}"}),
     ):

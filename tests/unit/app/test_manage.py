@@ -154,7 +154,7 @@ async def test_routes(manage: Manage) -> None:
     with pytest.raises(NoSuch):
         await routes.remove(manage, high["id"])
     await manage.remove_connector("op1")
-    gone, route = await manage.audit_log(AuditQuery(limit=2))
+    gone, route = await manage.store.audit_log.find(AuditQuery(limit=2))
     assert (gone.action, gone.details["routes"]) == ("connector.remove", "(all) priority 0, 44 priority -5")
     assert {name: gone.details.get(name, "") for name in (*BIND, "window")} == {**BIND, "window": "10", "password": ""}
     assert (route.action, route.details) == ("route.remove", {"prefix": "44", "connector": "op2", "priority": "5"})

@@ -57,9 +57,9 @@ async def test_a_route_takes_the_place_of_another() -> None:
     assert {("491", "operator", 2), ("44", "second", 1)} <= shown
     assert ("49", "second", 1) not in shown
     (changed,) = [each for each in await routes.find(manage) if each["prefix"] == "491"]
-    entries = len(await manage.audit_log(AuditQuery()))
+    entries = len(await manage.store.audit_log.find(AuditQuery()))
     await routes.change(manage, changed["id"], "491", "operator", 2)
-    assert len(await manage.audit_log(AuditQuery())) == entries
+    assert len(await manage.store.audit_log.find(AuditQuery())) == entries
     with pytest.raises(AlreadyThere):
         await routes.change(manage, changed["id"], "44", "second", 1)
     with pytest.raises(NoSuch):

@@ -17,7 +17,7 @@ from heliograph.app.configuration import (
 )
 from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, ConnectorReport, Store
-from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
+from heliograph.app.records import BacklogCounts
 from heliograph.app.resources import routes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
 from heliograph.app.sending.templates import warnings_of
@@ -45,10 +45,6 @@ class Manage(Desk):
         """`kinds` are the kinds of connectors, by name. `actor` and `address` stand in the audit log."""
         super().__init__(store, clock, actor, address)
         self._kinds = kinds
-
-    async def audit_log(self, query: AuditQuery) -> list[AuditEntry]:
-        """Returns entries newest first."""
-        return await self.store.audit_log.find(query)
 
     # --- connectors
 

@@ -9,7 +9,6 @@ from typing import Any
 from heliograph.admin_api import (
     shapes,
 )
-from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.cli.failure import Failure
 from heliograph.cli.remote.gateway import RemoteGateway
 from heliograph.domain.calendar import parse_utc
@@ -31,25 +30,6 @@ class RemoteManage(RemoteUseCases):
 
     async def remove_connector(self, name: str) -> None:
         self.gateway.ask("DELETE", shapes.DoneShape, "connectors", name)
-
-    async def audit_log(self, query: AuditQuery) -> list[AuditEntry]:
-        entries: list[AuditEntry] = []
-        cursor: str | None = None
-        while len(entries) < query.limit:
-            page = self.gateway.get(
-                shapes.Audit, "audit", limit=min(1_000, query.limit - len(entries)), cursor=cursor,
-                actor=query.actor or None, action=query.action or None, target=query.target or None,
-            )  # fmt: skip
-            entries += [
-                AuditEntry(
-                    parse_utc(each.time), each.actor, each.action, each.target, each.details, each.address, each.key
-                )
-                for each in page.entries
-            ]
-            cursor = page.cursor
-            if cursor is None:
-                break
-        return entries
 
 
 class RemoteInbound(RemoteUseCases):

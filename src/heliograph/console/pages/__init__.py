@@ -3,6 +3,7 @@ below."""
 
 from importlib import import_module
 
+from heliograph.app.resources.audit import AUDIT
 from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.guard import GUARD
 from heliograph.app.resources.numbers import NUMBERS
@@ -11,7 +12,7 @@ from heliograph.app.resources.templates import TEMPLATES
 from heliograph.console.pages.drawn import pages_of
 from heliograph.console.request import PageRoute
 
-DRAWN = (NUMBERS, SENDERS, TEMPLATES, GUARD, BINDS)
+DRAWN = (AUDIT, NUMBERS, SENDERS, TEMPLATES, GUARD, BINDS)
 """Resources with a page that shows a list and forms."""
 
 _MODULES = (

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
+from heliograph.admin_api.request import parse_key
 from heliograph.app.resources.description import Operation, Resource
 from heliograph.app.resources.fields import REQUIRED, Choice, Field, Many, Moment, Reference, Text, Whole, singular
 from heliograph.console import PATH
@@ -41,7 +42,8 @@ class DrawnPage:
             name: text for name, text in asked.items() if text and text in offers.get(name, (text,))
         }
         if listing.page:
-            wanted |= {"cursor": request.query.get("after"), "limit": min(100, listing.page)}
+            after = request.query.get("after", "")
+            wanted |= {"cursor": after if parse_key(after) is not None else None, "limit": min(100, listing.page)}
         answer = await request.ask(resource, listing.asked(wanted))
         found = answer[resource.plural]
         return request.page(
@@ -54,6 +56,7 @@ class DrawnPage:
             more=max(0, len(found) - SHOWN),
             cursor=answer.get("cursor"),
             asked=asked,
+            newest_first=listing.newest_first,
             filters=listing.reads,
             columns=columns(resource),
             rows=[each for each in resource.operations if each.confirm],

@@ -47,7 +47,7 @@ async def form(request: PageRequest, problem: FormProblem | None = None) -> Page
     accounts = [account for account, _ in await request.desk.store.accounts.all() if not account.suspended]
     jobs = request.jobs.all()[:LISTS]
     known = {job.id for job in jobs}
-    entries = await request.manage.audit_log(AuditQuery(LISTS, action="message.send"))
+    entries = await request.desk.store.audit_log.find(AuditQuery(LISTS, action="message.send"))
     lists = [found for found in map(sent_lists.earlier, entries) if found is not None and found.id not in known]
     values = dict(request.form) or {
         "account": request.query.get("account", ""),

@@ -1,7 +1,6 @@
-"""People: users, tokens, the audit log, one's own password."""
+"""People: users, tokens, one's own password."""
 
-from heliograph.admin_api.request import parse_key
-from heliograph.app.records import TOKEN_SCOPES, AuditQuery, Scope, UserRole
+from heliograph.app.records import TOKEN_SCOPES, Scope, UserRole
 from heliograph.app.resources.users import TOKENS, USERS
 from heliograph.app.resources.users import set_password as set_password_of
 from heliograph.console.confirmation import unconfirmed
@@ -110,19 +109,6 @@ async def revoke_token(request: PageRequest) -> PageResponse:
     return request.go("/people", "The token is revoked.")
 
 
-async def audit(request: PageRequest) -> PageResponse:
-    query = AuditQuery(
-        PAGE + 1,
-        parse_key(request.query.get("before", "")),
-        request.query.get("actor", ""),
-        request.query.get("action", ""),
-        request.query.get("target", ""),
-    )
-    entries = await request.manage.audit_log(query)
-    more = entries[PAGE - 1].key if len(entries) > PAGE else None
-    return request.page("audit.html", entries=entries[:PAGE], query=request.query, more=more)
-
-
 async def own_password(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
     return request.page("password.html", status=200 if problem is None else 400, problem=problem)
 
@@ -153,7 +139,6 @@ PAGES = (
     PageRoute("POST", "/people/second-factor", Scope.PEOPLE, reset_second_factor),
     PageRoute("POST", "/people/tokens", Scope.PEOPLE, create_token),
     PageRoute("POST", "/people/tokens/revoke", Scope.PEOPLE, revoke_token),
-    PageRoute("GET", "/audit", Scope.READ_AUDIT, audit),
     PageRoute("GET", "/password", Scope.READ_MESSAGES, own_password_page),
     PageRoute("POST", "/password", Scope.READ_MESSAGES, change_own_password),
 )
