@@ -14,7 +14,6 @@ from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.reports import ViewReports
@@ -296,7 +295,6 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
         ),
         desk=Desk(store, clock, secrets=secrets),
         manage=Manage(store, clock, kinds() if connector_kinds is None else connector_kinds),
-        inbound=ManageInbound(store, clock),
         recipients=ManageRecipients(store, clock),
         conversations=Conversations(store),
         reports=ViewReports(store, clock),

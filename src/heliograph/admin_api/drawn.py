@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
 
 from heliograph.admin_api import shapes
 from heliograph.admin_api.operation import AdminOperation, QueryParameter
-from heliograph.admin_api.request import AdminRequest, cursor
+from heliograph.admin_api.request import AdminRequest
 from heliograph.app.resources.description import Answer, Operation, Page, Resource
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.fields import (
@@ -34,9 +34,14 @@ from heliograph.app.resources.fields import (
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND
 
 
+def item_of(resource: Resource) -> type[Struct]:
+    """Returns the type of a thing in answers."""
+    return _answers(resource.answer_name or resource.name.capitalize(), resource.fields, resource.summary)
+
+
 @cache
 def operations_of(resource: Resource) -> tuple[AdminOperation, ...]:
-    item = _answers(resource.answer_name or resource.name.capitalize(), resource.fields, resource.summary)
+    item = item_of(resource)
     return tuple(_drawn(resource, operation, item) for operation in resource.operations)
 
 
@@ -130,7 +135,7 @@ def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0)
         case Answer.EACH:
             if isinstance(result, Page):
                 rows = [_row(resource.fields, each) for each in result.rows]
-                return {resource.plural: rows, "cursor": cursor(result.last)}
+                return {resource.plural: rows, "cursor": result.cursor}
             found = result[resource.plural] if operation.beside else result
             rows = [_row(resource.fields, each) for each in found]
             more = {"cursor": resource.listed(operation, rows, limit)} if operation.page else {}

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from heliograph.admin_api import (
-    inbound,
     network,
     recipient_shapes,
     recipients,
@@ -27,6 +26,7 @@ from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.callbacks import CALLBACKS
 from heliograph.app.resources.description import Resource
 from heliograph.app.resources.guard import GUARD
+from heliograph.app.resources.inbound import INBOUND
 from heliograph.app.resources.keys import KEYS
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.prices import PRICES
@@ -44,7 +44,6 @@ def _whole(most: int) -> dict[str, Any]:
 
 
 _GOES_ON = "Goes on after an earlier answer: its `cursor`."
-_LINE = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18})?$"})
 _CURSOR = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
 _STATUSES = [each.value for each in MessageStatus]
 _STATUS = QueryParameter("status", "How far they are.", {"type": "string", "enum": _STATUSES})
@@ -67,6 +66,7 @@ RESOURCES: tuple[Resource, ...] = (
     GUARD,
     REFUSALS,
     AUDIT,
+    INBOUND,
 )
 """All of which the operations are drawn from their descriptions."""
 
@@ -94,19 +94,6 @@ _LAST: tuple[AdminOperation, ...] = (
          QueryParameter("zone", "Time zone by its IANA name: whose days these are, and in which times are told.",
             {"type": "string", "default": "UTC"})),
         (INVALID, NOT_FOUND)),
-    # what phones send
-    AdminOperation("GET", "/inbound", Scope.READ_MESSAGES, "Messages from phones, the newest first",
-        inbound.search_inbound, shapes.InboundMessages, None,
-        (QueryParameter("account", "The account's name."),
-         QueryParameter("unrouted", "Only those that are nobody's.", {"type": "string", "enum": ["true", "false"]}),
-         QueryParameter("number", "The phone's number, or the one it wrote to."),
-         QueryParameter("limit", "Messages at most.", _whole(inbound.PAGE)), _LINE), (INVALID, NOT_FOUND)),
-    AdminOperation("GET", "/inbound/{id}", Scope.READ_MESSAGES, "One message from a phone",
-        inbound.get_inbound, shapes.InboundShape, None, (), (NOT_FOUND,)),
-    AdminOperation("POST", "/inbound/{id}/route", Scope.WRITE_MESSAGES, "Give a message that is nobody's to an account",
-        inbound.route_inbound, shapes.InboundShape, shapes.NewOwner, (), (INVALID, NOT_FOUND, CONFLICT)),
-    AdminOperation("POST", "/inbound/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Retry its callback",
-        inbound.replay_inbound, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
     AdminOperation("GET", "/decision", Scope.READ_ROUTES, "Where a number would go and what a segment would cost",
         network.decide, shapes.DecisionShape, None,
         (QueryParameter("number", "Digits in international form.", _NUMBER, required=True),

@@ -1,12 +1,19 @@
 """Shapes of a recipient's data, and of its erasure."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from heliograph.admin_api.shapes import Accepts, HistoryEvent, InboundShape, MessageShape, Moment
+from heliograph.admin_api.drawn import item_of
+from heliograph.admin_api.shapes import Accepts, HistoryEvent, MessageShape, Moment
+from heliograph.app.resources.inbound import INBOUND
 
 Number = Annotated[str, Meta(description="The phone: 7 to 15 digits with country code.", examples=["491701234567"])]
+
+if TYPE_CHECKING:
+    Inbound = dict[str, Any]
+else:
+    Inbound = item_of(INBOUND)
 
 
 class RecipientOrder(Accepts):
@@ -82,7 +89,7 @@ class RecipientShape(Struct):
     time: Annotated[Moment, Meta(description="When it was looked for.")]
     complete: Annotated[bool, Meta(description="False where there are more than 10,000 messages of a kind.")]
     messages: list[ExportedMessage]
-    inbound: list[InboundShape]
+    inbound: list[Inbound]
     suppressions: list[OptedOut]
     unmatched_receipts: list[UnmatchedReceiptShape]
     waiting_parts: Annotated[int, Meta(description="Parts of messages from it that wait for others.")]

@@ -6,10 +6,12 @@ from msgspec import Struct, structs
 
 from heliograph.admin_api import recipient_shapes as shapes
 from heliograph.admin_api import serialize
+from heliograph.admin_api.drawn import shown
 from heliograph.admin_api.request import AdminRequest
 from heliograph.app.admin.history import history
 from heliograph.app.admin.recipients import ErasureReport, RecipientData
 from heliograph.app.records import Hit, MessageRecord
+from heliograph.app.resources.inbound import INBOUND, row
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.message.receipt import Delivery
 
@@ -43,7 +45,7 @@ def recipient(data: RecipientData) -> shapes.RecipientShape:
         format_utc(data.at),
         data.complete,
         [_message(each, data.accounts) for each in data.messages],
-        [serialize.inbound(each, data.accounts, names) for each in data.inbound],
+        [shown(INBOUND, INBOUND.operation("show"), row(each, data.accounts, names)) for each in data.inbound],
         [
             shapes.OptedOut(data.accounts.get(account, str(account)), format_utc(since), source)
             for account, since, source in data.traces.suppressions

@@ -16,7 +16,6 @@ from heliograph.domain.money import amounts
 if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.conversation import Conversations
-    from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.reports import ViewReports
@@ -53,7 +52,6 @@ class AdminServices:
     sign_in: "SignIn"
     desk: Desk
     manage: "Manage"
-    inbound: "ManageInbound"
     recipients: "ManageRecipients"
     conversations: "Conversations"
     reports: "ViewReports"
@@ -86,10 +84,6 @@ class AdminRequest:
     @property
     def manage(self) -> "Manage":
         return self.services.manage.acting_as(self.actor.name, self.actor.address)
-
-    @property
-    def inbound(self) -> "ManageInbound":
-        return self.services.inbound.acting_as(self.actor.name, self.actor.address)
 
     @property
     def recipients(self) -> "ManageRecipients":

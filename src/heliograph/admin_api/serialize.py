@@ -1,6 +1,6 @@
 """Converts accounts, connectors, messages and the rest to the shapes of the admin API and of commands with --json."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
@@ -11,7 +11,7 @@ from heliograph.app import configuration
 from heliograph.app.admin.history import Event
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
-from heliograph.app.records import BacklogCounts, Hit, InboundRecord
+from heliograph.app.records import BacklogCounts, Hit
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.message import ids
 from heliograph.domain.message.extras import read_extras
@@ -56,33 +56,6 @@ def connector_with_links(
     plain = connector(kind, found, own, now)
     said = [shapes.LinkShape(format_utc(report.at), report.node, to_builtins(report.state)) for report in own]
     return {**plain, "deferred": backlog.deferred.get(found.id, 0), "links": said}
-
-
-def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> shapes.InboundShape:
-    message, callback = record.message, record.callback
-    if callback is None:
-        state = "being pushed" if message.way else "none"
-    else:
-        state = "pending" if callback.end is None else callback.end.name.lower()
-    return shapes.InboundShape(
-        id=ids.to_hex(message.key, message.tail),
-        time=format_utc(message.at),
-        sender=message.sender,
-        recipient=message.recipient,
-        account=accounts.get(message.account),
-        connector=connectors.get(message.connector),
-        keyword=message.keyword,
-        content=message.content,
-        binary=message.octets.hex(),
-        coding=message.coding,
-        parts=message.parts,
-        complete=message.complete,
-        price=format_credits(message.price),
-        callback=state,
-        problem="" if callback is None else callback.problem,
-        reply=None if record.reply is None else ids.to_hex(*record.reply),
-        refused=record.refused,
-    )
 
 
 def decision(found: "RouteDecision") -> shapes.DecisionShape:

@@ -6,7 +6,7 @@ are exact decimal text, times are ISO 8601 in UTC, messages are named by their i
 
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from heliograph.domain.message.status import MessageStatus
 
@@ -128,44 +128,6 @@ class MessageInFull(MessageShape):
     extras: Annotated[str, Meta(description="Fields of the submit_sm that the request set, in words; else empty.")]
     history: list[HistoryEvent]
     now: Annotated[DecisionShape, Meta(description="Where its destination would go now.")]
-
-
-class InboundShape(Struct):
-    """A message from a phone."""
-
-    id: MessageId
-    time: Moment
-    sender: Annotated[str, Meta(description="The phone's number.")] = field(name="from")
-    recipient: Annotated[str, Meta(description="The number that it wrote to.")] = field(name="to")
-    account: Annotated[Name | None, Meta(description="Its owner; null while it is nobody's.")]
-    connector: Name | None
-    keyword: str
-    content: str
-    binary: Annotated[str, Meta(description="The octets without headers, in hexadecimal digits.")]
-    coding: Annotated[int, Meta(description="SMPP data_coding.")]
-    parts: int
-    complete: Annotated[bool, Meta(description="False where parts never came.")]
-    price: Annotated[Credits, Meta(description="Charged to its owner.")]
-    callback: Annotated[
-        str,
-        Meta(description="What became of its callback: none, being pushed, pending, delivered, gone or failed."),
-    ]
-    problem: Annotated[str, Meta(description="What went wrong with its callback last.")]
-    reply: Annotated[MessageId | None, Meta(description="The message that the callback's answer became; or null.")]
-    refused: Annotated[str, Meta(description="Why the callback's answer became no message; or empty.")]
-
-
-class InboundMessages(Struct):
-    """Messages from phones, the newest first."""
-
-    messages: list[InboundShape]
-    cursor: Cursor
-
-
-class NewOwner(Accepts):
-    """The account that gets a message which is nobody's."""
-
-    account: Name
 
 
 class NewTime(Accepts):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.encryption import ManageEncryption
-    from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.reports import ViewReports
@@ -70,12 +69,6 @@ class Invocation:
         if (gateway := self.gateway()) is not None:
             return self._remotely(lambda: work(cast("Manage", remote_admin().RemoteManage(gateway))))
         return self._run(lambda tools: work(tools.manage))
-
-    def inbound(self, work: "Callable[[ManageInbound], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration of numbers and messages from phones. Raises Failure."""
-        if (gateway := self.gateway()) is not None:
-            return self._remotely(lambda: work(cast("ManageInbound", remote_admin().RemoteInbound(gateway))))
-        return self._run(lambda tools: work(tools.inbound))
 
     def recipients(self, work: "Callable[[ManageRecipients], Awaitable[Answer]]") -> Answer:
         """Runs one piece of work on one phone's data. Raises Failure."""

@@ -17,7 +17,7 @@ _MODULES = {
     "route": "routing",
     "price": "price",
     "number": "resources.numbers",
-    "inbound": "inbound",
+    "inbound": "resources.inbound",
     "sender": "resources.senders",
     "binds": "resources.binds",
     "guard": "resources.guard",

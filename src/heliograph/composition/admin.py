@@ -11,7 +11,6 @@ from heliograph.admin_api.host_check import HostCheck
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.reports import ViewReports
@@ -102,7 +101,6 @@ class AdminApps:
                 callback_urls=parts.composer.callback_urls,
             ),
             manage=Manage(store, clock, KINDS),
-            inbound=ManageInbound(store, clock),
             recipients=ManageRecipients(store, clock),
             conversations=Conversations(store),
             reports=ViewReports(store, clock, NAMES, parts.settings.reports.hours_days),

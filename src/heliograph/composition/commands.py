@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.encryption import ManageEncryption
-    from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.reports import ViewReports
@@ -127,12 +126,6 @@ class Tools:
         from heliograph.app.admin.manage import Manage
 
         return Manage(self._store, self._clock, KINDS, _terminal_user())
-
-    @property
-    def inbound(self) -> "ManageInbound":
-        from heliograph.app.admin.inbound import ManageInbound
-
-        return ManageInbound(self._store, self._clock, _terminal_user())
 
     async def ask(self, resource: "Resource", asked: "Asked") -> Any:
         """Makes a request to the admin API, which has the operations of this resource and no socket. Raises Fault."""

@@ -4,9 +4,10 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
 from heliograph.app.admin.csv_lines import csv_line
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.records import InboundQuery, InboundRecord
+from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.inbound import search
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
 from heliograph.domain.message import ids
@@ -20,16 +21,16 @@ CUT = "There may be more: this file ends after {}. Narrow the times."
 
 
 async def inbound_file(
-    manage: ManageInbound, query: InboundQuery, account: str | None, start: int = 0, most: int = MOST_ROWS
+    desk: Desk, query: InboundQuery, account: str | None, start: int = 0, most: int = MOST_ROWS
 ) -> AsyncGenerator[bytes]:
     """Yields the lines of the file, the newest message first, back to `start` (ms). Where it does not have all that
     fit, its last line says so."""
-    accounts, connectors = await manage.account_names(), await manage.connector_names()
+    accounts, connectors = await desk.account_names(), await desk.connector_names()
     yield csv_line(*COLUMNS)
     query, left = replace(query), most
     while left > 0:
         query.limit = min(ROWS_AT_ONCE, left)
-        found = await manage.find(query, account)
+        found = await search(desk, query, account)
         fitting = [each for each in found if each.message.at >= start]
         yield b"".join(_line(each, accounts, connectors) for each in fitting)
         left -= len(fitting)

@@ -11,7 +11,6 @@ from urllib.parse import quote, urlencode
 from heliograph.admin_api.dispatch import Dispatcher
 from heliograph.admin_api.drawn import operations_of
 from heliograph.admin_api.request import AdminServices
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
@@ -225,10 +224,6 @@ class PageRequest:
     @property
     def views(self) -> Views:
         return self.services.admin.views.acting_as(self.actor.name, self.actor.address)
-
-    @property
-    def inbound(self) -> ManageInbound:
-        return self.services.admin.inbound.acting_as(self.actor.name, self.actor.address)
 
     @property
     def now(self) -> int:

@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
 from heliograph.app.admin.csv_lines import csv_line
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.message_lines import MessageLine
 from heliograph.app.admin.message_list import message_list
 from heliograph.app.admin.views import Views
@@ -22,7 +21,7 @@ COLUMNS = ("direction", *message_file.COLUMNS, "keyword")
 
 
 async def traffic_file(
-    views: Views, inbound: ManageInbound, text: str, search: Search, *, received: bool = True, most: int = MOST_ROWS
+    views: Views, text: str, search: Search, *, received: bool = True, most: int = MOST_ROWS
 ) -> AsyncGenerator[bytes]:
     """Yields the lines of the file, the newest message first, those of one search at once; `received` says whether
     messages from phones are wanted. Where it does not have all that fit, its last line says so."""
@@ -31,7 +30,7 @@ async def traffic_file(
     left, before = most, None
     for _ in range(MOST_STEPS):
         step = replace(search, limit=min(ROWS_AT_ONCE, left))
-        page = await message_list(views, inbound, text, step, before, received=received)
+        page = await message_list(views, text, step, before, received=received)
         yield b"".join(_line(each, accounts, connectors) for each in page.lines)
         left -= len(page.lines)
         before = page.more

@@ -89,7 +89,7 @@ async def test_a_callback_that_was_given_up_is_replayed(house: AdminHouse, ada: 
     message = await written(house, "Hello?", way=Way.WEBHOOK)
     assert "on its way" in text_of(await ada.get(f"/inbound/{message}"))
     assert (await ada.post(f"/inbound/{message}/replay")).status == 409
-    [record] = await house.admin.inbound.find(InboundQuery())
+    [record] = await house.gateway.store.inbound.find(InboundQuery())
     ended = CallbackDone(record.message.account, record.message.key, CallbackEnd.FAILED, 500, 3, 1)
     await house.gateway.store.commits.record(Facts(callbacks=[ended]))
     page = await ada.get(f"/inbound/{message}")
@@ -181,7 +181,7 @@ async def test_a_file_of_messages_that_is_cut_says_so(house: AdminHouse) -> None
     for number in range(5):
         await written(house, f"Text {number}")
     for most, rows, cut in ((4, 4, True), (6, 5, False)):
-        pieces = inbound_file(house.admin.inbound, InboundQuery(), "acme", most=most)
+        pieces = inbound_file(house.admin.desk, InboundQuery(), "acme", most=most)
         text = b"".join([piece async for piece in pieces]).decode()
         assert text.count("Text ") == rows
         assert ("There may be more" in text) is cut

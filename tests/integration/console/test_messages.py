@@ -228,7 +228,7 @@ async def test_both_directions_are_one_file(house: AdminHouse, ada: Browser, mon
     only = table(await ada.get("/messages.csv", "direction=both&error=011"))
     assert {row["direction"] for row in only} == {"to phone"}
     for most, rows_of, cut in ((5, 5, True), (6, 6, False)):
-        pieces = traffic_file.traffic_file(house.admin.views, house.admin.inbound, "", Search(), most=most)
+        pieces = traffic_file.traffic_file(house.admin.views, "", Search(), most=most)
         text = b"".join([piece async for piece in pieces]).decode()
         assert text.count("phone,") == rows_of
         assert ("There may be more" in text) is cut

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.message_lines import END, MessageLine, merged
 from heliograph.app.admin.views import Views
 from heliograph.app.records import InboundQuery, InboundRecord, Search
+from heliograph.app.resources.desk import Desk
 from heliograph.domain.message import ids
 from heliograph.domain.numbers.phone import number_in
 
@@ -21,7 +21,7 @@ class TrafficPage:
 
 
 async def message_list(
-    views: Views, inbound: ManageInbound, text: str, search: Search, before: int | None, *, received: bool = True
+    views: Views, text: str, search: Search, before: int | None, *, received: bool = True
 ) -> TrafficPage:
     """Finds messages of both directions by an id, a reference or a number, and by the account and the times of
     `search`, in the order in which they were accepted or came; `received` says whether those from phones are wanted.
@@ -34,26 +34,24 @@ async def message_list(
     came: Sequence[InboundRecord] = ()
     back_to = 0
     if received:
-        came, back_to = await _received(inbound, text, search, before)
+        came, back_to = await _received(views, text, search, before)
     if page.more is not None:
         back_to = max(back_to, page.more[1])
     return TrafficPage(*merged(page.hits, came, back_to, search.limit))
 
 
-async def _received(
-    inbound: ManageInbound, text: str, search: Search, before: int | None
-) -> tuple[list[InboundRecord], int]:
+async def _received(desk: Desk, text: str, search: Search, before: int | None) -> tuple[list[InboundRecord], int]:
     """Returns messages from phones, and the key back to which they were looked for; 0 at the end."""
     id_ = ids.parse(text.strip())
     if id_ is not None:
-        found = await inbound.find_one(*id_)
+        found = await desk.store.inbound.show(*id_)
         return ([] if found is None else [found]), 0
     number = number_in(text)
     if text.strip() and not number:
         return [], 0  # a reference, which messages from phones have none of
     latest = None if search.end is None else ids.first_key_at(max(0, search.end + 1))
     bounds = [key for key in (before, latest) if key is not None]
-    page = await inbound.find(InboundQuery(search.account, number, min(bounds, default=None), search.limit))
+    page = await desk.store.inbound.find(InboundQuery(search.account, number, min(bounds, default=None), search.limit))
     start = search.start or 0
     fitting = [each for each in page if each.message.at >= start]
     ended = len(fitting) < len(page) or len(page) < search.limit

@@ -60,7 +60,7 @@ AUDIT = Resource(
                 Field(
                     "actor",
                     Text(),
-                    "Only changes by this actor, such as user:ada, token:4f1a, cli:root.",
+                    "Only changes by this actor, such as user:ada.",
                     "",
                     title="Who",
                 ),

@@ -29,7 +29,7 @@ async def find(desk: Desk, state: str, after: tuple[int, int] | None, limit: int
     else:
         found = await desk.store.notices.owed(limit, after)
     names = await desk.account_names()
-    last = (found[-1].due or 0, found[-1].key) if len(found) == limit else None
+    last = f"{found[-1].due or 0}-{found[-1].key}" if len(found) == limit else None
     return Page([_row(each, names) for each in found], last)
 
 

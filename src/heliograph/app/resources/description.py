@@ -31,10 +31,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows of a list, and the place of the last row: a time and a key. None if no page follows."""
+    """Rows of a list, and the cursor that brings the next page, None if none follows. A use case returns it where the
+    cursor is not the key of the last row."""
 
     rows: list[dict[str, Any]]
-    last: tuple[int, int] | None
+    cursor: str | None
 
 
 class Answer(Enum):
@@ -91,7 +92,7 @@ class Operation:
     `limit`."""
     places: bool = False
     """Whether a cursor is the place of a row, a time and a key such as `1800000000000-17`: `run` then takes `after` as
-    a pair or None, and returns a Page."""
+    a pair or None."""
     rows: int = 100
     """Rows of a page where nobody says how many."""
     newest_first: bool = False

@@ -6,9 +6,7 @@ what an answer of the API does not tell (ids, digests) is empty in them, and no 
 
 from typing import Any
 
-from heliograph.admin_api import (
-    shapes,
-)
+from heliograph.admin_api import shapes
 from heliograph.cli.failure import Failure
 from heliograph.cli.remote.gateway import RemoteGateway
 from heliograph.domain.calendar import parse_utc
@@ -30,10 +28,6 @@ class RemoteManage(RemoteUseCases):
 
     async def remove_connector(self, name: str) -> None:
         self.gateway.ask("DELETE", shapes.DoneShape, "connectors", name)
-
-
-class RemoteInbound(RemoteUseCases):
-    """The methods of `ManageInbound`, of which the admin API has others."""
 
 
 class RemoteViews(RemoteUseCases):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from heliograph.app.records import Hit, InboundQuery, InboundRecord, Scope, Search
 from heliograph.app.resources.desk import NoSuch
+from heliograph.app.resources.inbound import look, search
 from heliograph.console.menu import MENU, MenuPage
 from heliograph.console.recipients import number_of
 from heliograph.console.request import PageRequest, PageResponse, PageRoute
@@ -59,7 +60,7 @@ async def _find(request: PageRequest, text: str) -> Findings:
     digits = number_of(text).removeprefix("+")
     if digits.isascii() and digits.isdigit() and FEWEST_DIGITS <= len(digits) <= 15:
         found.number = digits
-        found.inbound = await request.inbound.find(InboundQuery(None, digits, None, MOST))
+        found.inbound = await search(request.desk, InboundQuery(None, digits, None, MOST))
     if found.number or not digits.isdigit():
         page = await request.views.find(found.number or text, Search(limit=MOST))
         found.hits, found.more_hits = page.hits[:MOST], page.more is not None or len(page.hits) > MOST
@@ -89,7 +90,7 @@ async def _find_id(request: PageRequest, found: Findings, key: int, tail: int) -
     if len(hits) == 1:
         found.exact.append(f"/messages/{ids.to_hex(hits[0].message.key, hits[0].message.tail)}")
     try:
-        found.inbound = [await request.inbound.show(key, tail)]
+        found.inbound = [await look(request.desk, ids.to_hex(key, tail))]
         found.exact.append(f"/inbound/{ids.to_hex(key, tail)}")
     except NoSuch:
         pass

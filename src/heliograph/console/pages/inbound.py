@@ -5,6 +5,8 @@ from typing import Any
 from heliograph.admin_api.request import parse_key
 from heliograph.app.records import InboundQuery, Scope
 from heliograph.app.resources.desk import account_id
+from heliograph.app.resources.inbound import INBOUND, look
+from heliograph.app.resources.inbound import search as find_records
 from heliograph.console.inbound_file import MOST_ROWS, inbound_file
 from heliograph.console.recipients import number_of
 from heliograph.console.request import (
@@ -38,14 +40,13 @@ async def live(request: PageRequest) -> PageResponse:
 
 
 async def _found(request: PageRequest) -> dict[str, Any]:
-    manage = request.inbound
     problem, found, more = None, [], None
     try:
-        if (id_ := ids.parse(request.query.get("q", "").strip())) is not None:
-            found = [await manage.show(*id_)]
+        if ids.parse(text := request.query.get("q", "").strip()) is not None:
+            found = [await look(request.desk, text)]
         else:
             query, account, start = _query(request)
-            page = await manage.find(query, account)
+            page = await find_records(request.desk, query, account)
             found = [each for each in page if each.message.at >= start]
             more = found[-1].message.key if len(page) == len(found) == PAGE else None
     except Mistake as mistake:
@@ -57,7 +58,7 @@ async def _found(request: PageRequest) -> dict[str, Any]:
         "more": more,
         "unrouted": UNROUTED,
         "problem": problem,
-        "accounts": await manage.account_names(),
+        "accounts": await request.desk.account_names(),
         "most": MOST_ROWS,
     }
 
@@ -86,14 +87,13 @@ async def download(request: PageRequest) -> PageResponse:
     if account is not None:
         await account_id(request.desk.store, account)
     asked = {name: mask_search(value) if name == "q" else value for name, value in _asked(request).items()}
-    await request.manage.note("inbound.export", "inbound messages", asked)
-    return csv_file("inbound.csv", inbound_file(request.inbound, query, account, start))
+    await request.desk.note("inbound.export", "inbound messages", asked)
+    return csv_file("inbound.csv", inbound_file(request.desk, query, account, start))
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
-    manage = request.inbound
-    record = await manage.show(*request.message_id())
-    accounts = await manage.account_names()
+    record = await look(request.desk, request.path["id"])
+    accounts = await request.desk.account_names()
     return request.page(
         "inbound_message.html",
         status=200 if problem is None else 409,
@@ -114,7 +114,7 @@ async def show_page(request: PageRequest) -> PageResponse:
 async def route(request: PageRequest) -> PageResponse:
     account = request.form.get("account", "")
     try:
-        await request.inbound.route(*request.message_id(), account)
+        await request.ask(INBOUND, INBOUND.operation("route").asked({"id": request.path["id"], "account": account}))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"{PATH}/{request.path['id']}", f"The message is {account}'s now.")
@@ -122,7 +122,7 @@ async def route(request: PageRequest) -> PageResponse:
 
 async def replay(request: PageRequest) -> PageResponse:
     try:
-        await request.inbound.replay(*request.message_id())
+        await request.ask(INBOUND, INBOUND.operation("replay").asked({"id": request.path["id"]}))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"{PATH}/{request.path['id']}", "The callback is retried.")

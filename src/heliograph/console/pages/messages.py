@@ -68,9 +68,7 @@ async def _both(request: PageRequest) -> dict[str, Any]:
     try:
         before = parse_key(request.query.get("before", ""))
         wanted = await _search(request)
-        page = await message_list(
-            request.views, request.inbound, request.query.get("q", ""), wanted, before, received=not only_sent
-        )
+        page = await message_list(request.views, request.query.get("q", ""), wanted, before, received=not only_sent)
     except Mistake as mistake:
         problem = problem_of(mistake)
     return await _form(request) | {
@@ -122,7 +120,7 @@ async def download(request: PageRequest) -> PageResponse:
     text = request.query.get("q", "")
     if request.query.get("direction") == BOTH_WAYS:
         name = "messages-both-directions.csv"
-        pieces = traffic_file(request.views, request.inbound, text, wanted, received=not _only_sent(request))
+        pieces = traffic_file(request.views, text, wanted, received=not _only_sent(request))
     else:
         name, pieces = "messages.csv", message_file(request.views, text, wanted)
     asked = _asked(request)
@@ -157,14 +155,9 @@ async def _search(request: PageRequest) -> Search:
     wanted.error, wanted.sender, wanted.country = (
         query.get(name, "").strip() for name in ("error", "sender", "country")
     )
-    wanted.connector = await _connector(request)
+    if query.get("connector"):
+        wanted.connector = await request.views.connector_id(query["connector"])
     return wanted
-
-
-async def _connector(request: PageRequest) -> int | None:
-    """Raises NoSuch."""
-    name = request.query.get("connector", "")
-    return await request.views.connector_id(name) if name else None
 
 
 async def cancel_several(request: PageRequest) -> PageResponse:

@@ -1,0 +1,193 @@
+"""Messages from phones, and whose they are."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from heliograph.app.configuration import Missing
+from heliograph.app.records import InboundQuery, InboundRecord, Scope
+from heliograph.app.resources.callbacks import replay_notice
+from heliograph.app.resources.description import Answer, Operation, Page, Resource, Scopes
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id
+from heliograph.app.resources.fields import Credits, Field, Flag, Moment, Reference, Text, Whole
+from heliograph.domain.message import ids
+
+PAGE: Final = 100
+
+
+async def search(desk: Desk, query: InboundQuery, account: str | None = None) -> list[InboundRecord]:
+    """Returns messages, the newest first; with `account` only its own."""
+    if account is not None:
+        query.account = await account_id(desk.store, account)
+    return await desk.store.inbound.find(query)
+
+
+async def look(desk: Desk, message: str) -> InboundRecord:
+    """Returns the message with this id. Raises NoSuch."""
+    parsed = ids.parse(message)
+    found = None if parsed is None else await desk.store.inbound.show(*parsed)
+    if found is None:
+        raise NoSuch("inbound message", message)
+    return found
+
+
+async def find(desk: Desk, account: str | None, unrouted: bool, number: str, after: str, limit: int) -> Page:
+    """Returns messages, the newest first, from the message before the key `after` on."""
+    if unrouted and account is not None:
+        raise Invalid("unrouted", "an unrouted message has no account; take one of account and unrouted")
+    query = InboundQuery(0 if unrouted else None, number, int(after) if after else None, limit)
+    found = await search(desk, query, account)
+    return Page(await rows(desk, found), str(found[-1].message.key) if len(found) == limit else None)
+
+
+async def show(desk: Desk, id: str) -> dict[str, Any]:
+    return (await rows(desk, [await look(desk, id)]))[0]
+
+
+async def route(desk: Desk, id: str, account: str) -> dict[str, Any]:
+    """Gives an unrouted message to an account, which is told of it as of any other."""
+    owner = await account_id(desk.store, account)
+    found = await look(desk, id)
+    key, tail = found.message.key, found.message.tail
+    try:
+        audited = desk.audited("inbound.route", id, {"account": account})
+        routed = await audited.inbound.route(key, tail, owner, desk.now)
+    except Missing:
+        names = await desk.account_names()
+        raise AlreadyThere("owner", names.get((await look(desk, id)).message.account, "?")) from None
+    return (await rows(desk, [routed]))[0]
+
+
+async def replay(desk: Desk, id: str) -> None:
+    """Makes the failed callback of a message pending again."""
+    message = (await look(desk, id)).message
+    await replay_notice(desk, message.key, message.tail, (await desk.account_names()).get(message.account, ""))
+
+
+async def rows(desk: Desk, found: list[InboundRecord]) -> list[dict[str, Any]]:
+    accounts, connectors = await desk.account_names(), await desk.connector_names()
+    return [row(each, accounts, connectors) for each in found]
+
+
+def row(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> dict[str, Any]:
+    message, callback = record.message, record.callback
+    if callback is None:
+        state = "being pushed" if message.way else "none"
+    else:
+        state = "pending" if callback.end is None else callback.end.name.lower()
+    return {
+        "id": ids.to_hex(message.key, message.tail),
+        "time": message.at,
+        "from": message.sender,
+        "to": message.recipient,
+        "account": accounts.get(message.account),
+        "connector": connectors.get(message.connector),
+        "keyword": message.keyword,
+        "content": message.content,
+        "binary": message.octets.hex(),
+        "coding": message.coding,
+        "parts": message.parts,
+        "complete": message.complete,
+        "price": message.price,
+        "callback": state,
+        "problem": "" if callback is None else callback.problem,
+        "reply": None if record.reply is None else ids.to_hex(*record.reply),
+        "refused": record.refused,
+    }
+
+
+def _without_plus(number: str) -> str:
+    return number.removeprefix("+")
+
+
+_ID = "[0-9a-f]{32}"
+
+INBOUND = Resource(
+    name="inbound",
+    plural="messages",
+    summary="Messages from phones",
+    more="Messages to a number that no account has are kept, and can be given to an account later.",
+    nothing="Nothing was found.",
+    key=("id",),
+    fields=(
+        Field("id", Text(pattern=_ID), "Id of the message.", example="0198c5f2a1b37c4d8e9f001122334455"),
+        Field("time", Moment(), "When it came."),
+        Field("from", Text(), "The phone's number."),
+        Field("to", Text(), "The number that it wrote to."),
+        Field("account", Reference("account"), "Its owner; null for none.", nullable=True, empty="(nobody)"),
+        Field("connector", Reference("connector"), "The connector that it came from.", nullable=True),
+        Field("keyword", Text(), "The keyword that chose its owner."),
+        Field("content", Text(), "The text."),
+        Field("binary", Text(), "The octets without headers, in hexadecimal digits."),
+        Field("coding", Whole(least=-1), "SMPP data_coding; -1 after its text was redacted."),
+        Field("parts", Whole(), "Parts that it came in."),
+        Field("complete", Flag(), "False where parts never came."),
+        Field("price", Credits(), "Charged to its owner."),
+        Field("callback", Text(), "Its callback: none, being pushed, pending, delivered, gone or failed."),
+        Field("problem", Text(), "The last error of its callback."),
+        Field("reply", Text(pattern=_ID), "The message that the callback's answer became; or null.", nullable=True),
+        Field("refused", Text(), "Why the callback's answer became no message; or empty."),
+    ),
+    columns=("time", "from", "to", "account", "callback", "content", "id"),
+    scopes=Scopes(Scope.READ_MESSAGES, Scope.WRITE_MESSAGES),
+    operations=(
+        Operation(
+            "list",
+            "GET",
+            "/inbound",
+            find,
+            "Messages from phones, the newest first",
+            reads=(
+                Field("account", Reference("account"), "Only messages of this account.", None),
+                Field("unrouted", Flag(), "Only messages that have no account.", False),
+                Field("number", Text(_without_plus), "Only messages from or to this number.", ""),
+            ),
+            answers=Answer.EACH,
+            answer_name="InboundMessages",
+            id="search_inbound",
+            page=PAGE,
+            rows=50,
+            newest_first=True,
+            examples=("inbound list --unrouted", "inbound list --account acme --number 4917012345678"),
+        ),
+        Operation(
+            "show",
+            "GET",
+            "/inbound/{id}",
+            show,
+            "One message from a phone, and what became of it",
+            answers=Answer.ITEM,
+            arguments=("id",),
+            id="get_inbound",
+            examples=("inbound show 0198c5f2a1b37c4d8e9f001122334455",),
+        ),
+        Operation(
+            "route",
+            "POST",
+            "/inbound/{id}/route",
+            route,
+            "Give a message that has no account to an account",
+            reads=(Field("account", Reference("account"), "The account that gets it."),),
+            answers=Answer.ITEM,
+            arguments=("id",),
+            conflicts=True,
+            id="route_inbound",
+            read_name="NewOwner",
+            done="It goes to {account}.",
+            examples=("inbound route 0198c5f2a1b37c4d8e9f001122334455 --account acme",),
+        ),
+        Operation(
+            "replay",
+            "POST",
+            "/inbound/{id}/replay-callback",
+            replay,
+            "Retry its failed callback",
+            arguments=("id",),
+            conflicts=True,
+            scope=Scope.WRITE_CALLBACKS,
+            id="replay_inbound",
+            result="replayed",
+            done="The callback is retried.",
+            examples=("inbound replay 0198c5f2a1b37c4d8e9f001122334455",),
+        ),
+    ),
+)
