@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlencode
 
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.admin_api.app import AdminApi
-from heliograph.admin_api.request import AdminServices, ProbeResult
+from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.manage import Manage
@@ -27,7 +27,7 @@ from heliograph.app.ports import CarrierState
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.app.records import AuditEntry, AuditQuery, UserRole
 from heliograph.app.resources import users
-from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.desk import Desk, ProbeResult
 from heliograph.app.sending.failure_register import DAY_S
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.console import PATH
@@ -293,7 +293,15 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
             tickets,
             WebauthnPasskeys(),
         ),
-        desk=Desk(store, clock, secrets=secrets),
+        desk=Desk(
+            store,
+            clock,
+            secrets=secrets,
+            composer=lambda: gateway.composer,
+            kinds=kinds() if connector_kinds is None else connector_kinds,
+            carrier_states=carrier_states,
+            probe=probe,
+        ),
         manage=Manage(store, clock, kinds() if connector_kinds is None else connector_kinds),
         recipients=ManageRecipients(store, clock),
         conversations=Conversations(store),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from heliograph.app.resources.desk import Actor, Desk, Invalid
+from heliograph.app.resources.desk import Actor, Desk, Invalid, ProbeResult
 from heliograph.domain.error import MALFORMED, NOT_FOUND, Fault, invalid, missing
 from heliograph.domain.message import ids
 from heliograph.domain.money import amounts
@@ -31,14 +31,6 @@ _PLACE = re.compile(r"(.*) - at `\$\.?(.*?)`").fullmatch
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`").match
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})").fullmatch
 _WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
-
-
-@dataclass(slots=True)
-class ProbeResult:
-    """Result of a test bind. Each step has a name, whether it worked, and what happened."""
-
-    ok: bool
-    steps: list[tuple[str, bool, str]]
 
 
 @dataclass(slots=True)

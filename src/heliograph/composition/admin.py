@@ -8,7 +8,7 @@ from heliograph import admin_api, console
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.admin_api.certificate import CertificateEndpoint
 from heliograph.admin_api.host_check import HostCheck
-from heliograph.admin_api.request import AdminServices, ProbeResult
+from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.manage import Manage
@@ -21,7 +21,7 @@ from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Clock, Journal, Secrets, Store
-from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.desk import Desk, ProbeResult
 from heliograph.app.sending.authenticate import Hash, Rehash
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
@@ -97,8 +97,17 @@ class AdminApps:
                 store,
                 clock,
                 secrets=parts.secrets,
-                hash_password=parts.hash_password,
+                hasher=parts.hash_password,
                 callback_urls=parts.composer.callback_urls,
+                composer=lambda: parts.composer,
+                kinds=KINDS,
+                simulated={} if parts.simulated is None else NAMES,
+                past=NAMES,
+                status_name=CommandStatus.name_of,
+                audit_secret=lambda: audit_secret(parts.settings),
+                hours_days=parts.settings.reports.hours_days,
+                carrier_states=parts.engine.carrier_states,
+                probe=self._probe,
             ),
             manage=Manage(store, clock, KINDS),
             recipients=ManageRecipients(store, clock),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from heliograph.app.resources.description import Asked, Resource
     from heliograph.app.resources.desk import Desk
     from heliograph.app.sending.callback_url import CallbackUrls
+    from heliograph.app.sending.compose import Composer
     from heliograph.domain.message.retention import RetentionDays
 
 STORE_FILE = "heliograph.db"
@@ -135,13 +136,39 @@ class Tools:
         from heliograph.app.resources.desk import Actor
 
         actor = Actor(_terminal_user(), frozenset(Scope), "")
-        return await Dispatcher(operations_of(resource), self._desk()).ask(actor, asked)
+        return await Dispatcher(operations_of(resource), await self.desk()).ask(actor, asked)
 
-    def _desk(self) -> "Desk":
+    async def desk(self) -> "Desk":
         from heliograph.app.resources.desk import Desk
+        from heliograph.composition import dev
+        from heliograph.smpp.constants import CommandStatus
 
-        secrets, urls = make_secrets(self._settings), callback_urls(self._settings)
-        return Desk(self._store, self._clock, _terminal_user(), secrets=secrets, callback_urls=urls)
+        settings = self._settings
+        desk = Desk(
+            self._store,
+            self._clock,
+            _terminal_user(),
+            secrets=make_secrets(settings),
+            callback_urls=callback_urls(settings),
+            composer=self._composer,
+            kinds=KINDS,
+            past=dev.NAMES,
+            status_name=CommandStatus.name_of,
+            audit_secret=lambda: audit_secret(settings),
+            hours_days=settings.reports.hours_days,
+        )
+        desk.simulated = dev.NAMES if await dev.was_last(desk) else {}
+        return desk
+
+    def _composer(self) -> "Composer":
+        from heliograph.app.sending.compose import Composer
+        from heliograph.app.sending.directory import Directory
+        from heliograph.net.address_guard import AddressGuard
+
+        allowed = self._settings.callbacks
+        guard = AddressGuard(allowed.allowed_networks, allowed.allowed_ports)
+        directory = Directory(self._store.network, self._store.accounts, policy=policy_of)
+        return Composer(directory, guard.forbidden_host, terms(self._settings).rules, guard.forbidden_port)
 
     @property
     def recipients(self) -> "ManageRecipients":
@@ -176,21 +203,17 @@ class Tools:
 
     async def views(self) -> "Views":
         from heliograph.app.admin.views import Views
-        from heliograph.app.sending.compose import Composer
-        from heliograph.app.sending.directory import Directory
         from heliograph.app.sending.reschedule import Rescheduling
-        from heliograph.composition import dev as development
-        from heliograph.net.address_guard import AddressGuard
-        from heliograph.smpp.constants import CommandStatus
 
-        store, settings = self._store, self._settings
-        directory = Directory(store.network, store.accounts, policy=policy_of)
-        guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
-        composer = Composer(directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
-        fallbacks = development.NAMES if await development.was_last(self._desk()) else None
-        rescheduling, named = Rescheduling(store.customers, composer), CommandStatus.name_of
+        desk, composer = await self.desk(), self._composer()
         views = Views(
-            store, directory, rescheduling, self._clock, fallbacks, names=development.NAMES, status_name=named
+            self._store,
+            composer.directory,
+            Rescheduling(self._store.customers, composer),
+            self._clock,
+            dict(desk.simulated),
+            names=dict(desk.past),
+            status_name=desk.status_name,
         )
         return views.acting_as(_terminal_user())
 

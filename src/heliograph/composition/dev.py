@@ -18,7 +18,7 @@ from heliograph.app.configuration import Account, Connector
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.records import UserRole
 from heliograph.app.resources import accounts, numbers, users
-from heliograph.app.resources.desk import AlreadyThere, Desk
+from heliograph.app.resources.desk import AlreadyThere, Desk, needed
 from heliograph.domain.money.amounts import MICRO
 from heliograph.domain.security.secret_text import digest
 from heliograph.http.asgi import Receive, Scope, Send, respond
@@ -110,13 +110,13 @@ async def open_demo_user(desk: Desk) -> bool:
     if user is None:
         await users.create(desk, USER_NAME, UserRole.ADMIN, USER_PASSWORD)
         return True
-    return desk.secrets.verify_password(user.password_hash, USER_PASSWORD)
+    return needed(desk.secrets).verify_password(user.password_hash, USER_PASSWORD)
 
 
 async def remove_demo_user(desk: Desk) -> bool:
     """Removes the user with the public password before a real run. Returns True if it existed."""
     user = await desk.store.users.find(USER_NAME)
-    if user is None or not desk.secrets.verify_password(user.password_hash, USER_PASSWORD):
+    if user is None or not needed(desk.secrets).verify_password(user.password_hash, USER_PASSWORD):
         return False
     await users.remove(desk, USER_NAME)
     return True

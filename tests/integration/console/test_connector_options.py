@@ -18,7 +18,7 @@ SAME = {name: text for name, text in CONNECTOR.items() if name != "name"} | {"pa
 @pytest.fixture
 async def house(house: AdminHouse) -> AdminHouse:
     """A gateway that takes the options which there are, and no others."""
-    house.admin.manage._kinds = {SMPP: KIND}
+    house.admin.manage.kinds = {SMPP: KIND}
     return house
 
 

@@ -367,7 +367,7 @@ async def test_a_role_that_changes_while_a_password_is_hashed_stays_changed(hous
         await users.set_role(house.staff, "ada", UserRole.VIEWER)
         return house.secrets.hash_password(password)
 
-    slow = Desk(house.store, house.clock, "cli:root", secrets=house.secrets, hash_password=hash_slowly)
+    slow = Desk(house.store, house.clock, "cli:root", secrets=house.secrets, hasher=hash_slowly)
     await users.set_password(slow, "ada", "another horse")
     (found,) = [user for user in await house.store.users.all() if user.name == "ada"]
     assert found.role is UserRole.VIEWER

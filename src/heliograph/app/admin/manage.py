@@ -43,8 +43,7 @@ class Manage(Desk):
         address: str = "",
     ) -> None:
         """`kinds` are the kinds of connectors, by name. `actor` and `address` stand in the audit log."""
-        super().__init__(store, clock, actor, address)
-        self._kinds = kinds
+        super().__init__(store, clock, actor, address, kinds=kinds)
 
     # --- connectors
 
@@ -53,13 +52,13 @@ class Manage(Desk):
     ) -> ConnectorChange:
         """Adds an operator account out of texts for the settings of its kind, and options by name."""
         check_name("name", name)
-        if kind not in self._kinds:
-            raise Invalid("kind", f"there is no such kind; there are {', '.join(self._kinds)}")
-        settings = self._kinds[kind].settings
+        if kind not in self.kinds:
+            raise Invalid("kind", f"there is no such kind; there are {', '.join(self.kinds)}")
+        settings = self.kinds[kind].settings
         for needed, setting in settings.items():
             if setting.default is None and needed not in texts:
                 raise Invalid(needed, "it is needed to bind")
-        begun = Connector(0, name, kind, created=self._clock.now())
+        begun = Connector(0, name, kind, created=self.now)
         given = {each: setting.default for each, setting in settings.items() if setting.default is not None}
         connector = self._changed(begun, given, texts, options or {})
         details = texts if kind == SMPP else {"kind": kind, **texts}
@@ -68,15 +67,10 @@ class Manage(Desk):
             added = await audited.network.add_connector(connector)
         except Exists:
             raise AlreadyThere("connector", name) from None
-        return ConnectorChange(added, self._kinds[kind].warnings(added) + await self.template_warnings(added))
-
-    @property
-    def kinds(self) -> Mapping[str, ConnectorKind]:
-        """The kinds of connectors that there are, by name."""
-        return self._kinds
+        return ConnectorChange(added, self.kinds[kind].warnings(added) + await self.template_warnings(added))
 
     def kind_of(self, connector: Connector) -> ConnectorKind:
-        return self._kinds[connector.kind]
+        return self.kinds[connector.kind]
 
     async def connectors(self) -> list[Connector]:
         """By name."""

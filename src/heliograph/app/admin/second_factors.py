@@ -10,7 +10,7 @@ from heliograph.app.configuration import Missing
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store
 from heliograph.app.ports.factors import FactorKind, SecondFactor
 from heliograph.app.records import FACTOR_RESET, AuditEntry, AuditQuery
-from heliograph.app.resources.desk import Desk, Invalid, NoSuch
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, needed
 from heliograph.domain.security import one_time_code
 
 ISSUER = "Heliograph"
@@ -61,7 +61,7 @@ class ManageFactors(Desk):
 
     def begin(self, user: str) -> Enrolment:
         """Makes the secret of a new app; nothing is kept until `confirm`."""
-        return self._enrolment(user, self.secrets.octets(one_time_code.SECRET_OCTETS))
+        return self._enrolment(user, needed(self.secrets).octets(one_time_code.SECRET_OCTETS))
 
     def again(self, user: str, ticket: str) -> Enrolment | None:
         """Returns the same enrolment once more; None where the ticket is good no more."""
@@ -110,7 +110,9 @@ class ManageFactors(Desk):
         if len(there) >= MOST_FACTORS:
             raise Invalid("title", f"there are {MOST_FACTORS} already; remove one first")
         codes = [] if there else self._fresh_codes()
-        factor = SecondFactor(user, self.secrets.octets(_ID_OCTETS).hex(), kind, title, secret, counter, self.now)
+        factor = SecondFactor(
+            user, needed(self.secrets).octets(_ID_OCTETS).hex(), kind, title, secret, counter, self.now
+        )
         audited = self.audited("factor.add", user, {"factor": factor.id, "kind": kind.value, "name": title})
         await audited.factors.add(factor, [digest_code(each) for each in codes])
         return codes
@@ -145,6 +147,6 @@ class ManageFactors(Desk):
     def _fresh_codes(self) -> list[str]:
         codes = []
         for _ in range(CODES):
-            text = b32encode(self.secrets.octets(CODE_OCTETS)).decode().lower()
+            text = b32encode(needed(self.secrets).octets(CODE_OCTETS)).decode().lower()
             codes.append("-".join(text[at : at + 4] for at in range(0, len(text), 4)))
         return codes

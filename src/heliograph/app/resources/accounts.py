@@ -7,7 +7,7 @@ from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, P
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.account_settings import SETTING, SETTINGS, changes_of, noted, value_of
 from heliograph.app.resources.description import Answer, Operation, Preset, Resource, Scopes
-from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name, needed
 from heliograph.app.resources.fields import (
     KEEP,
     Credits,
@@ -101,9 +101,9 @@ async def create(
         prices.append(Price(_own_plan(name, settings), "", price))
         settings["plan"] = name
     given = credentials or Credentials(
-        desk.secrets.octets(_PASSWORD_OCTETS).hex(),
+        needed(desk.secrets).octets(_PASSWORD_OCTETS).hex(),
         fresh_key(desk),
-        desk.secrets.octets(signature.SECRET_OCTETS),
+        needed(desk.secrets).octets(signature.SECRET_OCTETS),
     )
     password_hash = await desk.hash_password(given.password)
     account = changed_account(
@@ -167,7 +167,7 @@ async def top_up(desk: Desk, name: str, amount: int, note: str = "") -> dict[str
 async def new_password(desk: Desk, name: str) -> dict[str, Any]:
     """Replaces the password; the old one stops working."""
     account, _ = await account_of(desk, name)
-    password = desk.secrets.octets(_PASSWORD_OCTETS).hex()
+    password = needed(desk.secrets).octets(_PASSWORD_OCTETS).hex()
     changes = {"password_hash": await desk.hash_password(password)}
     await desk.audited("account.new-password", name).accounts.update(account.id, changes)
     return {"secret": password}
@@ -175,7 +175,7 @@ async def new_password(desk: Desk, name: str) -> dict[str, Any]:
 
 async def new_smpp_password(desk: Desk, name: str, length: int = SMPP_PASSWORD_CHARS) -> dict[str, Any]:
     """Replaces the password that SMPP clients bind with: letters and digits of this length."""
-    octets = desk.secrets.octets(2 * length)
+    octets = needed(desk.secrets).octets(2 * length)
     numbers = [int.from_bytes(octets[2 * at : 2 * at + 2], "big") for at in range(length)]
     password = "".join(_PASSWORD_LETTERS[number % len(_PASSWORD_LETTERS)] for number in numbers)
     await set_smpp_password(desk, name, password)
@@ -191,7 +191,7 @@ async def set_smpp_password(desk: Desk, name: str, password: str) -> None:
 async def new_signing_secret(desk: Desk, name: str) -> dict[str, Any]:
     """Replaces the secret that signs receipts; returns it as `whsec_...`."""
     account, _ = await account_of(desk, name)
-    secret = desk.secrets.octets(signature.SECRET_OCTETS)
+    secret = needed(desk.secrets).octets(signature.SECRET_OCTETS)
     await desk.audited("account.new-signing-secret", name).accounts.update(account.id, {"signing_secret": secret})
     return {"secret": signature.format_secret(secret)}
 

@@ -1,22 +1,39 @@
 """The desk at which administration works: a store, a clock, and an actor for the audit log."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.domain.error import FORBIDDEN, Fault
 
 if TYPE_CHECKING:
-    from heliograph.app.ports import Clock, Secrets, Store
+    from heliograph.app.configuration import Connector
+    from heliograph.app.connector_kind import ConnectorKind
+    from heliograph.app.ports import CarrierState, Clock, Secrets, Store
     from heliograph.app.sending.authenticate import Hash
     from heliograph.app.sending.callback_url import CallbackUrls
+    from heliograph.app.sending.compose import Composer
+
+Service = TypeVar("Service")
 
 MAX_NAME_CHARS = 64
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+
+
+def _none() -> None:
+    """The secret of an audit log without signatures."""
+
+
+def needed(service: Service | None) -> Service:
+    """Returns a service of the desk. Raises TypeError if the desk was made without it, which is a mistake in the
+    code."""
+    if service is None:
+        raise TypeError("this use case needs a desk with more services")
+    return service
 
 
 class Invalid(Exception):
@@ -78,52 +95,67 @@ class Actor:
 
     def need_all(self, given: Iterable[str], scopes: Mapping[str, Scope]) -> None:
         """Raises Fault (403) if a `given` field takes a scope that the actor lacks."""
-        for field in given:
-            if field in scopes:
-                self.need(scopes[field], field)
+        for each in given:
+            if each in scopes:
+                self.need(scopes[each], each)
 
 
+@dataclass(slots=True)
+class ProbeResult:
+    """Result of a test bind. Each step has a name, whether it worked, and the details."""
+
+    ok: bool
+    steps: list[tuple[str, bool, str]]
+
+
+@dataclass
 class Desk:
-    """Administration in the name of an actor. Each change writes its entry into the audit log in the same transaction.
+    """The desk at which administration works, in the name of an actor. Each change writes its entry into the audit log
+    in the same transaction.
 
-    Use cases that are not yet functions of a resource derive from it.
+    All use cases are functions of a desk. Commands, the admin API and the console make a desk with all services; tests
+    leave out the services that a use case does not need.
     """
 
-    def __init__(
-        self,
-        store: "Store",
-        clock: "Clock",
-        actor: str = "system",
-        address: str = "",
-        *,
-        secrets: "Secrets | None" = None,
-        hash_password: "Hash | None" = None,
-        callback_urls: "CallbackUrls | None" = None,
-    ) -> None:
-        """Entries have `actor`, such as `user:ada`, and the `address` of the client. `secrets` are for use cases that
-        make some. Without `hash_password` a password is hashed on the loop. `callback_urls` know where nothing is
-        posted to; without them any URL is taken."""
-        self.store = store
-        self._clock = clock
-        self.actor = actor
-        self.address = address
-        self._secrets = secrets
-        self._hash = hash_password
-        self.callback_urls = callback_urls
-
-    @property
-    def secrets(self) -> "Secrets":
-        if self._secrets is None:
-            raise TypeError("this use case needs a desk with secrets")
-        return self._secrets
+    store: "Store"
+    clock: "Clock"
+    actor: str = "system"
+    """The actor of the audit log, for example `user:ada`."""
+    address: str = ""
+    """Address of the client."""
+    _: KW_ONLY
+    secrets: "Secrets | None" = None
+    """Makes secrets and hashes passwords."""
+    hasher: "Hash | None" = None
+    """Hashes a password in another thread; None hashes on the loop."""
+    callback_urls: "CallbackUrls | None" = None
+    """Knows where nothing may be posted to; None allows any URL."""
+    composer: "Callable[[], Composer] | None" = None
+    """Returns the composer of messages: it checks new times of scheduled messages."""
+    kinds: Mapping[str, "ConnectorKind"] = field(default_factory=dict)
+    """The kinds of connectors, by name."""
+    simulated: Mapping[int, str] = field(default_factory=dict)
+    """Connectors of a development run, by id. They have no rows, and take messages that no route covers."""
+    past: Mapping[int, str] = field(default_factory=dict)
+    """Connectors that an earlier development run may have had, by id."""
+    status_name: Callable[[int], str] = hex
+    """Names a command status."""
+    audit_secret: Callable[[], bytes | None] = _none
+    """Returns the secret that heads of the audit log are signed with, None for no signatures."""
+    hours_days: float = 90.0
+    """Days for which hours of series are kept."""
+    carrier_states: "Callable[[], list[tuple[Connector, CarrierState]]]" = list
+    """Returns the connectors that this process binds, with the state of their binds."""
+    probe: "Callable[[Connector], Awaitable[ProbeResult]] | None" = None
+    """Binds as a test."""
 
     async def hash_password(self, password: str) -> str:
-        return self.secrets.hash_password(password) if self._hash is None else await self._hash(password)
+        return needed(self.secrets).hash_password(password) if self.hasher is None else await self.hasher(password)
 
     @property
     def now(self) -> int:
         """Milliseconds since the epoch by the clock that changes are dated with."""
-        return self._clock.now()
+        return self.clock.now()
 
     def acting_as(self, actor: str, address: str = "") -> Self:
         """Returns the same desk in the name of another actor."""
@@ -150,6 +182,10 @@ class Desk:
     async def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""
         return (await self.store.network.tables()).connector_names()
+
+    async def known_connectors(self) -> dict[int, str]:
+        """Returns the names by id of all connectors that a message may name, those of development runs included."""
+        return {**self.past, **self.simulated, **await self.connector_names()}
 
 
 def check_name(what: str, name: str) -> str:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.configuration import ApiKey, Missing
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import Desk, Invalid, NoSuch
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, needed
 from heliograph.app.resources.fields import Field, Moment, Reference, Text
 from heliograph.domain import calendar
 from heliograph.domain.calendar import DAY_MS, format_utc
@@ -23,11 +23,11 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 
 
 def fresh_key(desk: Desk) -> str:
-    return make_secret(API_KEY, desk.secrets.octets(RANDOM_OCTETS))
+    return make_secret(API_KEY, needed(desk.secrets).octets(RANDOM_OCTETS))
 
 
 def key_id(desk: Desk) -> str:
-    return desk.secrets.octets(_KEY_ID_OCTETS).hex()
+    return needed(desk.secrets).octets(_KEY_ID_OCTETS).hex()
 
 
 def parse_expiry(text: str, now: int) -> int | None:

@@ -11,7 +11,7 @@ from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Store
 from heliograph.app.records import FACTOR_RESET, TOKEN_SCOPES, AdminToken, AdminUser, Scope, UserRole, read_scopes
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name, needed
 from heliograph.app.resources.fields import KEEP, Choice, Field, Flag, Many, Moment, Text, Words
 from heliograph.app.resources.keys import EXPIRES, parse_expiry
 from heliograph.domain.calendar import format_utc
@@ -102,7 +102,7 @@ async def _update(audited: Store, user: AdminUser) -> None:
 
 
 def _made_up(desk: Desk) -> str:
-    return desk.secrets.octets(_PASSWORD_OCTETS).hex()
+    return needed(desk.secrets).octets(_PASSWORD_OCTETS).hex()
 
 
 # --- tokens
@@ -127,8 +127,10 @@ async def create_token(
         raise Invalid("scopes", str(problem)) from None
     now = desk.now
     until = parse_expiry(expires or "", now)
-    secret = make_secret(ADMIN_TOKEN, desk.secrets.octets(RANDOM_OCTETS))
-    token = AdminToken(desk.secrets.octets(_TOKEN_ID_OCTETS).hex(), name, digest(secret), granted, now, expires=until)
+    secret = make_secret(ADMIN_TOKEN, needed(desk.secrets).octets(RANDOM_OCTETS))
+    token = AdminToken(
+        needed(desk.secrets).octets(_TOKEN_ID_OCTETS).hex(), name, digest(secret), granted, now, expires=until
+    )
     details = {"name": name, "scopes": " ".join(granted)}
     if until is not None:
         details["expires"] = format_utc(until)

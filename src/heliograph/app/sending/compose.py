@@ -72,7 +72,7 @@ class Composer:
         """`is_forbidden_host` returns why callbacks may not go to a host, as far as its text shows, or None.
         `is_forbidden_port` does the same for a port.
         """
-        self._directory = directory
+        self.directory = directory
         self._rules = rules
         self.callback_urls = CallbackUrls(is_forbidden_host, is_forbidden_port)
 
@@ -102,7 +102,7 @@ class Composer:
             given = optional or _NO_OPTIONAL_FIELDS
             extras = given.extras.text()
             for index, (_, connector, _) in enumerate(routes):
-                given.check_tlvs(self._directory.tlvs(connector), attached[index] if attached is not None else ())
+                given.check_tlvs(self.directory.tlvs(connector), attached[index] if attached is not None else ())
         messages = []
         total = 0
         for (destination, connector, price), (content, segments) in zip(routes, texts, strict=True):
@@ -111,7 +111,7 @@ class Composer:
             messages.append(
                 Message(
                     account.id, destination, sender, fields.kind, content, segments, charge, at, expires, state,
-                    connector, wants or self._directory.asks_receipts(connector), callback_url,
+                    connector, wants or self.directory.asks_receipts(connector), callback_url,
                     None if batch else reference, 0, scheduled,
                     extras=extras, way=way,
                 )
@@ -154,7 +154,7 @@ class Composer:
         if bad:
             raise _bad_destinations(bad, len(destinations))
         routes = []
-        route, price = self._directory.route, view.tariff.price
+        route, price = self.directory.route, view.tariff.price
         request = RouteRequest(view.account.id, "", fields.sender or "")
         for number in destinations:
             request.destination = number
@@ -184,7 +184,7 @@ class Composer:
         segments = segment.count(content, kind)[1]
         texts = []
         for _, connector, _ in routes:
-            repertoire = self._directory.repertoire(connector)
+            repertoire = self.directory.repertoire(connector)
             if repertoire is PLAIN and optional is None and not smart and segments <= self._rules.max_segments:
                 texts.append((content, segments))
             else:
@@ -194,7 +194,7 @@ class Composer:
 
     def _needs_template(self, who: Principal, sender: str, kind: Kind | None, routes: Routes) -> bool:
         """Returns whether the content must fit a template over one of these connectors. Raises Fault."""
-        templates = self._directory.templates
+        templates = self.directory.templates
         if templates is None or not who.door.needs_templates:
             return False
         return templates.required(who.view.account.id, sender, kind, [connector for _, connector, _ in routes])
@@ -203,7 +203,7 @@ class Composer:
         self, who: Principal, sender: str, routes: Routes, texts: list[tuple[str, int]]
     ) -> list[tuple[Tlv, ...]]:
         """Returns the TLVs of the templates that the texts fit. Raises Fault where a text fits none."""
-        templates = self._directory.templates
+        templates = self.directory.templates
         connectors, contents = [connector for _, connector, _ in routes], [content for content, _ in texts]
         return [] if templates is None else templates.tlvs(who.view.account.id, sender, connectors, contents)
 
@@ -226,7 +226,7 @@ class Composer:
     def split(self, message: Message) -> Split:
         """Returns how the content of a composed message goes over the air."""
         elements = read_extras(message.extras).elements
-        repertoire = self._directory.repertoire(message.connector)
+        repertoire = self.directory.repertoire(message.connector)
         return segment.split(message.content, message.kind, segment.HEADER_OCTETS, repertoire, elements)
 
     def _expires(self, who: Principal, validity: Any, at: int) -> int:
