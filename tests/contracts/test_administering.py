@@ -63,7 +63,7 @@ FULL = Account(
     retain_days=730.0,
     inbound_way="bind",
     smpp_system_id="mueller",
-    smpp=SmppTerms("$argon2id$...", 2, 10, "hex16", "always", "latin1", "49", "0x1402", (("credit", 0x401),)),
+    smpp=SmppTerms("$argon2id$...", 2, 10, "hex16", "always", "latin1", "49", "0x1402", 600, (("credit", 0x401),)),
 )
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from heliograph.app.configuration import Account, Missing
 from heliograph.app.ports import Store
+from heliograph.app.ports.accounts import SUBMISSION_PREFIX
 from heliograph.app.records import BIND_ALIVE_MS, BindState, CustomerBind
-from tests.support.store import NODE, START
+from tests.support.store import NODE, START, Given
 
 STATE = BindState("transceiver", "192.0.2.1:40112", False, START, 100)
 
@@ -51,3 +52,18 @@ async def test_a_report_keeps_binds_alive_and_tells_which_are_dropped(store: Sto
         await store.binds.drop(1)
     await store.binds.clear()
     assert await store.binds.all(START) == []
+
+
+async def test_submissions_are_found_and_forgotten(store: Store, account: Account, given: Given) -> None:
+    names = [f"{SUBMISSION_PREFIX}9f86:{number}" for number in (1, 0)]
+    for name in (*names, "order-1"):
+        accept = given.accept(given.message(account.id), fingerprint=b"same")
+        accept.reference = name
+        await given.recorded(accept)
+    found = await store.binds.submissions(account.id)
+    assert [name for name, _ in found] == names
+    assert sorted(key for _, key in found) == [key for _, key in found]
+    assert await store.binds.submissions(account.id + 1) == []
+    await store.binds.forget_submissions([(account.id, names[0]), (account.id + 1, names[1])])
+    assert [name for name, _ in await store.binds.submissions(account.id)] == names[1:]
+    assert await store.customers.replayed(account.id, names[0]) is None

@@ -107,18 +107,20 @@ class PromptIntake:
 
     def __init__(self, store: MemoryStore, clock: HandClock) -> None:
         self.full = False
+        self.may_commit = asyncio.Event()
+        self.may_commit.set()
         self.accepted: list[Accept] = []
         self._store = store
         self._clock = clock
         self._ids = IdSequence(0)
         self._tails = 0
-        self._waiting: list[tuple[Accept, Callable[[Accept], None]]] = []
+        self.waiting: list[tuple[Accept, Callable[[Accept], None]]] = []
         self.tasks: set[asyncio.Task[None]] = set()
 
     def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
         if self.full:
             return False
-        self._waiting.append((accept, then))
+        self.waiting.append((accept, then))
         task = asyncio.get_running_loop().create_task(self._commit())
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -130,7 +132,8 @@ class PromptIntake:
         await self._store.commits.record(Facts(inbound=[message]))
 
     async def _commit(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        await self.may_commit.wait()
+        waiting, self.waiting = self.waiting, []
         for accept, _ in waiting:
             self._name(accept)
         with contextlib.suppress(Unavailable):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.app.configuration import Missing
+from heliograph.app.ports.accounts import SUBMISSION_PREFIX
 from heliograph.app.records import BIND_ALIVE_MS, CustomerBind
 from tests.support.memory_rows import MemoryPart
 
@@ -46,3 +47,11 @@ class MemoryBinds(MemoryPart):
     async def all(self, now: int) -> list[CustomerBind]:
         found = [replace(bind) for bind in self._open().binds.values() if bind.at >= now - BIND_ALIVE_MS]
         return sorted(found, key=lambda bind: (bind.account, bind.id))
+
+    async def submissions(self, account: int) -> list[tuple[str, int]]:
+        of = ((name, used.key) for (owner, name), used in self._open().references.items() if owner == account)
+        return sorted((each for each in of if each[0].startswith(SUBMISSION_PREFIX)), key=lambda each: each[1])
+
+    async def forget_submissions(self, names: Sequence[tuple[int, str]]) -> None:
+        for each in names:
+            self._open().references.pop(each, None)

@@ -181,6 +181,8 @@ def _redact(rows: Rows, stage: Stage, key: int) -> None:
         rows.inbound[key] = inbound if stage is Stage.TEXT else replace(inbound, sender="")
         return
     message = rows.messages[key]
+    for name in [each for each, row in rows.references.items() if row.key == key and each[1].startswith("smpp:")]:
+        del rows.references[name]
     used = rows.references.get((message.account, message.reference or ""))
     if used is not None:
         used.fingerprint = b""

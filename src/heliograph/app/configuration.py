@@ -29,6 +29,8 @@ class SmppTerms:
     """Country code of national numbers, for example `49`; empty refuses them."""
     reference: str = ""
     """TLV with the client's reference: `user_message_reference` or a tag such as `0x1402`; empty for none."""
+    dedupe_s: int = 0
+    """Seconds for which a submission whose answer was lost may come again without being charged; 0 is off."""
     statuses: tuple[tuple[str, int], ...] = ()
     """command_status of refusals by reason, for example `(("credit", 0x401),)`, in place of the usual ones."""
 

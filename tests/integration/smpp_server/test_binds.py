@@ -12,6 +12,7 @@ from heliograph.adapters.smpp_server import server
 from heliograph.adapters.smpp_server.connection import MAX_UNREAD_BEFORE_BIND
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.registry import Binds
+from heliograph.adapters.smpp_server.resubmissions import Resubmissions
 from heliograph.adapters.smpp_server.server import SmppServer
 from heliograph.adapters.smpp_server.services import Services
 from heliograph.app.configuration import SmppTerms
@@ -19,6 +20,7 @@ from heliograph.app.observing.counters import BindCounters
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain.error import Reason
+from heliograph.domain.message import ids
 from heliograph.domain.message.state import State
 from heliograph.domain.message.way import Way
 from heliograph.net.portioned_reader import PORTION_OCTETS
@@ -32,6 +34,7 @@ from heliograph.smpp.state import SessionState
 from tests.support.certificates import CertificateAuthority
 from tests.support.esme import Esme
 from tests.support.gateway import Gateway, open_gateway
+from tests.support.memory_rows import Rows
 from tests.support.smsc import wait_until
 
 TERMS = SmppTerms(password_hash="hash of smpp-pw")
@@ -73,6 +76,10 @@ class Rig:
         client = await self.connect()
         assert await client.bind(**bind) == 0
         return client
+
+    @property
+    def rows(self) -> Rows:
+        return self.gateway.store._place.rows
 
     async def change(self, **terms: Any) -> None:
         await self.gateway.change_account(smpp=replace(TERMS, **terms))
@@ -332,6 +339,94 @@ async def test_a_reference_is_charged_once(rig: Rig) -> None:
     assert other.status == CommandStatus.ESME_RSUBMITFAIL
 
 
+# --- submissions that come again (smpp_dedupe_s)
+
+
+async def lose_an_answer(rig: Rig, client: Esme, count: int = 1, **fields: Any) -> None:
+    """Submits, and loses the connection before the commit."""
+    rig.gateway.intake.may_commit.clear()
+    for _ in range(count):
+        client.begin(submission(**fields))
+    await wait_until(lambda: len(rig.gateway.intake.waiting) == count)
+    bound = len(rig.binds)
+    client.close()
+    await wait_until(lambda: len(rig.binds) < bound)
+    rig.gateway.intake.may_commit.set()
+    await wait_until(lambda: not rig.gateway.intake.waiting)
+
+
+def key_of(answer: p.Pdu) -> int:
+    assert isinstance(answer, p.SubmitSmResp)
+    found = ids.parse(answer.message_id)
+    assert found is not None
+    return found[0]
+
+
+def submission(**fields: Any) -> p.SubmitSm:
+    usual: dict[str, Any] = {"source_addr": "Helio", "destination_addr": "491701234567", "short_message": b"x"}
+    return p.SubmitSm(**{**usual, **fields})
+
+
+async def test_a_submission_whose_answer_was_lost_is_charged_once(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    await lose_an_answer(rig, await rig.bound(), schedule_delivery_time="000000010000000R")
+    (key,) = rig.rows.messages
+    client = await rig.bound()
+    rig.gateway.clock.forward(1)  # a relative time means another moment by now
+    again = await client.ask(submission(schedule_delivery_time="000000010000000R"))
+    assert (again.status, key_of(again)) == (0, key)
+    other = await client.ask(submission(short_message=b"y"))
+    assert (other.status, other.message_id != again.message_id) == (0, True)
+    assert await rig.gateway.balance() == "998"
+
+
+async def test_copies_whose_answers_were_lost_are_as_many_as_before(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    await lose_an_answer(rig, await rig.bound(), 3)
+    kept = set(rig.rows.messages)
+    client = await rig.bound()
+    assert {key_of(await client.ask(submission())) for _ in range(3)} == kept
+    assert key_of(await client.ask(submission())) not in kept
+    assert await rig.gateway.balance() == "996"
+
+
+async def test_the_same_octets_are_another_message_while_answers_arrive(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    client = await rig.bound()
+    numbers = [client.begin(submission()) for _ in range(20)]
+    await client.until(lambda: all(number in client.answers for number in numbers))
+    keys = {key_of(client.answers[number]) for number in numbers}
+    assert len(keys) == 20
+    await wait_until(lambda: not rig.rows.references)  # the answers have arrived
+    client.close()
+    await wait_until(lambda: not len(rig.binds))
+    assert key_of(await (await rig.bound()).ask(submission())) not in keys
+
+
+async def test_what_was_lost_is_found_by_another_run_until_it_is_too_old(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    await lose_an_answer(rig, await rig.bound())
+    rig.services.resubmissions = Resubmissions(rig.gateway.store.binds, rig.gateway.clock)
+    assert (await (await rig.bound()).ask(submission())).status == 0
+    assert await rig.gateway.balance() == "999"
+    await lose_an_answer(rig, await rig.bound(), short_message=b"y")
+    rig.services.resubmissions = Resubmissions(rig.gateway.store.binds, rig.gateway.clock)
+    rig.gateway.clock.forward(61)
+    client = await rig.bound()
+    await rig.services.resubmissions.flush()
+    assert (await client.ask(submission(short_message=b"y"))).status == 0
+    assert await rig.gateway.balance() == "997"
+
+
+async def test_a_submission_that_would_be_refused_by_now_gets_its_first_answer(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    await lose_an_answer(rig, await rig.bound())
+    await rig.gateway.change_account(senders=("Other",))
+    client = await rig.bound()
+    assert (await client.ask(submission())).status == 0
+    assert (await client.ask(submission())).status == CommandStatus.ESME_RINVSRCADR
+
+
 # --- other requests
 
 
@@ -386,7 +481,7 @@ async def test_messages_of_others_are_unknown(rig: Rig) -> None:
 async def test_a_stop_answers_first_and_unbinds(rig: Rig) -> None:
     client = await rig.bound()
     number = client.begin(p.SubmitSm(source_addr="Helio", destination_addr="491701234567", short_message=b"x"))
-    await wait_until(lambda: rig.gateway.intake._waiting or rig.gateway.intake.accepted)
+    await wait_until(lambda: rig.gateway.intake.waiting or rig.gateway.intake.accepted)
     await rig.server.stop(5.0)
     await client.until(lambda: client.gone)
     assert client.answers[number].status == 0

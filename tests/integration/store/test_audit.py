@@ -52,10 +52,13 @@ DAMAGE = {
     "state not changed": ("UPDATE message SET state = 0 WHERE state = 2", "came to an end"),
     "scheduled and not queued": ("DELETE FROM queue", "is not in the queue"),
     "queued and cancelled": (
-        "INSERT INTO queue SELECT key, 1, 0, 0, 0, NULL, account, '49', 0 FROM message WHERE state = 2",
+        "INSERT INTO queue SELECT key, 1, 0, 0, 0, NULL, account, '49', 0, NULL FROM message WHERE state = 2",
         "is in the queue, although",
     ),
-    "queued and unknown": ("INSERT INTO queue VALUES (5, 1, 0, 0, 0, NULL, 1, '49', 0)", "is in the queue, although"),
+    "queued and unknown": (
+        "INSERT INTO queue VALUES (5, 1, 0, 0, 0, NULL, 1, '49', 0, NULL)",
+        "is in the queue, although",
+    ),
     "unsent": ("INSERT INTO mark SELECT 'dispatch', max(key) FROM message", "nothing will send it"),
     "unrecognised": (
         """

@@ -23,9 +23,10 @@ from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.expected import message_id
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.requests import RequestAnswers
+from heliograph.adapters.smpp_server.resubmissions import are_acknowledged
 from heliograph.adapters.smpp_server.services import DOOR, Services
 from heliograph.adapters.smpp_server.statuses import status_of, status_text
-from heliograph.adapters.smpp_server.submission import SubmissionReader
+from heliograph.adapters.smpp_server.submission import SubmissionReader, Submit
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.notice import Notice
@@ -40,10 +41,10 @@ from heliograph.domain.error import FORBIDDEN, UNAVAILABLE, Fault, Reason
 from heliograph.net.portioned_reader import PortionedReader
 from heliograph.net.proxies import Address
 from heliograph.net.proxy_protocol import ProxyHeader, ProxyHeaderError
+from heliograph.smpp import codec, tlv
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
-from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus, Role
 from heliograph.smpp.session import Session, SessionOptions
 from heliograph.smpp.state import BOUND_BY, SessionState
@@ -96,6 +97,8 @@ class EsmeConnection(asyncio.Protocol):
         self._flush_due = False
         self._reading_stopped: set[str] = set()
         self._stopping = False
+        self._is_cut = False
+        """Whether octets that waited for the client were thrown away."""
         self._peer: Address = ("", 0)
         self._header: ProxyHeader | None = None
         """Reads the address of the client behind a trusted proxy; None once it is read."""
@@ -104,6 +107,8 @@ class EsmeConnection(asyncio.Protocol):
         """The directory's generation at which `_who` was read."""
         self._reader_of: SubmissionReader | None = None
         self._answered: list[tuple[Notice, int]] = []
+        self._given: list[str] = []
+        """Names of submissions with answers that the client may not have yet (`Resubmissions`)."""
         self._state = BindState("unbound", "", tls, 0, 0)
         self._reads_text = False
         """Whether the client reads TLVs of a submit_sm_resp, which SMPP v3.4 has none of (4.4.2)."""
@@ -147,6 +152,11 @@ class EsmeConnection(asyncio.Protocol):
         self._flush_soon()
 
     @property
+    def dedupe_s(self) -> int:
+        """Seconds for which the account's submissions are found again; 0 is off."""
+        return 0 if self._who is None else self._who.view.account.smpp.dedupe_s
+
+    @property
     def host(self) -> str:
         """The host of the client, as far as it is known."""
         return self._peer[0]
@@ -185,7 +195,11 @@ class EsmeConnection(asyncio.Protocol):
             self._deliverer.suspect(self.account)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        del exc
+        if exc is None and not self._is_cut:
+            self.settle()
+        for name in self._given:
+            self._services.resubmissions.lost(self.account, name)
+        self._given = []
         self._transport = None
         for timer in (self._timer, self._guard):
             if timer is not None:
@@ -318,6 +332,8 @@ class EsmeConnection(asyncio.Protocol):
             return CommandStatus.ESME_RSYSERR
         if not entered:
             return CommandStatus.ESME_RALYBND
+        if view.account.smpp.dedupe_s:
+            await services.resubmissions.load(view.account.id, view.account.smpp.dedupe_s)
         self._binds.enter(self)
         return CommandStatus.ESME_ROK
 
@@ -412,33 +428,48 @@ class EsmeConnection(asyncio.Protocol):
         except Refused as refused:
             self.decline(pdu, refused.status, refused.problem)
             return
+        self.name(pdu, fields)
         number = services.delay.begin(services.clock.monotonic())
         try:
-            services.sending.send(who, fields, partial(self._stored, pdu, number))
+            services.sending.send(who, fields, partial(self._stored, pdu, fields.submission, number))
         except Fault as fault:
             services.delay.end(number)
             if services.sending.may_be_replayed(fields, fault):
                 self._start(self._replay(pdu, fields, fault))
             else:
-                self.refuse(pdu, fault)
+                self.refuse(pdu, fault, fields.submission)
 
-    def _stored(self, pdu: p.SubmitSm | p.DataSm, number: int, accept: Accept) -> None:
+    def name(self, pdu: Submit, fields: Fields) -> None:
+        """Names a submission, if the account is to find it again after its answer was lost."""
+        account = cast("Principal", self._who).view.account
+        if account.smpp.dedupe_s and fields.reference is None:
+            octets = c.command_name(pdu.command_id).encode() + codec.encode_body(pdu)
+            fields.submission = self._services.resubmissions.name(account.id, octets)
+
+    def _stored(self, pdu: p.SubmitSm | p.DataSm, name: str | None, number: int, accept: Accept) -> None:
         self._services.delay.end(number)
         if accept.verdict in (Verdict.ACCEPTED, Verdict.REPLAYED):
-            self.accepted(pdu, accept)
+            self.accepted(pdu, accept, name)
         else:
-            self.refuse(pdu, refusal_of(accept))
+            self.refuse(pdu, refusal_of(accept), name)
 
     async def _replay(self, pdu: p.SubmitSm | p.DataSm, fields: Fields, fault: Fault) -> None:
+        name = fields.submission
         try:
-            self.accepted(pdu, await self._services.sending.replay(cast("Principal", self._who), fields, fault))
+            self.accepted(pdu, await self._services.sending.replay(cast("Principal", self._who), fields, fault), name)
         except Fault as problem:
-            self.refuse(pdu, problem)
+            self.refuse(pdu, problem, name)
         except Unavailable:
-            self.refuse(pdu, unavailable())
+            self.refuse(pdu, unavailable(), name)
 
-    def accepted(self, pdu: p.Pdu, accept: Accept, failed: tuple[p.FailedDestination, ...] = ()) -> None:
-        """Answers a submission with the id of its message."""
+    def accepted(
+        self, pdu: p.Pdu, accept: Accept, name: str | None, failed: tuple[p.FailedDestination, ...] = ()
+    ) -> None:
+        """Answers a submission with the id of its message. `name`: see `Resubmissions`."""
+        if name is not None and self._transport is None:
+            self._services.resubmissions.lost(self.account, name)
+        elif name is not None:
+            self._given.append(name)
         form = cast("Principal", self._who).view.account.smpp.id_form
         name = message_id(form, accept.key, accept.tail)
         self._binds.counts.submissions[0] += 1
@@ -450,8 +481,10 @@ class EsmeConnection(asyncio.Protocol):
             case _:
                 self._respond(p.SubmitSmResp(pdu.sequence, message_id=name))
 
-    def refuse(self, pdu: p.Pdu, fault: Fault) -> None:
-        """Answers a submission with the fault that it ended in."""
+    def refuse(self, pdu: p.Pdu, fault: Fault, name: str | None = None) -> None:
+        """Answers a submission with the fault that it ended in. `name`: see `Resubmissions`."""
+        if name is not None:
+            self._services.resubmissions.refused(self.account, name)
         self._services.note_refusal(
             None if self._who is None else self._who.view, fault, c.command_name(pdu.command_id), self._peer[0], self.id
         )
@@ -517,12 +550,20 @@ class EsmeConnection(asyncio.Protocol):
     def _close(self) -> None:
         if self._transport is not None and self._guard is None:
             self._transport.close()
-            self._guard = self._loop.call_later(CLOSE_GRACE_S, self._transport.abort)
+            self._guard = self._loop.call_later(CLOSE_GRACE_S, self.abort)
 
     def abort(self) -> None:
         """Cuts the connection."""
         if self._transport is not None:
+            self._is_cut = self._transport.get_write_buffer_size() > 0
             self._transport.abort()
+
+    def settle(self) -> None:
+        """Notes the answers that have arrived."""
+        if self._given and not self._flush_due and are_acknowledged(cast("asyncio.Transport", self._transport)):
+            given, self._given = self._given, []
+            for name in given:
+                self._services.resubmissions.arrived(self.account, name)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)

@@ -27,9 +27,13 @@ MOST_DESTINATIONS: Final = 254
 class Answering(Protocol):
     """The connection that a request came on."""
 
-    def accepted(self, pdu: p.Pdu, accept: Accept, failed: tuple[p.FailedDestination, ...] = ()) -> None: ...
+    def name(self, pdu: p.SubmitMulti, fields: Fields) -> None: ...
 
-    def refuse(self, pdu: p.Pdu, fault: Fault) -> None: ...
+    def accepted(
+        self, pdu: p.Pdu, accept: Accept, name: str | None, failed: tuple[p.FailedDestination, ...] = ()
+    ) -> None: ...
+
+    def refuse(self, pdu: p.Pdu, fault: Fault, name: str | None = None) -> None: ...
 
     def decline(self, pdu: p.Pdu, status: int, problem: str) -> None: ...
 
@@ -66,15 +70,21 @@ class RequestAnswers:
                 connection.refuse(pdu, fault)
                 return
             fields = self._reader.read(pdu, good, self._services.clock.now())
-            accept = await self._stored(fields)
         except Refused as refused:
             connection.decline(pdu, refused.status, refused.problem)
+            return
         except Fault as problem:
             connection.refuse(pdu, problem)
+            return
+        connection.name(pdu, fields)
+        try:
+            accept = await self._stored(fields)
+        except Fault as problem:
+            connection.refuse(pdu, problem, fields.submission)
         except Unavailable:
-            connection.refuse(pdu, unavailable())
+            connection.refuse(pdu, unavailable(), fields.submission)
         else:
-            connection.accepted(pdu, accept, failed)
+            connection.accepted(pdu, accept, fields.submission, failed)
 
     def _sorted(
         self, pdu: p.SubmitMulti, addresses: list[p.Address]

@@ -21,6 +21,9 @@ from heliograph.net.tls import Tls
 REPORT_S: Final = 5.0
 """Seconds between two reports of this node's binds; see `app.records.BIND_ALIVE_MS`."""
 
+SETTLE_S: Final = 1.0
+"""Seconds between two looks at which answers have arrived."""
+
 UNBOUND_OF_ONE: Final = 32
 """Connections of an address that may wait for their bind at once. Addresses of trusted proxies have no such limit."""
 
@@ -42,7 +45,7 @@ class SmppServer:
         self._handshaking = Clients(Shares(most_connections, unfinished_of_one=HANDSHAKES_OF_ONE), lambda *_: None)
         self._listeners: list[Listener] = []
         self._connections: set[EsmeConnection] = set()
-        self._reporting: asyncio.Task[None] | None = None
+        self._loops: list[asyncio.Task[None]] = []
 
     async def listen(self, host: str, port: int, tls: Tls | None = None) -> int:
         """Starts to accept connections, with TLS if it is given. Returns the port. Raises OSError."""
@@ -56,8 +59,8 @@ class SmppServer:
             load_of=self._handshaking.load,
         )
         self._listeners.append(listener)
-        if self._reporting is None:
-            self._reporting = asyncio.get_running_loop().create_task(self.report())
+        if not self._loops:
+            self._loops = [asyncio.create_task(work) for work in (self.report(), self._settle())]
         return listener.port
 
     async def report(self) -> None:
@@ -74,10 +77,23 @@ class SmppServer:
                 reported |= {each.id: replace(each.state) for each in changed}
                 reported = {number: state for number, state in reported.items() if number in bound}
 
+    async def _settle(self) -> None:
+        """Forgets submissions whose answers have arrived, and reads the lost ones of other nodes."""
+        resubmissions = self._services.resubmissions
+        while True:
+            await asyncio.sleep(SETTLE_S)
+            dedupe_s: dict[int, int] = {}
+            for connection in self._connections:
+                connection.settle()
+                if connection.session.bound and connection.dedupe_s:
+                    dedupe_s[connection.account] = connection.dedupe_s
+            await resubmissions.reload(dedupe_s)
+            await resubmissions.flush()
+
     async def stop(self, grace_s: float) -> None:
         """Accepts nothing more, answers what came, and unbinds; cuts what is left after `grace_s` seconds."""
-        if self._reporting is not None:
-            self._reporting.cancel()
+        for loop in self._loops:
+            loop.cancel()
         for listener in self._listeners:
             await listener.close()
         self._listeners = []
@@ -89,6 +105,7 @@ class SmppServer:
         await self._ended(END_S)
         if self._services.tasks:
             await asyncio.wait(self._services.tasks, timeout=END_S)
+        await self._services.resubmissions.flush()
 
     async def _ended(self, seconds: float) -> None:
         ends = [connection.ended for connection in self._connections]

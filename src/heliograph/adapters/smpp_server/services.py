@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from heliograph.adapters.smpp_server.resubmissions import Resubmissions
 from heliograph.app.observing.refusals import Asked, Refusals
 from heliograph.app.ports import Clock, CustomerBinds, Customers, Journal
 from heliograph.app.sending.authenticate import Authenticator
@@ -72,7 +73,11 @@ class Services:
     system_id: str = "heliograph"
     """Our system_id in the answers to binds."""
     delay: Delay = field(default_factory=Delay)
+    resubmissions: Resubmissions = field(init=False)
     tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.resubmissions = Resubmissions(self.store, self.clock)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Starts work that goes on when its connection has ended."""

@@ -1,7 +1,7 @@
 """Accounts: customers with their credit, API keys, sender IDs and suppressed phones."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from heliograph.app.configuration import Account, ApiKey, LedgerEntry, LedgerPage, LedgerQuery, Price, RegisteredSender
 from heliograph.app.records import CustomerBind, Usage
@@ -95,6 +95,10 @@ class Suppressions(Protocol):
         """Returns the accounts, the numbers and the times of suppressions of a time (ms) and later."""
 
 
+SUBMISSION_PREFIX: Final = "smpp:"
+"""Begins the references that the SMPP server makes, `Accept.reference` of a request without a client's."""
+
+
 class CustomerBinds(Protocol):
     """Each node reports its binds every few seconds. A bind that was not reported for BIND_ALIVE_MS is gone."""
 
@@ -117,3 +121,10 @@ class CustomerBinds(Protocol):
 
     async def all(self, now: int) -> list[CustomerBind]:
         """Returns all binds, by account and id."""
+
+    async def submissions(self, account: int) -> list[tuple[str, int]]:
+        """Returns the account's references that begin with SUBMISSION_PREFIX, each with the key of its message or
+        batch, oldest first."""
+
+    async def forget_submissions(self, names: Sequence[tuple[int, str]]) -> None:
+        """Deletes references, given with their account: a request under one of them is a new one."""

@@ -203,6 +203,9 @@ SETTINGS: tuple[Field, ...] = (
         title="SMPP alphabet"),
     _setting("smpp_reference", Text(_reference),
         "TLV with the client's reference, or user_message_reference; empty is none.", "0x1402", title="SMPP reference"),
+    _setting("smpp_dedupe_s", Whole(0, 86_400),
+        "Seconds for which a submission whose answer was lost may come again uncharged; 0 is off.", "600",
+        title="SMPP answers lost"),
     _setting("smpp_status", _Statuses(),
         "command_status of refusals by reason, comma separated; empty is the usual ones.", "credit=0x401",
         title="SMPP statuses"),
@@ -224,6 +227,7 @@ _TERMS: Final = {
     "smpp_receipts": "receipts",
     "smpp_alphabet": "alphabet",
     "smpp_reference": "reference",
+    "smpp_dedupe_s": "dedupe_s",
     "smpp_status": "statuses",
     "country": "country",
 }

@@ -119,8 +119,8 @@ class Composer:
         if total > defaults.MAX_CHARGE:
             problem = f"This costs {format_credits(total)}, more than one request may; is the price right?"
             raise invalid("to", problem)
-        accept = Accept(account.id, messages, total, now, scheduled, batch, reference)
-        if reference is not None:
+        accept = Accept(account.id, messages, total, now, scheduled, batch, fields.replays)
+        if accept.reference is not None:
             accept.fingerprint = fingerprint(fields)
         return accept
 

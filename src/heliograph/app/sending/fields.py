@@ -39,6 +39,9 @@ class Fields:
     url: str | None = None
     """Receiver of the receipt."""
     reference: str | None = None
+    submission: str | None = None
+    """Takes the place of a reference without being shown: the SMPP server's name of a submission, for example
+    `smpp:9f86d081884c7d659a2feaa0c55ad015:0`. A request that is equal in all octets has it too."""
     given: dict[str, Any] | None = None
     """The decoded fields of `app.sending.optional_fields`; None for nearly all requests."""
     esme: str = ""
@@ -46,6 +49,11 @@ class Fields:
     unreadable: dict[str, Fault] | None = None
     """Faults of the fields that could not be read, by the names that customers know: `to`, `from`, `content`, `time`,
     `type`, `dlr`, `dlr-url`, `reference`."""
+
+    @property
+    def replays(self) -> str | None:
+        """The reference under which a request is stored."""
+        return self.reference if self.submission is None else self.submission
 
     def refuse(self, field: str, fault: Fault) -> None:
         """Puts down that a field could not be read."""

@@ -6,6 +6,7 @@ from typing import NoReturn
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import Message
 from heliograph.app.ports import Customers, NotScheduled
+from heliograph.app.ports.accounts import SUBMISSION_PREFIX
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import AccountView
 from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, missing
@@ -56,7 +57,8 @@ class Rescheduling:
         if first.key == key:
             return Rescheduled(key, tail, False, first.reference, messages)
         batch = await self._customers.batch(account, key, tail, 0, 1)
-        return Rescheduled(key, tail, True, None if batch is None else batch.reference, messages)
+        shown = None if batch is None or (batch.reference or "").startswith(SUBMISSION_PREFIX) else batch.reference
+        return Rescheduled(key, tail, True, shown, messages)
 
     async def _validity(self, account: int, key: int, tail: int) -> int:
         """Returns for how long after its time a message is valid, in ms. All messages of a batch have the same

@@ -100,11 +100,11 @@ class Sending:
 
     def may_be_replayed(self, fields: Fields, fault: Fault) -> bool:
         """Says whether a request that ended in this Fault may have been accepted before."""
-        return fields.reference is not None and fault.entry is not UNAVAILABLE
+        return fields.replays is not None and fault.entry is not UNAVAILABLE
 
     async def replay(self, who: Principal, fields: Fields, fault: Fault) -> Accept:
         """Returns the first result of an earlier request with the same reference, or raises the Fault."""
-        reference = fields.reference
+        reference = fields.replays
         if reference is None or not could_have_been_accepted(fields, who.door):
             raise fault
         found = await self._customers.replayed(who.view.account.id, reference)

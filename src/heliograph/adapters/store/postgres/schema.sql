@@ -356,6 +356,7 @@ CREATE TABLE reference (
     fingerprint bytea NOT NULL,                -- of the request: another one with the same reference is a conflict
     PRIMARY KEY (account, reference)
 );
+CREATE INDEX reference_of_submission ON reference (account, key) WHERE substr(reference, 1, 5) = 'smpp:';
 
 -- When scheduled messages were given another time, and which they had: app.facts.MOST_MOVES of a message are kept.
 CREATE TABLE moved (

@@ -47,6 +47,19 @@ class StoredBinds(Operations):
         rows = yield Q.binds(alive=now - BIND_ALIVE_MS)
         return [_bind_of(row) for row in rows]
 
+    @lookup
+    def submissions(self, account: int) -> Steps[list[tuple[str, int]]]:
+        rows = yield Q.submissions(account=account)
+        return [(name, key) for name, key in rows]
+
+    @write
+    def forget_submissions(self, names: Sequence[tuple[int, str]]) -> Steps[None]:
+        by_account: dict[int, list[str]] = {}
+        for account, name in names:
+            by_account.setdefault(account, []).append(name)
+        for account, forgotten in by_account.items():
+            yield Q.forget_submissions(account=account, names=forgotten)
+
 
 def _put(bind: CustomerBind) -> Query:
     state = msgspec.json.encode(bind.state).decode()

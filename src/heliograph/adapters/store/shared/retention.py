@@ -89,6 +89,7 @@ def _with_notices(keys: Sequence[int]) -> list[int]:
 
 def _redact_messages(stage: Stage, keys: list[int]) -> Steps[None]:
     yield Q.forget_fingerprints(keys=keys)
+    yield Q.drop_submissions(keys=keys)
     if stage is not Stage.NUMBER:
         yield Q.redact_texts(keys=keys)
     if stage is not Stage.TEXT:
@@ -114,6 +115,7 @@ def _drop_messages(account: int, keys: list[int]) -> Steps[None]:
     if batches:
         yield Q.note_dropped(keys=keys, batches=batches)
     yield Q.drop_references(keys=keys)
+    yield Q.drop_submissions(keys=keys)
     yield Q.forget_sorted(keys=keys)
     notices = _with_notices(keys)
     yield Q.forget_bodies(keys=notices)

@@ -339,6 +339,7 @@ CREATE TABLE reference (
     scheduled   INTEGER NOT NULL,
     PRIMARY KEY (account, reference)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX reference_of_submission ON reference (account, key) WHERE substr(reference, 1, 5) = 'smpp:';
 
 -- When scheduled messages were given another time, and which they had: app.facts.MOST_MOVES of a message are kept.
 CREATE TABLE moved (

@@ -25,3 +25,9 @@ UPDATE customer_bind SET dropped = {true} WHERE id = :id RETURNING id;
 
 -- binds: Binds that were reported lately, by account and id.
 SELECT id, account, node, at, state FROM customer_bind WHERE at >= :alive ORDER BY account, id;
+
+-- submissions: The references that the SMPP server made, with their keys.
+SELECT reference, key FROM reference WHERE account = :account AND substr(reference, 1, 5) = 'smpp:' ORDER BY key;
+
+-- forget_submissions: Deletes references that the SMPP server made.
+DELETE FROM reference WHERE account = :account AND reference {among(names)};

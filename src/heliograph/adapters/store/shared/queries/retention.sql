@@ -171,6 +171,9 @@ DELETE FROM reference WHERE (account, reference) IN (
     SELECT m.account, m.reference FROM message AS m WHERE m.key {among(keys)} AND m.reference <> '' AND m.batch = 0
 );
 
+-- drop_submissions: Deletes the references that the SMPP server made for messages: with a digest, a text could be guessed.
+DELETE FROM reference WHERE key {among(keys)} AND substr(reference, 1, 5) = 'smpp:';
+
 -- drop_sent: Deletes the submissions of messages.
 DELETE FROM sent WHERE key {among(keys)};
 

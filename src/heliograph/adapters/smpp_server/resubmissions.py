@@ -1,0 +1,156 @@
+"""Submissions that come again because the client never got their answer: the account setting `smpp_dedupe_s`.
+
+A submission has a name: a digest of its octets, and a number that tells copies under way apart. In the store the name
+is the reference of the request, until the client's system has acknowledged the octets of the answer (TCP, RFC 9293).
+
+    submit_sm --> smpp:<digest>:0 ==commit==> submit_sm_resp --acknowledged--> forgotten, 0 is free
+        |                                          +------connection lost----> lost, stays in the store
+        +-- the same octets
+              while 0 is under way --> smpp:<digest>:1: a second message
+              after 0 was lost ------> smpp:<digest>:0: the first answer again, charged once
+
+Names of an earlier run and of other nodes are read from the store at each bind, and every RELOAD_S.
+"""
+
+import asyncio
+import fcntl
+import termios
+from collections.abc import Mapping
+from hashlib import blake2b
+from math import inf
+from typing import Final
+
+from heliograph.app.ports import Clock, CustomerBinds, Unavailable
+from heliograph.app.ports.accounts import SUBMISSION_PREFIX
+from heliograph.domain.message import ids
+
+RELOAD_S: Final = 60.0
+"""Seconds between two readings of an account's names: by so much a name may outlive `smpp_dedupe_s`."""
+
+SETTLED_MS: Final = 10_000
+"""Age of a name, in ms, from which it counts as lost without a bind anew: answers of other nodes arrive before."""
+
+_DIGEST_OCTETS: Final = 16
+
+
+class _Copies:
+    """The numbers of submissions with the same octets."""
+
+    __slots__ = ("lost", "next", "under_way")
+
+    def __init__(self) -> None:
+        self.under_way: set[int] = set()
+        self.lost: set[int] = set()
+        self.next = 1
+
+    def take(self) -> int:
+        """Returns the number of a submission: a lost one first, then 0, which other nodes take first as well."""
+        if self.lost:
+            number = min(self.lost)
+            self.lost.remove(number)
+        elif 0 not in self.under_way:
+            number = 0
+        else:
+            number = self.next
+            self.next += 1
+        self.under_way.add(number)
+        return number
+
+
+class Resubmissions:
+    """The names of the submissions of this node's binds."""
+
+    def __init__(self, store: CustomerBinds, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._accounts: dict[int, dict[str, _Copies]] = {}
+        """The numbers by account and digest."""
+        self._arrived: list[tuple[int, str]] = []
+        self._loaded: dict[int, float] = {}
+        """When the names of an account were last read, by the monotonic clock."""
+
+    def name(self, account: int, octets: bytes) -> str:
+        """Returns the name of a submission, for example `smpp:9f86d081884c7d659a2feaa0c55ad015:0`."""
+        digest = blake2b(octets, digest_size=_DIGEST_OCTETS).hexdigest()
+        return f"{SUBMISSION_PREFIX}{digest}:{self._copies(account, digest).take()}"
+
+    def arrived(self, account: int, name: str) -> None:
+        """Notes that the client has the answer: `flush` forgets the name."""
+        self._arrived.append((account, name))
+
+    def lost(self, account: int, name: str) -> None:
+        """Notes that the client may lack the answer of a submission that may be stored."""
+        digest, number = _parsed(name)
+        copies = self._copies(account, digest)
+        copies.under_way.discard(number)
+        copies.lost.add(number)
+
+    def refused(self, account: int, name: str) -> None:
+        """Notes that nothing is stored under a name."""
+        digest, number = _parsed(name)
+        copies = self._copies(account, digest)
+        copies.under_way.discard(number)
+        if not copies.under_way and not copies.lost:
+            del self._accounts[account][digest]
+            if not self._accounts[account]:
+                del self._accounts[account]
+
+    async def load(self, account: int, dedupe_s: int, *, least_age_ms: int = 0) -> None:
+        """Reads the account's lost names from the store, and has the ones older than `dedupe_s` seconds forgotten."""
+        self._loaded[account] = self._clock.monotonic()
+        try:
+            found = await self._store.submissions(account)
+        except Unavailable:
+            return  # the next reading is due in a minute
+        now = self._clock.now()
+        for name, key in found:
+            digest, number = _parsed(name)
+            copies = self._copies(account, digest)
+            age_ms = now - ids.time_of(key)
+            if number in copies.under_way or age_ms < least_age_ms:
+                continue
+            if age_ms <= dedupe_s * 1_000:
+                copies.lost.add(number)
+            else:
+                copies.lost.discard(number)
+                copies.under_way.add(number)  # until it is forgotten
+                self.arrived(account, name)
+
+    async def reload(self, dedupe_s: Mapping[int, int]) -> None:
+        """Reads the names of these accounts again where that is due. `dedupe_s`: their setting by account."""
+        now = self._clock.monotonic()
+        for account, seconds in dedupe_s.items():
+            if now - self._loaded.get(account, -inf) >= RELOAD_S:
+                await self.load(account, seconds, least_age_ms=SETTLED_MS)
+
+    async def flush(self) -> None:
+        """Forgets the names whose answers arrived. While the store cannot write, the next call tries again."""
+        arrived = self._arrived[:]
+        try:
+            if arrived:
+                await self._store.forget_submissions(arrived)
+        except Unavailable:
+            return
+        del self._arrived[: len(arrived)]
+        for account, name in arrived:
+            self.refused(account, name)
+
+    def _copies(self, account: int, digest: str) -> _Copies:
+        return self._accounts.setdefault(account, {}).setdefault(digest, _Copies())
+
+
+def are_acknowledged(transport: asyncio.WriteTransport) -> bool:
+    """True if the peer's system has acknowledged all octets that were written."""
+    if transport.get_write_buffer_size():
+        return False
+    octets = bytearray(4)
+    try:
+        fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, octets)
+    except OSError:
+        return True  # a system without this question: the octets have left
+    return not any(octets)
+
+
+def _parsed(name: str) -> tuple[str, int]:
+    _, digest, number = name.split(":")
+    return digest, int(number)
