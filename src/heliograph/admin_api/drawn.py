@@ -51,7 +51,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         limit = request.number("limit", min(operation.rows, operation.page), operation.page) if operation.page else 0
         if operation.page:
             given["limit"] = limit
-            if operation.places:
+            if operation.cursor_has_time:
                 given["after"] = request.place()
             else:
                 request.key("cursor")  # these keys are digits
@@ -66,7 +66,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
     if operation.page:
         bounds = {"type": "integer", "minimum": 1, "maximum": operation.page}
         query.append(QueryParameter("limit", "Rows at most.", bounds))
-        pattern = "[0-9]{1,18}-[0-9]{1,18}" if operation.places else "[0-9]{1,18}"
+        pattern = "[0-9]{1,18}-[0-9]{1,18}" if operation.cursor_has_time else "[0-9]{1,18}"
         schema = {"type": "string", "pattern": f"^({pattern})?$"}
         query.append(QueryParameter("cursor", "Goes on after an earlier answer: its `cursor`.", schema))
     fields = resource.fields_of(operation)
@@ -138,7 +138,7 @@ def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0)
                 return {resource.plural: rows, "cursor": result.cursor}
             found = result[resource.plural] if operation.beside else result
             rows = [_row(resource.fields, each) for each in found]
-            more = {"cursor": resource.listed(operation, rows, limit)} if operation.page else {}
+            more = {"cursor": resource.next_cursor(operation, rows, limit)} if operation.page else {}
             return {resource.plural: rows, **more, **_row(operation.beside, result)}
 
 

@@ -126,7 +126,7 @@ def show(
     preset: Preset | None = None,
 ) -> None:
     """Answers a command: rows as a table, a thing by the line or by its sentence, a change with what was given."""
-    told = resource.told(operation, given, answer, preset)
+    told = resource.format_done(operation, given, answer, preset)
     fields, result = resource.fields, dict(answer)
     if operation.answers is Answer.EACH:
         _show_rows(invocation, resource, operation, given, answer)
@@ -245,10 +245,10 @@ def _pages(
 def _paging(resource: Resource, operation: Operation) -> list[click.Parameter]:
     if not operation.page:
         return []
-    key = "cursor" if operation.places else resource.key[-1]
+    key = "cursor" if operation.cursor_has_time else resource.key[-1]
     bounds = click.IntRange(1, MOST_ROWS)
     option = _further(operation)
-    place = "the page with this cursor" if operation.places else f"this {key}"
+    place = "the page with this cursor" if operation.cursor_has_time else f"this {key}"
     hint = f"Only what comes {option.removeprefix('--')} {place}."
     return [
         click.Option([option, "after"], metavar=key.upper(), default="", help=hint),

@@ -310,7 +310,7 @@ async def test_templates_of_registries(house: AdminHouse, token: str) -> None:
     assert put.json == {"added": 1, "changed": 1}
     twice = await house.ask(token, "PUT", "/templates", {"templates": [bill, bill]})
     assert fault(twice)[:2] == (400, "03")
-    assert "template bill: name: bill is there twice" in twice.json["Message"]
+    assert "template bill: name: bill occurs twice" in twice.json["Message"]
     unknown = await house.ask(token, "PUT", "/templates", {"templates": [bill, code | {"account": "none"}]})
     assert "template code: account: there is no account none" in unknown.json["Message"]
     code["sender"] = "OTHER"

@@ -105,9 +105,9 @@ def test_secrets_are_replaced_and_keys_revoked(run: Run) -> None:
 def test_phones_that_opted_out(run: Run, tmp_path: Path) -> None:
     answer(run("account", "create", "acme", "--credit", "10", "--json"))
     of = ("--account", "acme")
-    assert run("suppression", "list", *of).stdout == "There is none: the account may send to every phone.\n"
+    assert run("suppression", "list", *of).stdout == "No suppressed phones were found.\n"
     told = run("suppression", "add", "+4917012345678", "447700900123", "447700900123", *of).stdout
-    assert told == "Suppressed for acme: 2 new, 1 there already.\n"
+    assert told == "Suppressed for acme: 2 new, 1 known already.\n"
     first, second = answer(run("suppression", "list", *of, "--json"))["suppressions"]
     assert [each["number"] for each in (first, second)] == ["447700900123", "4917012345678"]
     assert first["source"] == "command"
@@ -117,7 +117,7 @@ def test_phones_that_opted_out(run: Run, tmp_path: Path) -> None:
     assert page.stderr == "There may be more: --after 447700900123\n"
     found = answer(run("suppression", "list", *of, "--after", "+447700900123", "--json"))
     assert found == {"suppressions": [second], "cursor": None}
-    assert run("suppression", "list", *of, "--after", "9").stdout.startswith("There is none")
+    assert run("suppression", "list", *of, "--after", "9").stdout.startswith("No suppressed phones")
     assert answer(run("suppression", "remove", "+447700900123", *of, "--json")) == {
         "account": "acme",
         "number": "447700900123",
@@ -192,14 +192,14 @@ def test_lists_of_prices_are_imported_whole_and_exported_again(run: Run, tmp_pat
     assert (again["same"], again["removed"]) == (2, 0)
     bad = run("price", "import", "-", input="prefix,price\n33,1\nx,1\n33,2\n")
     assert bad.exit_code == 1
-    assert bad.stderr.startswith("line 3: prefix: 'x' is no prefix")
+    assert bad.stderr.startswith("line 3: prefix: 'x' is not a prefix")
     assert "line 4: line 2 has the same plan, prefix and date" in bad.stderr
     assert "2 lines of - cannot be used." in bad.stderr
     file = tmp_path / "rates.csv"
     assert answer(run("price", "export", "-o", str(file), "--json")) == {"file": str(file), "prices": 2}
     assert file.read_text("utf-8") == exported
     assert run("price", "import", str(tmp_path / "none.csv")).exit_code == 1
-    assert "--since: 'soon' is no date" in run("price", "import", str(file), "--since", "soon").stderr
+    assert "--since: 'soon' is not a date" in run("price", "import", str(file), "--since", "soon").stderr
 
 
 def test_ten_thousand_prices_are_imported_at_once(run: Run, tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["account", "show", "x"], "There is no account x", "heliograph account list"),
         (["account", "create", "acme", "--credit", "1"], "The account acme exists already", "heliograph account list"),
         (["account", "create", "b", "--credit", "1e3"], "credit: '1e3' is not an amount", "account create --help"),
-        (["account", "create", "b c", "--credit", "1"], "name: 'b c' is no name", "Nothing was changed."),
+        (["account", "create", "b c", "--credit", "1"], "name: 'b c' is not a name", "Nothing was changed."),
         (["account", "set", "acme", "colour=red"], "colour: there is no such field; there are timezone", "--help"),
         (["account", "set", "acme", "rate"], "'rate' is not KEY=VALUE", ""),
         (["account", "set", "acme", "rate=1", "rate=2"], "rate is given twice", ""),
@@ -273,7 +273,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["route", "add", "--prefix", "4", "--connector", "op1"], "There is no connector op1", "connector list"),
         (["route", "remove"], "Name the route by its id or by --prefix.", "heliograph route list"),
         (["route", "remove", "--prefix", "4"], "No route fits", "heliograph route list"),
-        (["price", "set", "--prefix", "+4", "--price", "1"], "prefix: '+4' is no prefix", ""),
+        (["price", "set", "--prefix", "+4", "--price", "1"], "prefix: '+4' is not a prefix", ""),
         (["price", "remove", "--prefix", "4"], "There is no price for the prefix 4", "heliograph price list"),
         (["suppression", "add", "49 170", "--account", "acme"], "must not contain spaces", "Nothing was changed."),
         (

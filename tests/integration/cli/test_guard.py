@@ -12,7 +12,7 @@ def account(run: Any) -> None:
 
 
 def test_nothing_is_held_and_nothing_can_be_released(run: Any) -> None:
-    assert "Nothing is held." in run("guard", "list").output
+    assert "No messages are held." in run("guard", "list").output
     assert json.loads(run("--json", "guard", "list").stdout) == {"holds": []}
     for verb in ("release", "refund"):
         refused = run("guard", verb, "49170", "--account", "acme")

@@ -27,7 +27,7 @@ async def refuse(data: Path, account: int) -> None:
 
 def test_what_was_refused_is_told_to_people_and_programs(run: Any, tmp_path: Path) -> None:
     assert run("account", "create", "acme", "--credit", "1").exit_code == 0
-    assert "Nothing was refused in the last 24 hours." in run("refusals").stdout
+    assert "No request was refused in the last 24 hours." in run("refusals").stdout
     asyncio.run(refuse(tmp_path / "data", 1))
     told = run("refusals", "--account", "acme").stdout
     assert "Total in the last 24 hours: 681 requests." in told

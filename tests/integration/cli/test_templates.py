@@ -29,7 +29,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_templates_are_added_changed_and_removed(run: Any) -> None:
-    assert "There is none: heliograph template add NAME" in run("list").output
+    assert "There is no template yet." in run("list").output
     added = run("add", "code", "--text", "Code {#numeric#}", "--tlv", "Entity=110", "--tlv", "template=117")
     assert (added.exit_code, added.stdout) == (0, "Added the template code.\n")
     again = run("add", "code", "--text", "x")
@@ -38,7 +38,7 @@ def test_templates_are_added_changed_and_removed(run: Any) -> None:
     assert "heliograph template list" in again.stderr
     wrong = run("add", "new", "--text", "{#name#}")
     assert "text: there is no variable {#name#}" in wrong.stderr
-    assert "'x' is no name and value, such as entity=" in run("add", "new", "--text", "y", "--tlv", "x").stderr
+    assert "'x' is not a name with a value, such as entity=" in run("add", "new", "--text", "y", "--tlv", "x").stderr
     assert json.loads(run("show", "code", "--json").stdout) == {
         "name": "code", "text": "Code {#numeric#}", "sender": "", "account": "",
         "tlvs": {"entity": "110", "template": "117"},
@@ -90,6 +90,6 @@ def test_a_text_is_checked(run: Any) -> None:
     assert (fits.exit_code, fits.stdout) == (0, "It fits the template Bill.\n")
     near = run("check", "--sender", "HELIO", "--text", "Your code is x. Helio")
     assert near.exit_code == 1
-    assert near.stdout.startswith("It fits none. The nearest is Code. It differs: at character 14 the template has")
+    assert near.stdout.startswith("It fits no template. The nearest is Code. It differs: at character 14 the template")
     told = json.loads(run("check", "--sender", "HELIO", "--text", "Your bill is", "--json").stdout)
     assert (told["fits"], told["template"]["name"]) == (False, "Bill")

@@ -95,7 +95,7 @@ async def test_every_page_is_for_who_is_signed_in_and_may(house: AdminHouse, pag
             assert answered.status not in (401, 403, 405, 500), text_of(answered)
         else:
             assert answered.status == 403
-            assert "This takes the role" in answered.text
+            assert "This needs the role" in answered.text
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.method == "POST"], ids=lambda page: page.path)
@@ -492,7 +492,7 @@ async def test_going_back_from_the_preview_keeps_everything(house: AdminHouse, a
 
 
 async def test_an_account_is_opened_and_its_secrets_are_shown_once(house: AdminHouse, ada: Browser) -> None:
-    assert "is no name" in (await ada.post("/accounts-new", {"name": "no name", "credit": "1"})).text
+    assert "is not a name" in (await ada.post("/accounts-new", {"name": "no name", "credit": "1"})).text
     assert "exists already" in (await ada.post("/accounts-new", {"name": "acme", "credit": "1"})).text
     page = await ada.post(
         "/accounts-new", {"name": "new", "credit": "25.5", "price": "0.035", "timezone": "Europe/Berlin"}
@@ -539,13 +539,13 @@ async def test_who_may_change_accounts_gives_no_credit_prices_limits_or_keys(
     opened = {"name": "new", "timezone": "UTC", "plan": "default"}
     for given in ({"credit": "1"}, {"price": "0.000001"}, {"price": "0"}, {"plan": "cheap"}):
         refused = await nils.post("/accounts-new", opened | given)
-        assert (refused.status, "takes the role admin" in refused.text) == (403, True)
+        assert (refused.status, "needs the role admin" in refused.text) == (403, True)
     assert await house.gateway.store.accounts.find("new") is None
     assert (await nils.post("/accounts-new", opened)).status == 200
     settings = {"credit_limit": "5", "rate": "5", "networks": "192.0.2.1", "senders": "ACME", "list_interval": "1"}
     for name, text in (settings | {"plan": "cheap", "timezone": "Asia/Tokyo"}).items():
         refused = await nils.post("/accounts/acme/settings", {name: text, "callback_format": "json"})
-        assert (refused.status, "takes the role admin" in refused.text) == (403, True)
+        assert (refused.status, "needs the role admin" in refused.text) == (403, True)
     for path in ("keys", "password", "signing-secret", "revoke-key"):
         assert (await nils.post(f"/accounts/acme/{path}", {"key": "k-acme"})).status == 403
     page = await nils.get("/accounts/acme")
@@ -664,7 +664,7 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
     )
     assert "4917" in page.text
     assert "whole number" in (await ada.post("/routing/routes", {"connector": "operator", "priority": "x"})).text
-    assert "is no prefix" in (await ada.post("/routing/routes", {"prefix": "0", "connector": "operator"})).text
+    assert "is not a prefix" in (await ada.post("/routing/routes", {"prefix": "0", "connector": "operator"})).text
     assert "default all numbers (built in) 1 0" in text_of(await ada.get("/prices"))
     await ada.follow(await ada.post("/prices", {"price_prefix": "49", "price": "0.07", "plan": "default"}))
     assert "default all other numbers (built in) 1 0" in text_of(await ada.get("/prices"))
@@ -678,7 +678,7 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
     dated = text_of(await ada.get("/prices"))
     assert "2100-01-01" in dated
     assert "(to come)" in dated
-    assert "is no date" in (await ada.post("/prices", {"price": "1", "since": "soon"})).text
+    assert "is not a date" in (await ada.post("/prices", {"price": "1", "since": "soon"})).text
     await ada.post("/prices/remove", {"prefix": "33", "plan": "default", "since": "2100-01-01"})
     assert "(to come)" not in (await ada.get("/prices")).text
     tried = text_of(await ada.get("/routing", "number=%2B49+170+1234567&account=acme"))

@@ -22,7 +22,7 @@ async def hold(house: AdminHouse) -> None:
 
 
 async def test_what_is_held_is_shown_and_released(house: AdminHouse, ada: Browser) -> None:
-    assert "Nothing is held." in text_of(await ada.get("/guard"))
+    assert "No messages are held." in text_of(await ada.get("/guard"))
     await hold(house)
     page = text_of(await ada.get("/guard"))
     assert "44770 acme" in page
@@ -30,7 +30,7 @@ async def test_what_is_held_is_shown_and_released(house: AdminHouse, ada: Browse
     assert "The pumping guard holds 1 message of acme to 44770" in text_of(await ada.get("/"))
     told = text_of(await ada.follow(await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})))
     assert "Released, and sent now: 1 message of acme to 44770." in told
-    assert "Nothing is held." in told
+    assert "No messages are held." in told
     assert (await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})).status == 400
     assert [entry.action for entry in await house.entries()][-1] == "guard.release"
 

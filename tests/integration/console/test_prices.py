@@ -117,7 +117,7 @@ async def test_a_list_holds_from_its_date_on(house: AdminHouse, ada: Browser) ->
         ("prefix,price\n0,1\n", "Line 2"),
         (f"prefix,price\n{EVIL},1\n", "Line 2"),
         ("a,b\n1,2\n", "the heading is to name the columns prefix and price"),
-        ("prefix,price\n", "there is none"),
+        ("prefix,price\n", "the list is empty"),
     ],
 )
 async def test_a_list_that_cannot_be_used_changes_nothing(

@@ -10,7 +10,7 @@ PAGE = "/refusals"
 async def test_nothing_was_refused(house: AdminHouse, ada: Browser) -> None:
     page = text_of(await ada.get(PAGE))
     assert "Last 24 hours: 0 requests" in page
-    assert "Nothing was refused." in page
+    assert "No request was refused." in page
 
 
 async def test_refused_requests_are_shown_by_account_and_reason(house: AdminHouse, ada: Browser) -> None:

@@ -15,8 +15,8 @@ CODE = {
 async def test_templates_are_found_by_their_sender(ada: Browser) -> None:
     page = text_of(await ada.follow(await ada.post("/templates/add", CODE)))
     assert "Added the template code." in page
-    assert "code Your code is {#numeric#}. Helio HELIO acme entity=110, template=117" in page
-    assert "code Your code" in text_of(await ada.get("/templates", "sender=HELIO"))
+    assert "code HELIO acme entity=110, template=117 Your code is {#numeric#}. Helio" in page
+    assert "code HELIO" in text_of(await ada.get("/templates", "sender=HELIO"))
     assert "Nothing was found." in text_of(await ada.get("/templates", "sender=OTHER"))
 
 
@@ -25,7 +25,7 @@ async def test_a_text_is_tried(ada: Browser) -> None:
     assert "There is no template for the sender HELIO." in text_of(await ada.post("/templates/check", text))
     await ada.post("/templates/add", CODE)
     answered = text_of(await ada.post("/templates/check", text))
-    assert "It fits none. The nearest is code" in answered
+    assert "It fits no template. The nearest is code" in answered
     assert "at character 14 the template has {#numeric#}" in answered
     assert "It fits the template code" in text_of(
         await ada.post("/templates/check", text | {"text": "Your code is 1.\nHelio"})

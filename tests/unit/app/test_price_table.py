@@ -31,7 +31,7 @@ def test_a_list_is_read_with_what_rows_leave_out() -> None:
 def test_each_line_that_cannot_be_used_is_named() -> None:
     table = read('prefix,price\n49,0.05\nx,1\n44,-1\n49,0.06\n1,2,3\n33,"0.5\n0"\n7,1\n')
     assert [each.line for each in table.bad] == [3, 4, 5, 6, 7]
-    assert "prefix: 'x' is no prefix" in str(table.bad[0])
+    assert "prefix: 'x' is not a prefix" in str(table.bad[0])
     assert "below zero" in str(table.bad[1])
     assert "line 2 has the same plan, prefix and date" in str(table.bad[2])
     assert "it has 3 cells, the heading 2" in str(table.bad[3])

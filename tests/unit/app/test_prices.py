@@ -126,5 +126,5 @@ def test_dates_are_read_as_they_are_written(text: str, told: str) -> None:
 
 @pytest.mark.parametrize("text", ["tomorrow", "2027-13-01", "2027-02-30", "15.01.2027"])
 def test_what_is_no_date_is_refused(text: str) -> None:
-    with pytest.raises(Invalid, match=r"since: .* is no date"):
+    with pytest.raises(Invalid, match=r"since: .* is not a date"):
         SINCE.read(text)

@@ -328,10 +328,10 @@ def test_each_role_may_do_what_the_one_before_it_may() -> None:
 
 def test_what_is_refused_is_said_in_words() -> None:
     viewer = Actor("user:v", SCOPES_OF[UserRole.VIEWER], "", UserRole.VIEWER)
-    with pytest.raises(Fault, match="This takes the role operator; yours is viewer") as refusal:
+    with pytest.raises(Fault, match="This needs the role operator; your role is viewer") as refusal:
         viewer.need(Scope.SEND)
     assert refusal.value.entry is FORBIDDEN
-    with pytest.raises(Fault, match="has not the scope messages:send"):
+    with pytest.raises(Fault, match="lacks the scope messages:send"):
         Actor("token:1", frozenset(), "").need(Scope.SEND)
     viewer.need(Scope.READ_MESSAGES)
 

@@ -65,10 +65,10 @@ def test_every_bad_line_is_named() -> None:
         'name,text,sender,tlv x y\na,"Hi\nthere",,\n,Hi,,\nb,{#name#},,\na,Hi,,\nc,Hi,SenderTooLong,\nd,Hi,,1\n'
     )
     assert [each.line for each in table.bad] == [4, 5, 6, 7, 8]
-    assert str(table.bad[0]).startswith("line 4: name: '' is no name")
+    assert str(table.bad[0]).startswith("line 4: name: '' is not a name")
     assert str(table.bad[1]).startswith("line 5: text: there is no variable {#name#}")
     assert str(table.bad[2]) == "line 6: name: a is that of line 2 too"
-    assert str(table.bad[4]).startswith("line 8: tlvs: 'x y' is no name or number of a TLV")
+    assert str(table.bad[4]).startswith("line 8: tlvs: 'x y' is not a name or number of a TLV")
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "name\na\n", "text\na\n"])

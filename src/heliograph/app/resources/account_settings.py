@@ -38,7 +38,7 @@ def _plan(text: str) -> str:
     try:
         return check_name("plan", text)
     except Invalid:
-        raise ValueError(f"{text!r} is no name of a plan; take letters A-Z, a-z, digits and . _ -") from None
+        raise ValueError(f"{text!r} is not a name of a plan; use letters A-Z, a-z, digits and . _ -") from None
 
 
 def _callback_url(text: str) -> str:
@@ -53,7 +53,7 @@ def _callback_url(text: str) -> str:
     if not sound or not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("it must be an absolute http or https URL, such as https://example.com/receipts")
     if not bare:
-        raise ValueError("it must have no user name, password or fragment")
+        raise ValueError("it must not contain a user name, a password or a fragment")
     if len(text) > defaults.URL_CHARS:
         raise ValueError(f"it has {len(text)} characters, the limit is {defaults.URL_CHARS}")
     return text
@@ -61,10 +61,10 @@ def _callback_url(text: str) -> str:
 
 def _reply(text: str) -> str:
     if "\0" in text:
-        raise ValueError("it has a NUL character, which no message can carry")
+        raise ValueError("it has a NUL character, which a message cannot carry")
     count = segment.count(text, Kind.TEXT)[1] if text else 0
     if count > defaults.MAX_SEGMENTS:
-        raise ValueError(f"it takes {count} segments, the limit is {defaults.MAX_SEGMENTS}")
+        raise ValueError(f"it needs {count} segments, the limit is {defaults.MAX_SEGMENTS}")
     return text
 
 
@@ -72,7 +72,8 @@ def _network(text: str) -> str:
     try:
         return str(ipaddress.ip_network(text))
     except ValueError:
-        raise ValueError(f"{text!r} is no network; write 192.0.2.0/24, 192.0.2.7 or 2001:db8::/32") from None
+        problem = f"{text!r} is not a network; write for example 192.0.2.0/24, 192.0.2.7 or 2001:db8::/32"
+        raise ValueError(problem) from None
 
 
 def _sender(text: str) -> str:
@@ -84,13 +85,13 @@ def _sender(text: str) -> str:
 
 def _prefix(text: str) -> str:
     if _PREFIX(text) is None:
-        raise ValueError(f"{text!r} is no prefix; give up to 15 digits without + or a leading 0")
+        raise ValueError(f"{text!r} is not a prefix; give up to 15 digits without + or a leading 0")
     return text
 
 
 def _system_id(text: str) -> str:
     if text and _SYSTEM_ID(text) is None:
-        raise ValueError(f"{text!r} is no system_id; take up to 15 letters A-Z, a-z, digits and . _ -")
+        raise ValueError(f"{text!r} is not a system_id; use up to 15 letters A-Z, a-z, digits and . _ -")
     return text
 
 
@@ -102,7 +103,7 @@ def _reference(text: str) -> str:
 
 def _country(text: str) -> str:
     if text and _COUNTRY(text) is None:
-        raise ValueError(f"{text!r} is no country code; give 1 to 3 digits, such as 49")
+        raise ValueError(f"{text!r} is not a country code; give 1 to 3 digits, such as 49")
     return text
 
 
@@ -114,7 +115,7 @@ class _Statuses(Words):
         for part in Words.read(self, value):
             reason, _, status = part.partition("=")
             if reason not in list(Reason) or _STATUS(status) is None:
-                raise ValueError(f"{part!r} is no status of a reason; write credit=0x401")
+                raise ValueError(f"{part!r} is not a reason with a status; write for example credit=0x401")
             statuses[reason] = int(status, 16)
         return tuple(statuses.items())
 
@@ -124,7 +125,7 @@ class _Statuses(Words):
 
 _LIMITS, _ERASE = Scope.WRITE_LIMITS, Scope.ERASE
 _GATEWAYS: dict[str, Any] = {"nullable": True, "empty": "default"}
-"""A setting that may be null, which is the gateway's own."""
+"""A setting that may be null: the gateway's own setting then applies."""
 _DAYS = Decimal(MOST_DAYS)
 
 
@@ -134,89 +135,92 @@ def _setting(name: str, kind: Type, meaning: str, example: str, **more: Any) -> 
 
 SETTINGS: tuple[Field, ...] = (
     _setting("timezone", Text(_timezone),
-        "IANA time zone, for times in requests and answers and for the day of daily limits.", "Europe/Berlin",
+        "IANA time zone, used for times in requests and answers and for the day of daily limits.", "Europe/Berlin",
         scope=_LIMITS, title="Time zone"),
     _setting(
         "plan", Text(_plan), "Price plan of the account.", "default", scope=Scope.WRITE_PRICES, title="Price plan"),
-    _setting("credit_limit", Credits("it says how far the balance may go below zero, and is itself not below zero"),
-        "Credits that the balance may go below zero.", "50", scope=Scope.WRITE_CREDIT),
+    _setting("credit_limit", Credits("it must not be below zero; 50 lets the balance fall to -50"),
+        "Credits that the balance may fall below zero.", "50", scope=Scope.WRITE_CREDIT),
     _setting("suspended", Flag(), "Whether its requests are refused and its messages wait.", "false"),
     _setting("list_interval", Decimal(MAX_LIST_INTERVAL_S),
-        "Seconds between two list queries; 0 is none, `default` (null) the gateway's setting.", "10", scope=_LIMITS,
-        **_GATEWAYS),
-    _setting("rate", Decimal(MAX_RATE), "Messages a second; 0 is no limit.", "50", scope=_LIMITS),
-    _setting("request_rate", Decimal(MAX_RATE), "Requests a second, of any kind; 0 is no limit.", "20", scope=_LIMITS,
+        "Seconds between two list queries; 0: no limit; `default` (null): as the gateway's setting.", "10",
+        scope=_LIMITS, **_GATEWAYS),
+    _setting("rate", Decimal(MAX_RATE), "Messages a second; 0: no limit.", "50", scope=_LIMITS),
+    _setting("request_rate", Decimal(MAX_RATE), "Requests a second, of any kind; 0: no limit.", "20", scope=_LIMITS,
         title="Requests a second"),
-    _setting("request_burst", Whole(0, MAX_BURST), "Requests that may come at once; 0 is a second's worth.", "100",
+    _setting("request_burst", Whole(0, MAX_BURST), "Requests that may come at once; 0: as many as in a second.", "100",
         scope=_LIMITS, title="Requests at once"),
-    _setting("daily_messages", Whole(0, MAX_COUNT), "Messages a day of its time zone; 0 is no limit.", "10000",
+    _setting("daily_messages", Whole(0, MAX_COUNT), "Messages a day, in its time zone; 0: no limit.", "10000",
         scope=_LIMITS, title="Messages a day"),
-    _setting("daily_spend", Credits("it is a limit, and not below zero"),
-        "Credits that it may be charged for messages a day; 0 is no limit.", "250", scope=_LIMITS,
+    _setting("daily_spend", Credits("it must not be below zero"),
+        "Credits a day that it may be charged for messages; 0: no limit.", "250", scope=_LIMITS,
         title="Credits a day"),
-    _setting("max_waiting", Whole(0, MAX_COUNT), "Messages scheduled or waiting at once; 0 is no limit.", "5000",
-        scope=_LIMITS, title="Waiting at most"),
-    _setting("prefixes", Words(_prefix), "Prefixes of numbers that it may send to, comma separated; empty is all.",
+    _setting("max_waiting", Whole(0, MAX_COUNT), "Messages that may be scheduled or waiting at a time; 0: no limit.",
+        "5000", scope=_LIMITS, title="Waiting at most"),
+    _setting("prefixes", Words(_prefix), "Prefixes of numbers that it may send to, comma separated; empty: all.",
         "49,43", scope=_LIMITS, title="Destinations"),
-    _setting("guard", Choice(("auto", "on", "off")), "Whether the pumping guard watches it; auto is while it is young.",
+    _setting("guard", Choice(("auto", "on", "off")), "Whether the pumping guard watches it; auto: while it is new.",
         "on", scope=_LIMITS, title="Pumping guard"),
-    _setting("callback_url", Text(_callback_url), "URL for receipts of requests without dlr-url; empty is none.",
+    _setting("callback_url", Text(_callback_url), "URL for receipts of requests without dlr-url; empty: none.",
         "https://example.com/dlr", title="Callback URL"),
-    _setting("inbound_url", Text(_callback_url), "URL for messages from phones; empty is none.",
+    _setting("inbound_url", Text(_callback_url), "URL for messages from phones; empty: none.",
         "https://example.com/inbound", title="Inbound URL"),
     _setting("inbound_reply", Choice(("off", "body")),
-        "Whether the text that inbound_url answers is sent to the phone.", "body"),
-    _setting("opt_out", Choice(("keywords", "off")), "Whether texts such as STOP to its numbers are acted on.",
+        "Whether the phone is sent the text that inbound_url answers with.", "body"),
+    _setting("opt_out", Choice(("keywords", "off")), "Whether texts such as STOP to its numbers suppress the phone.",
         "keywords", title="Opt-out"),
-    _setting("stop_text", Text(_reply), "Confirmation of a STOP; empty is none.",
+    _setting("stop_text", Text(_reply), "Text that confirms a STOP; empty: none is sent.",
         "ACME: you get no more messages. Send START to come back.", title="Confirmation of STOP"),
-    _setting("help_text", Text(_reply), "Answer to HELP; empty is none.", "ACME alerts. Send STOP to end them.",
-        title="Answer to HELP"),
+    _setting("help_text", Text(_reply), "Text that answers HELP; empty: none is sent.",
+        "ACME alerts. Send STOP to end them.", title="Answer to HELP"),
     _setting("smart", Choice(("off", "on")),
-        "Whether curly quotes, dashes and the like become plain ones where a text then costs less.", "on",
-        title="Smart replacement"),
-    _setting("callback_format", Choice(("form", "json")), "Form of receipts and messages from phones.", "json"),
-    _setting(
-        "content_decoding", Choice(("auto", "always", "never")), "Whether a JSON content is URL-decoded.", "never"),
-    _setting("networks", Words(_network), "Client networks, comma separated; empty is any.",
+        "Whether curly quotes, dashes and similar characters are replaced by plain ones if that makes a text cheaper.",
+        "on", title="Smart replacement"),
+    _setting("callback_format", Choice(("form", "json")), "Format of receipts and messages from phones.", "json"),
+    _setting("content_decoding", Choice(("auto", "always", "never")),
+        "Whether the field content of a JSON request is URL-decoded.", "never"),
+    _setting("networks", Words(_network), "Networks that its clients connect from, comma separated; empty: any.",
         "192.0.2.0/24,2001:db8::/32", scope=_LIMITS),
     _setting("retain_text_days", _DAYS,
-        "Days after which texts of its messages are redacted; 0 is never, `default` (null) the gateway's setting.",
+        "Days until the texts of its messages are redacted; 0: never; `default` (null): as the gateway's setting.",
         "90", scope=_ERASE, title="Days texts are kept", **_GATEWAYS),
     _setting("retain_number_days", _DAYS,
-        "Days after which phones are redacted; 0 is never, `default` (null) the gateway's setting.", "365",
+        "Days until phone numbers are redacted; 0: never; `default` (null): as the gateway's setting.", "365",
         scope=_ERASE, title="Days phones are kept", **_GATEWAYS),
     _setting("retain_days", _DAYS,
-        "Days after which its messages are dropped, but for money; 0 is never, `default` (null) the gateway's setting.",
-        "730", scope=_ERASE, title="Days messages are kept", **_GATEWAYS),
+        "Days until its messages are deleted (ledger entries stay); 0: never; `default` (null): as the gateway's "
+        "setting.", "730", scope=_ERASE, title="Days messages are kept", **_GATEWAYS),
     _setting("smpp_system_id", Text(_system_id),
-        "Name to bind with beside the account's, up to 15 characters; empty is none.", "acme1", title="SMPP system_id"),
-    _setting(
-        "smpp_binds", Whole(0, 1_000), "SMPP binds at once, over all nodes.", "4", scope=_LIMITS, title="SMPP binds"),
+        "Second name that SMPP clients may bind with, up to 15 characters; empty: only the account's name.", "acme1",
+        title="SMPP system_id"),
+    _setting("smpp_binds", Whole(0, 1_000), "SMPP binds at a time, over all nodes.", "4", scope=_LIMITS,
+        title="SMPP binds"),
     _setting("smpp_window", Whole(1, 1_000), "Requests of a bind that may wait for their answer.", "100", scope=_LIMITS,
         title="SMPP window"),
-    _setting("smpp_id", Choice(("uuid", "decimal", "hex16")), "Form of message ids for SMPP clients.", "decimal",
+    _setting("smpp_id", Choice(("uuid", "decimal", "hex16")), "Format of message ids for SMPP clients.", "decimal",
         title="SMPP message ids"),
     _setting("smpp_receipts", Choice(("asked", "always")),
-        "Whether a submit_sm without registered_delivery gets a receipt.", "always", title="SMPP receipts"),
-    _setting("smpp_alphabet", Choice(("gsm", "latin1", "ascii")), "Alphabet of data_coding 0.", "latin1",
+        "Whether a submit_sm without registered_delivery also gets a receipt.", "always", title="SMPP receipts"),
+    _setting("smpp_alphabet", Choice(("gsm", "latin1", "ascii")), "Alphabet of texts with data_coding 0.", "latin1",
         title="SMPP alphabet"),
     _setting("smpp_reference", Text(_reference),
-        "TLV with the client's reference, or user_message_reference; empty is none.", "0x1402", title="SMPP reference"),
+        "Tag of the TLV with the client's reference, or user_message_reference; empty: none.", "0x1402",
+        title="SMPP reference"),
     _setting("smpp_dedupe_s", Whole(0, 86_400),
-        "Seconds for which a submission whose answer was lost may come again uncharged; 0 is off.", "600",
+        "Seconds in which a repeated submission is not charged again if its answer was lost; 0: off.", "600",
         title="SMPP answers lost"),
     _setting("smpp_status", _Statuses(),
-        "command_status of refusals by reason, comma separated; empty is the usual ones.", "credit=0x401",
+        "command_status of refusals, by reason, comma separated; empty: the usual ones.", "credit=0x401",
         title="SMPP statuses"),
-    _setting("country", Text(_country), "Country code of national numbers from SMPP clients; empty refuses them.", "49",
-        title="Country code"),
+    _setting("country", Text(_country), "Country code for national numbers of SMPP clients; empty: they are refused.",
+        "49", title="Country code"),
     _setting("inbound_way", Choice(("auto", "webhook", "bind")),
-        "How messages from phones go to the account; auto is by inbound_url.", "bind", title="Way of phones' messages"),
-    _setting("senders", Words(_sender), "Sender IDs that it may use, comma separated; empty is any.", "ACME,AcmeCorp",
+        "How messages from phones reach the account; auto: by webhook if inbound_url is set.", "bind",
+        title="Way of phones' messages"),
+    _setting("senders", Words(_sender), "Sender IDs that it may use, comma separated; empty: any.", "ACME,AcmeCorp",
         scope=_LIMITS, title="Sender IDs"),
 )  # fmt: skip
-"""The settings of an account, in the order of forms. A scope is beside the right to change accounts."""
+"""The settings of an account, in the order of forms. The scope of a setting is needed beside `accounts:write`."""
 
 SETTING = {each.name: each for each in SETTINGS}
 
@@ -235,22 +239,22 @@ _TERMS: Final = {
 
 
 def texts_of(account: Account) -> dict[str, str]:
-    """Returns the settings as forms have them."""
+    """Returns the settings as texts for forms, such as `{"rate": "50", "prefixes": "49, 43"}`."""
     return {name: each.text(each.show(value_of(account, name))) for name, each in SETTING.items()}
 
 
 def value_of(account: Account, name: str) -> Any:
-    """Returns the value of a setting."""
+    """Returns the value of a setting, for example 50.0 for `rate`."""
     return getattr(account.smpp, _TERMS[name]) if name in _TERMS else getattr(account, name)
 
 
 def changes_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """Returns settings by the names that `changed_account` takes."""
+    """Returns settings by the names that `changed_account` takes, for example `smpp.window` for `smpp_window`."""
     return {f"smpp.{_TERMS[name]}" if name in _TERMS else name: value for name, value in settings.items()}
 
 
 def noted(settings: dict[str, Any]) -> dict[str, str]:
-    """Returns settings as the audit log has them."""
+    """Returns settings as the audit log writes them, for example `{"suspended": "true", "prefixes": "49,43"}`."""
     details = {}
     for name, value in settings.items():
         shown = SETTING[name].show(value)

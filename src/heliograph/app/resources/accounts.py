@@ -29,10 +29,10 @@ from heliograph.domain.security.secret_text import digest
 LEDGER_PAGE: Final = 1_000
 
 MAX_DAYS: Final = 31
-"""Days of usage at most."""
+"""The most days of a usage report."""
 
 SHORT_DAYS: Final = 2
-"""Usage of up to this many days is summed by the hour, of more by the day."""
+"""Usage of up to this many days is summed by the hour, longer usage by the day."""
 
 _PASSWORD_OCTETS = 16
 _HOUR_MS = 3_600_000
@@ -41,15 +41,15 @@ SMPP_PASSWORD_CHARS: Final = 8
 """Characters of a password for SMPP clients. The password of SMPP v3.4, 5.2.2, has no room for more."""
 
 MAX_SMPP_PASSWORD_CHARS: Final = 16
-"""Characters at most, for clients and operators that go beyond the standard."""
+"""The most characters, for clients that go beyond the standard."""
 
 _PASSWORD_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"  # noqa: S105 - an alphabet
-"""Letters and digits that are not mistaken for others; 8 of them are 46 bits."""
+"""Letters and digits that people do not confuse, such as O and 0. 8 of them have 46 bits."""
 
 
 @dataclass(slots=True)
 class Credentials:
-    """Secrets for a new account, instead of random ones (for the demo account)."""
+    """Given secrets for a new account, used by the demo account instead of random secrets."""
 
     password: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -57,7 +57,7 @@ class Credentials:
 
 
 _HARMLESS_WHEN_OPENED = {"timezone", "retain_text_days", "retain_number_days", "retain_days"}
-"""Fields that take no further scope for a new account: it has no day that could begin anew, and no messages."""
+"""Fields that need no further scope for a new account: it has no messages yet, and no used part of a daily limit."""
 
 
 # --- use cases
@@ -92,8 +92,8 @@ async def create(
 ) -> dict[str, Any]:
     """Opens an account with a first API key and `credit` micro-credits.
 
-    A `price` (micro-credits a segment, everywhere) gives the account a plan of its own that has its name. The
-    answer has the secrets, which are known only now: the store keeps verifiers.
+    `price` (micro-credits a segment, for all numbers) makes a price plan with the account's name. For example 35,000
+    is 0.035 credits a segment. The answer has the secrets, which cannot be read again: the store keeps verifiers.
     """
     _check_urls(desk, settings)
     details, prices = noted(settings), []
@@ -145,10 +145,10 @@ async def change(desk: Desk, name: str, **settings: Any) -> dict[str, Any]:
 
 
 async def top_up(desk: Desk, name: str, amount: int, note: str = "") -> dict[str, Any]:
-    """Adds micro-credits, or takes them back if below zero."""
+    """Adds micro-credits, or takes them back if `amount` is negative."""
     account, _ = await account_of(desk, name)
     if amount == 0:
-        raise Invalid("amount", "an amount of 0 changes nothing")
+        raise Invalid("amount", "it is 0, which changes nothing")
     left = await desk.store.customers.balance(account.id)
     if amount > 0 and left + amount > defaults.MAX_BALANCE:
         most = format_credits(defaults.MAX_BALANCE)
@@ -165,7 +165,7 @@ async def top_up(desk: Desk, name: str, amount: int, note: str = "") -> dict[str
 
 
 async def new_password(desk: Desk, name: str) -> dict[str, Any]:
-    """Replaces the password; the old one stops working."""
+    """Replaces the password. The old password stops working within five seconds."""
     account, _ = await account_of(desk, name)
     password = needed(desk.secrets).octets(_PASSWORD_OCTETS).hex()
     changes = {"password_hash": await desk.hash_password(password)}
@@ -189,7 +189,7 @@ async def set_smpp_password(desk: Desk, name: str, password: str) -> None:
 
 
 async def new_signing_secret(desk: Desk, name: str) -> dict[str, Any]:
-    """Replaces the secret that signs receipts; returns it as `whsec_...`."""
+    """Replaces the secret that signs receipts, and returns it as `whsec_...`."""
     account, _ = await account_of(desk, name)
     secret = needed(desk.secrets).octets(signature.SECRET_OCTETS)
     await desk.audited("account.new-signing-secret", name).accounts.update(account.id, {"signing_secret": secret})
@@ -197,8 +197,10 @@ async def new_signing_secret(desk: Desk, name: str) -> dict[str, Any]:
 
 
 async def usage(desk: Desk, name: str, days: int) -> dict[str, Any]:
-    """Sums the ledger of the last days, by the hour for up to SHORT_DAYS, else by the day: `spans` of `step` ms from
-    `start` up to `end`, but for spans without entries."""
+    """Sums the ledger of the last days: by the hour for up to SHORT_DAYS, else by the day.
+
+    `start`, `end` and `step` are in ms. `spans` leaves out spans without entries.
+    """
     account, _ = await account_of(desk, name)
     step = _HOUR_MS if days <= SHORT_DAYS else DAY_MS
     end = (desk.now // step + 1) * step
@@ -235,7 +237,7 @@ def _row(account: Account, balance: int) -> dict[str, Any]:
 
 
 def _check_urls(desk: Desk, settings: dict[str, Any]) -> None:
-    """Raises Invalid for a URL to which the sender would post nothing."""
+    """Raises Invalid for a URL that the address guard refuses, for example `http://10.0.0.1/`."""
     for name in ("callback_url", "inbound_url"):
         url = settings.get(name)
         reason = desk.callback_urls.refusal(url) if url and desk.callback_urls is not None else None
@@ -245,9 +247,9 @@ def _check_urls(desk: Desk, settings: dict[str, Any]) -> None:
 
 def _own_plan(name: str, settings: dict[str, Any]) -> str:
     if "plan" in settings:
-        raise Invalid("price", "give a plan or a price of its own, not both")
+        raise Invalid("price", "give either a plan or a price")
     if name == DEFAULT_PLAN:
-        raise Invalid("price", f"the plan {DEFAULT_PLAN} is everybody's; set its prices, or take another name")
+        raise Invalid("price", f"all accounts share the plan {DEFAULT_PLAN}; set its prices, or use another name")
     return name
 
 
@@ -263,25 +265,25 @@ def _name(text: str) -> str:
 _NAME = Field(
     "name", Text(_name, pattern="[A-Za-z0-9._-]{1,64}"), "1 to 64 letters A-Z, a-z, digits and . _ -", example="acme"
 )
-_BALANCE = Field("balance", Credits(), "Credits that are left.")
+_BALANCE = Field("balance", Credits(), "Credits left.")
 _FIELDS = (_NAME, _BALANCE, *SETTINGS, Field("created", Moment(), "When it was opened."))
 _KEYS = Rows(KEY_FIELDS, "Key", called=lambda row: "" if row["revoked"] else row["id"])
-_WITH_KEYS = (*_FIELDS, Field("keys", _KEYS, "Its API keys, revoked ones included.", title="keys in use"))
-_SECRET = (Field("secret", Text(), "The secret, told only now.", is_secret=True),)
+_WITH_KEYS = (*_FIELDS, Field("keys", _KEYS, "Its API keys, including revoked keys.", title="keys in use"))
+_SECRET = (Field("secret", Text(), "The secret, shown only now.", is_secret=True),)
 _SPAN = (
-    Field("time", Moment(), "Begin of the span."),
+    Field("time", Moment(), "Start of the span."),
     Field("requests", Whole(), "Requests that were charged."),
     Field("charged", Credits(), "Credits charged for messages."),
-    Field("refunded", Credits(), "Credits given back."),
-    Field("inbound", Credits(), "Credits for messages from phones, beside `charged`."),
+    Field("refunded", Credits(), "Credits refunded."),
+    Field("inbound", Credits(), "Credits for messages from phones, not included in `charged`."),
 )
 
 ACCOUNTS = Resource(
     name="account",
     plural="accounts",
-    summary="Customers: who may send, and with how much credit",
+    summary="Customers: their settings, credit and secrets",
     more="",
-    nothing="There is no account yet: heliograph account create NAME --credit N",
+    nothing="There is no account yet. Create one: heliograph account create NAME --credit N",
     key=("name",),
     fields=_FIELDS,
     columns=("name", "balance", "plan", "timezone", "suspended"),
@@ -299,14 +301,14 @@ ACCOUNTS = Resource(
                 Field(
                     "credit",
                     Credits("the opening credit must not be below zero"),
-                    "Opening credit, such as 100 or 25.5.",
+                    "Credits to begin with, such as 100 or 25.5.",
                     0,
                     scope=Scope.TOP_UP,
                 ),
                 Field(
                     "price",
                     Credits("it must not be below zero"),
-                    "Credits a segment, everywhere: makes a price plan of its own.",
+                    "Credits a segment for all numbers; makes a price plan with the account's name.",
                     KEEP,
                     "0.035",
                     scope=Scope.WRITE_PRICES,
@@ -318,7 +320,7 @@ ACCOUNTS = Resource(
                 Field("password", Text(), "For /api/v2.", is_secret=True),
                 Field("api_key", Text(), "For /api/v1.", is_secret=True, title="API key"),
                 Field("key_id", Text(), "Id of the API key."),
-                Field("signing_secret", Text(), "Verifies receipts.", is_secret=True),
+                Field("signing_secret", Text(), "For the signatures of receipts.", is_secret=True),
                 _BALANCE,
                 SETTING["plan"],
                 SETTING["timezone"],
@@ -329,7 +331,8 @@ ACCOUNTS = Resource(
             read_name="NewAccount",
             answer_name="OpenedAccount",
             arguments=("name",),
-            more="The password is for /api/v2, the API key for /api/v1, the signing secret verifies receipts.",
+            more="The answer shows three secrets, only once: the password for /api/v2, the API key for /api/v1, and "
+            "the secret that signs receipts.",
             examples=(
                 "account create acme --credit 100",
                 "account create acme --credit 25.50 --timezone Europe/Berlin --price 0.035",
@@ -341,13 +344,13 @@ ACCOUNTS = Resource(
             "API key         {api_key}   (/api/v1)\n"
             "signing secret  {signing_secret}   (receipts)",
         ),
-        Operation("list", "GET", "/accounts", find, "Every account with its balance", answers=Answer.EACH),
+        Operation("list", "GET", "/accounts", find, "All accounts with their balances", answers=Answer.EACH),
         Operation(
             "show",
             "GET",
             "/accounts/{name}",
             show,
-            "One account with its keys",
+            "An account with its settings and API keys",
             answers=_WITH_KEYS,
             id="get_account",
             answer_name="AccountWithKeys",
@@ -360,8 +363,8 @@ ACCOUNTS = Resource(
             top_up,
             "Add credit, or take it back",
             reads=(
-                Field("amount", Credits(), "Credits; below zero takes back.", example="250"),
-                Field("note", Text(note), "A remark that stands in the ledger.", ""),
+                Field("amount", Credits(), "Credits to add; a negative amount takes them back.", example="250"),
+                Field("note", Text(note), "A remark for the ledger.", ""),
             ),
             answers=(_BALANCE,),
             status=201,
@@ -392,7 +395,7 @@ ACCOUNTS = Resource(
             examples=(
                 "account set acme timezone=Europe/Berlin callback_format=json",
                 "account set acme senders=ACME,AcmeCorp networks=192.0.2.0/24",
-                "account set acme callback_url=          # empty: none",
+                "account set acme callback_url=          # removes the URL",
             ),
         ),
         Operation(
@@ -407,7 +410,7 @@ ACCOUNTS = Resource(
             id="new_password",
             answer_name="NewSecret",
             arguments=("name",),
-            more="The old one stops working within five seconds.",
+            more="The old password stops working within five seconds.",
             also={"password": "secret"},
             done="The new password of {name}: {secret}",
         ),
@@ -421,7 +424,7 @@ ACCOUNTS = Resource(
                 Field(
                     "length",
                     Whole(SMPP_PASSWORD_CHARS, MAX_SMPP_PASSWORD_CHARS),
-                    "Characters; most clients take 8 at most.",
+                    "Characters; most clients accept at most 8.",
                     SMPP_PASSWORD_CHARS,
                 ),
             ),
@@ -433,7 +436,7 @@ ACCOUNTS = Resource(
             read_name="NewSmppPassword",
             answer_name="NewSecret",
             arguments=("name",),
-            more="Most clients take 8 characters at most: Kannel cuts a longer one without an error.",
+            more="Most clients accept at most 8 characters. Kannel cuts off a longer password without an error.",
             examples=("account smpp-password acme", "account smpp-password acme --length 16"),
             also={"smpp_password": "secret"},
             done="The new SMPP password of {name}: {secret}",
@@ -459,8 +462,8 @@ ACCOUNTS = Resource(
             "/accounts/{name}/usage",
             usage,
             "Charges and refunds, by the hour or the day",
-            reads=(Field("days", Whole(1, MAX_DAYS), "How far back; up to two days by the hour.", 1),),
-            answers=(Field("spans", Rows(_SPAN, "Span", is_table=True), "Use of the gateway in a span of time."),),
+            reads=(Field("days", Whole(1, MAX_DAYS), "Days to report; 1 or 2 days are shown by the hour.", 1),),
+            answers=(Field("spans", Rows(_SPAN, "Span", is_table=True), "An entry for each hour or day with usage."),),
             id="usage",
             answer_name="UsageOfAccount",
             arguments=("name",),
@@ -495,7 +498,7 @@ LEDGER = Resource(
         Field("key", Whole(), "Key of the entry."),
         Field("time", Moment(), "When the balance changed."),
         Field("kind", Text(), "`charge`, `refund`, `top-up` or `inbound` (a message from a phone)."),
-        Field("amount", Credits(), "Credits; below zero for a charge."),
+        Field("amount", Credits(), "Credits; negative for a charge."),
         Field("note", Text(), "The remark of a top-up."),
     ),
     within=(_NAME,),
@@ -509,7 +512,7 @@ LEDGER = Resource(
             "GET",
             "/accounts/{name}/ledger",
             _ledger,
-            "Changes of the balance, the newest first",
+            "Changes of the balance, newest first",
             answers=Answer.EACH,
             page=LEDGER_PAGE,
             rows=50,

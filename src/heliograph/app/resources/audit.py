@@ -1,4 +1,4 @@
-"""The audit log: who changed what."""
+"""The audit log: each change with its actor, time and details."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ PAGE: Final = 1_000
 
 
 async def find(desk: Desk, actor: str, action: str, target: str, after: str, limit: int) -> list[dict[str, Any]]:
-    """Returns entries, the newest first, from the entry before `after` on."""
+    """Returns entries before the key `after`, newest first. The filters match as in the fields of the operation."""
     query = AuditQuery(limit, int(after) if after else None, actor, action, target)
     return [
         {
@@ -30,21 +30,23 @@ async def find(desk: Desk, actor: str, action: str, target: str, after: str, lim
 AUDIT = Resource(
     name="entry",
     plural="entries",
-    summary="Every change by a user, a token or a command",
+    summary="All changes by users, tokens and commands",
     more="`heliograph audit --log` proves that no entry was changed or removed.",
-    nothing="Nothing was changed yet.",
+    nothing="There are no such entries.",
     key=("key",),
     called="action",
     path="/audit",
     title="Audit log",
     fields=(
-        Field("key", Whole(), "Its number."),
-        Field("time", Moment(), "When it was made."),
-        Field("actor", Text(), "Who made it, for example `user:ada`, `token:4f1a` or `cli:root`.", title="Who"),
-        Field("action", Text(), "What was done, for example `account.create`.", title="What"),
-        Field("target", Text(), "What it was done to, for example an account.", empty="-"),
-        Field("details", Pairs(), "More about it, by name.", empty="-"),
-        Field("address", Text(), "The address that the request came from.", title="From", empty="-"),
+        Field("key", Whole(), "Number of the entry."),
+        Field("time", Moment(), "Time of the change."),
+        Field(
+            "actor", Text(), "The user, token or command, such as `user:ada`, `token:4f1a` or `cli:root`.", title="Who"
+        ),
+        Field("action", Text(), "The action, for example `account.create`.", title="Action"),
+        Field("target", Text(), "The changed thing, for example the account `acme`.", empty="-"),
+        Field("details", Pairs(), "Details by name, such as `credit=250`.", empty="-"),
+        Field("address", Text(), "Address of the client.", title="From", empty="-"),
     ),
     columns=("time", "actor", "action", "target", "details"),
     scopes=Scopes(Scope.READ_AUDIT, Scope.READ_AUDIT),
@@ -55,7 +57,7 @@ AUDIT = Resource(
             "GET",
             "/audit",
             find,
-            "Who changed what, the newest first",
+            "Changes with actor, action and target, newest first",
             reads=(
                 Field(
                     "actor",
@@ -64,8 +66,14 @@ AUDIT = Resource(
                     "",
                     title="Who",
                 ),
-                Field("action", Text(), "Only actions that begin so, such as account.", "", title="Action begins with"),
-                Field("target", Text(), "Only changes of this target, such as acme.", ""),
+                Field(
+                    "action",
+                    Text(),
+                    "Only actions with this beginning, such as account.",
+                    "",
+                    title="Action begins with",
+                ),
+                Field("target", Text(), "Only changes of this thing, such as acme.", ""),
             ),
             answers=Answer.EACH,
             answer_name="Audit",

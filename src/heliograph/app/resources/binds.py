@@ -10,7 +10,7 @@ from heliograph.app.resources.fields import Field, Flag, Moment, Reference, Text
 
 
 async def find(desk: Desk, account: str = "") -> list[dict[str, Any]]:
-    """Returns the binds of an account, or of all."""
+    """Returns the binds of an account, or all binds."""
     names = await desk.account_names()
     return [
         {
@@ -35,7 +35,7 @@ async def find(desk: Desk, account: str = "") -> list[dict[str, Any]]:
 
 
 async def drop(desk: Desk, id: int) -> None:
-    """Has a bind unbound by its node, within five seconds."""
+    """Makes the node of a bind unbind it, within five seconds."""
     try:
         await desk.audited("bind.drop", str(id)).binds.drop(id)
     except Missing:
@@ -50,8 +50,8 @@ BINDS = Resource(
     name="binds",
     plural="binds",
     summary="SMPP clients of customers that are bound now",
-    more="Each node reports its binds every five seconds. An account may have `smpp_binds` of them at once, over all "
-    "nodes.",
+    more="Each node reports its binds every five seconds. The setting `smpp_binds` of an account limits its binds, "
+    "over all nodes.",
     nothing="No SMPP client is bound.",
     key=("id",),
     called="account",
@@ -59,18 +59,18 @@ BINDS = Resource(
     fields=(
         _ID,
         _ACCOUNT,
-        Field("kind", Text(), "Whether it is a transmitter, receiver or transceiver."),
+        Field("kind", Text(), "transmitter, receiver or transceiver."),
         Field("address", Text(), "Host and port of the client.", example="192.0.2.1:40112"),
         Field("tls", Flag(), "Whether it uses TLS."),
         Field("since", Moment(), "When it was bound."),
         Field("node", Text(), "The node that it is bound to."),
         Field("window", Whole(), "Requests that may wait for their answer, in each direction."),
         Field("in_flight", Whole(), "deliver_sm that wait for the client's answer."),
-        Field("submitted", Whole(), "Submissions that came."),
-        Field("refused", Whole(), "Submissions that were answered with an error."),
-        Field("delivered", Whole(), "Receipts and messages that the client took."),
+        Field("submitted", Whole(), "Messages that the client submitted."),
+        Field("refused", Whole(), "Messages of the client that were answered with an error."),
+        Field("delivered", Whole(), "Receipts and messages that the client accepted."),
         Field("put_off", Whole(), "Receipts and messages that the client answered with an error."),
-        Field("last_error", Text(), "The last refusal.", empty="-"),
+        Field("last_error", Text(), "The last error that the client was answered with.", empty="-"),
     ),
     scopes=Scopes(Scope.READ_ACCOUNTS, Scope.WRITE_ACCOUNTS),
     answer_name="Bind",

@@ -1,4 +1,4 @@
-"""Callbacks: receipts and inbound messages that are to be pushed to customers, or could not be."""
+"""Callbacks: receipts and inbound messages that are pushed to customers, pending or failed."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -16,14 +16,14 @@ from heliograph.domain.message import ids
 PAGE: Final = 1_000
 
 MOST_AT_ONCE: Final = 100_000
-"""Messages of one request."""
+"""The most messages of a request."""
 
 HOSTS_FROM: Final = 5_000
-"""Pending callbacks that the list of failing receivers is made from: those due first."""
+"""Pending callbacks that the list of failing receivers is made from. They are the callbacks that are due first."""
 
 
 async def find(desk: Desk, state: str, after: tuple[int, int] | None, limit: int) -> Page:
-    """Returns callbacks that are pending, those due first, or that have failed."""
+    """Returns pending callbacks by the time of their next try, or failed callbacks."""
     if state == "failed":
         found = await desk.store.notices.ended(limit, None if after is None else after[1])
     else:
@@ -34,19 +34,21 @@ async def find(desk: Desk, state: str, after: tuple[int, int] | None, limit: int
 
 
 async def status(desk: Desk) -> dict[str, Any]:
-    """Counts callbacks, and returns the receivers that fail."""
+    """Counts callbacks, and returns the failing receivers."""
     counts = await desk.store.upkeep.counts(desk.now)
     return {"pending": counts.owed, "failed": counts.ended, "hosts": await failing_hosts(desk)}
 
 
 async def failing_hosts(desk: Desk, most: int = HOSTS_FROM) -> list[dict[str, Any]]:
-    """Returns receivers whose callbacks failed at least once, the most pending first, of the first `most` that are
-    due. Beside the fields of a receiver a row has the `keys` of its callbacks."""
+    """Returns the receivers with failed tries among the next `most` callbacks, most pending callbacks first.
+
+    Beside the fields of a receiver, a row has the `keys` of its callbacks.
+    """
     return _by_host(await desk.store.notices.owed(most))
 
 
 async def replay(desk: Desk, account: str | None) -> dict[str, int]:
-    """Makes failed callbacks pending again, of an account or of all."""
+    """Makes failed callbacks pending again, of an account or of all accounts."""
     owner = None
     if account is not None:
         found = await desk.store.accounts.find(account)
@@ -67,23 +69,23 @@ async def replay_message(desk: Desk, message: str) -> None:
 
 
 async def replay_notice(desk: Desk, key: int, tail: int, account: str) -> None:
-    """Makes the failed callback of a message, from a phone or to one, pending again."""
+    """Makes the failed callback of a message, outbound or inbound, pending again."""
     entry = desk.entry("callback.replay", ids.to_hex(key, tail), {"account": account})
     if await desk.store.noting(lambda count: entry if count else None).notices.replay(None, key, desk.now) == 0:
-        raise Fault(CONFLICT, "The callback of this message has not ended without success; nothing to replay.")
+        raise Fault(CONFLICT, "The callback of this message has not failed, so it cannot be retried.")
 
 
 async def drop(desk: Desk, messages: list[str] | None, host: str | None) -> dict[str, int]:
-    """Stops retrying callbacks. A callback that is being posted at this moment stays."""
+    """Stops retrying callbacks of messages, or of a failing receiver. A callback that is being posted now continues."""
     if host is not None:
         keys = next((each["keys"] for each in await failing_hosts(desk) if each["host"] == host), None)
         if keys is None:
-            raise Fault(NOT_FOUND, f"No failing receiver is called {host}.", "host")
+            raise Fault(NOT_FOUND, f"There is no failing receiver {host}.", "host")
         target = host
     elif messages is not None:
         keys = [parsed[0] for each in messages if (parsed := ids.parse(each)) is not None]
         if len(keys) != len(messages):
-            raise invalid("messages", "The list has a word that is no id of a message.")
+            raise invalid("messages", "The list has a word that is not an id of a message.")
         target = counted(len(messages), "message")
     else:
         raise missing("messages")
@@ -128,25 +130,25 @@ _ID = "[0-9a-f]{32}"
 _MESSAGE = Field("message", Text(pattern=_ID), "Id of the message.", example="0198c5f2a1b37c4d8e9f001122334455")
 _ATTEMPTS = Field("attempts", Whole(), "Tries so far.", title="Tries")
 _PROBLEM = Field("problem", Text(), "The last error, for example `connection refused`.")
-_DUE = Field("due", Moment(), "When it is tried next.", title="Next try")
-_COUNT = (Field("count", Whole(), "Callbacks that were changed."),)
+_DUE = Field("due", Moment(), "Time of the next try.", title="Next try")
+_COUNT = (Field("count", Whole(), "Number of callbacks that were changed."),)
 
 CALLBACKS = Resource(
     name="callbacks",
     plural="callbacks",
-    summary="Receipts pushed to customers",
-    more="They are tried for a day (setting callbacks.retry_hours), then kept as failed.",
-    nothing="There is none.",
+    summary="Receipts and messages that are pushed to customers",
+    more="A callback is retried for a day (setting callbacks.retry_hours), then kept as failed.",
+    nothing="There are no such callbacks.",
     key=("message",),
     fields=(
         _MESSAGE,
         Field("account", Reference("account"), "The account that gets it."),
-        Field("url", Text(), "Where it is posted to.", title="Receiver"),
+        Field("url", Text(), "The URL that it is posted to.", title="Receiver"),
         _ATTEMPTS,
         _PROBLEM,
-        Field("due", _DUE.type, "When it is tried next; null after it failed.", nullable=True),
+        Field("due", _DUE.type, "Time of the next try; null after it failed.", nullable=True),
         Field("ended", Moment(), "When it failed; null while it is pending.", nullable=True),
-        Field("code", Whole(), "The last HTTP status; 0 where there was no answer."),
+        Field("code", Whole(), "The last HTTP status; 0: there was no answer."),
     ),
     columns=("message", "account", "url", "attempts", "problem", "due", "ended"),
     scopes=Scopes(Scope.READ_CALLBACKS, Scope.WRITE_CALLBACKS),
@@ -157,7 +159,7 @@ CALLBACKS = Resource(
             "GET",
             "/callbacks/hosts",
             status,
-            "Count pending and failed callbacks; name failing receivers",
+            "Counts of pending and failed callbacks, and the failing receivers",
             answers=(
                 Field("pending", Whole(), "Callbacks that wait for a try; the count stops at 100,000."),
                 Field("failed", Whole(), "Callbacks that are no longer tried; the count stops at 100,000."),
@@ -173,7 +175,7 @@ CALLBACKS = Resource(
                         ),
                         "FailingHost",
                     ),
-                    "Receivers that fail, the most pending first.",
+                    "Receivers with failed tries, most pending callbacks first.",
                 ),
             ),
             id="failing_hosts",
@@ -185,11 +187,13 @@ CALLBACKS = Resource(
             "GET",
             "/callbacks",
             find,
-            "Callbacks that are pending, or have failed",
-            reads=(Field("state", Choice(("pending", "failed")), "Whether they are still tried.", "pending"),),
+            "Pending or failed callbacks",
+            reads=(
+                Field("state", Choice(("pending", "failed")), "pending: still tried; failed: no longer.", "pending"),
+            ),
             answers=Answer.EACH,
             page=PAGE,
-            places=True,
+            cursor_has_time=True,
             examples=("callbacks list", "callbacks list --state failed --limit 1000 --json"),
         ),
         Operation(
@@ -198,7 +202,7 @@ CALLBACKS = Resource(
             "/callbacks/replay",
             replay,
             "Retry failed callbacks",
-            reads=(Field("account", Reference("account"), "The account; null means every account.", nullable=True),),
+            reads=(Field("account", Reference("account"), "The account; null: all accounts.", nullable=True),),
             answers=_COUNT,
             id="replay_callbacks",
             read_name="Replay",
@@ -209,7 +213,7 @@ CALLBACKS = Resource(
             "POST",
             "/messages/{id:message}/replay-callback",
             replay_message,
-            "Retry its callback",
+            "Retry the failed callback of a message",
             arguments=("message",),
             conflicts=True,
             id="replay_callback",
@@ -224,10 +228,10 @@ CALLBACKS = Resource(
                 Field(
                     "messages",
                     Many(Field("message", Text(pattern=_ID), _MESSAGE.meaning), MOST_AT_ONCE),
-                    "The messages.",
+                    "Ids of the messages.",
                     None,
                 ),
-                Field("host", Text(), "The failing receiver, in place of messages.", None),
+                Field("host", Text(), "The failing receiver, instead of messages.", None),
             ),
             answers=_COUNT,
             id="drop_callbacks",
@@ -235,7 +239,7 @@ CALLBACKS = Resource(
             answer_name="Count",
             more="They are kept as failed, and can be retried later.",
             examples=("callbacks drop --host hooks.example.net",),
-            done="{count} callbacks are not tried again until you replay them.",
+            done="{count} callbacks are no longer tried. To retry them: heliograph callbacks replay",
         ),
     ),
 )

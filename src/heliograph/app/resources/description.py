@@ -1,4 +1,15 @@
-"""The words in which a thing is described: its fields, its operations, and the whole of it, a resource."""
+"""The form of a description: a `Resource` has fields, operations and presets.
+
+Three doors are drawn from a description:
+
+    Operation("add", "PUT", "/accounts/{name:account}/senders", put, ...)
+        admin API   PUT /admin/v1/accounts/acme/senders   {"senders": ["ACME"], "state": "approved"}
+        command     heliograph sender add ACME --account acme --state approved
+        console     a form, or with `confirm` a button beside each row
+
+Commands and the console make the same request (`Operation.asked`) that a program sends over HTTP. The dispatcher of the
+admin API checks it and calls `Operation.run`.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,106 +32,112 @@ class Scopes:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request to the admin API."""
+    """A request to the admin API, for example GET `/senders` with the query `{"state": "pending"}`."""
 
     method: str
     path: str
+    """The path below `/admin/v1`."""
     query: Mapping[str, str]
     body: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows of a list, and the cursor that brings the next page, None if none follows. A use case returns it where the
-    cursor is not the key of the last row."""
+    """Rows of a list with a cursor. A use case returns it if the cursor is not the key of the last row."""
 
     rows: list[dict[str, Any]]
     cursor: str | None
+    """The cursor of the next page, or None after the last page."""
 
 
 class Answer(Enum):
-    """Forms of answers that need no fields of their own."""
+    """Answers that are made from the fields of the resource."""
 
     EACH = auto()
-    """A list of things; a page of it where the operation has a `page`."""
+    """A list of things, or a page of the list if the operation has a `page`."""
     ITEM = auto()
-    """The thing."""
+    """A thing."""
     DONE = auto()
-    """Nothing but that it is done."""
+    """Only `{"done": true}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Something that can be done. All doors draw on it, and call `run`.
+    """An action on things, such as adding a sender.
 
-    `run` is called with a desk and the values of the path and of `reads`, by the names of the fields. It returns rows,
-    a row (values by the names of fields) or None, as `answers` says.
+    `run` gets a desk, and the Python values of the path and of `reads` by the names of the fields. It returns rows, a
+    row (values by the names of fields) or None, depending on `answers`.
     """
 
     name: str
     """The command's word, such as `add`."""
     method: str
     path: str
-    """Below the root of the admin API. `{sender}` is a field; `{name:account}` is the field `account` that the OpenAPI
+    """The path below `/admin/v1`. `{sender}` is a field. `{name:account}` is the field `account`, which the OpenAPI
     document calls `name`."""
     run: Callable[..., Awaitable[Any]]
+    """The use case."""
     summary: str
-    """A clause without a full stop: "Remove a number"."""
+    """A clause without a full stop, such as "Remove a number"."""
     answers: Answer | tuple[Field, ...] = Answer.DONE
+    """The form of the answer, or its fields."""
     reads: tuple[Field, ...] = ()
-    """Fields of the body; of a GET or DELETE parameters of the query."""
+    """The fields of the body, or of the query for GET and DELETE."""
     arguments: tuple[str, ...] = ()
-    """Fields that a command takes without their names, in this order."""
+    """Fields that a command takes by position, in this order, as in `route remove 3`."""
     more: str = ""
     """Further sentences of the command's help."""
     examples: tuple[str, ...] = ()
-    """Command lines without `heliograph`."""
+    """Command lines without `heliograph`, such as `sender list --state pending`."""
     done: str | Callable[[Mapping[str, Any], Mapping[str, Any]], str] = ""
-    """The sentence for people after it: a format of all values given and answered, or a function of both."""
+    """The sentence for people afterwards: a format of the values given and answered, or a function of both. For
+    example `Route {id} is removed.`"""
     verdict: str = ""
-    """The flag in the answer of a question, such as `fits`: a command exits with 1 where it is false, and the console
-    keeps the form."""
+    """The flag in the answer that decides a question, such as `fits`. If it is false, a command exits with 1, and the
+    console keeps the form."""
     is_command: bool = True
-    """Whether a command is drawn from it."""
+    """True if a command is drawn from it."""
     label: str = ""
-    """The console's button; without, the console has none."""
+    """The label of the console's button; empty if the console has no button."""
     confirm: str = ""
-    """The console's question before it, a format of the row. An operation with a question has a button beside each
-    row, others have a form."""
+    """The console's question before the action, a format of the row. An operation with a question has a button beside
+    each row. Other operations have a form."""
     page: int = 0
-    """The most rows of a page, for a list in pages: `run` takes `after`, the key of the last row seen or "", and
-    `limit`."""
-    places: bool = False
-    """Whether a cursor is the place of a row, a time and a key such as `1800000000000-17`: `run` then takes `after` as
-    a pair or None."""
+    """The most rows of a page; 0 if the list has no pages. `run` then takes `after`, the key of the last row of the
+    previous page or "", and `limit`."""
+    cursor_has_time: bool = False
+    """True if a cursor is the time and the key of a row, such as `1800000000000-17`. `run` then takes `after` as a pair
+    or None."""
     rows: int = 100
-    """Rows of a page where nobody says how many."""
+    """The rows of a page if the request has no `limit`."""
     newest_first: bool = False
-    """Whether the list begins with the highest key: a command then pages with `--before`, else with `--after`."""
+    """True if the list begins with the highest key. Its command then pages with `--before`, else with `--after`."""
     pairs: bool = False
-    """Whether its command takes fields as `KEY=VALUE`, and lists them in its help."""
+    """True if its command takes fields as `KEY=VALUE`, and lists them in its help."""
     may_be_bare: bool = False
-    """Whether the body may be left out. Its fields may then stand in the query."""
+    """True if the body may be left out. Its fields may then be in the query."""
     also: Mapping[str, str] = field(default_factory=dict)
-    """Further names in a command's `--json`, beside those of the resource: `password` for `secret`."""
+    """Further names in a command's `--json`, beside the resource's `also`. For example `password` for `secret`."""
     result: str = "removed"
-    """The name in a command's `--json` that says that it is done, such as `revoked`."""
+    """The name in a command's `--json` that confirms the action, such as `revoked`."""
     beside: tuple[Field, ...] = ()
-    """Fields of a list's answer beside its rows: `run` returns all of them by name, as an object."""
+    """Fields of a list's answer beside its rows. `run` then returns the rows and these fields by name."""
     octets: int = 1 << 20
-    """The largest body over HTTP."""
+    """Octets. The largest body over HTTP."""
     is_found: bool = False
-    """Whether it may be refused since there is no such thing, though its path and fields name none."""
+    """True if it may answer 404 although its path and fields name no other thing."""
     conflicts: bool = False
-    """Whether it may be refused since something is there already."""
+    """True if it may answer 409, because the thing exists already."""
     status: int = 200
+    """The HTTP status of success."""
     id: str = ""
-    """The `operationId` of the OpenAPI document; by default such as `add_sender`."""
+    """The `operationId` of the OpenAPI document; by default made from both names, such as `add_sender`."""
     read_name: str = ""
-    """The name of its body in the OpenAPI document, where that is not `NewThing`."""
+    """The name of its body in the OpenAPI document; by default such as `NewSender`."""
     answer_name: str = ""
+    """The name of its answer in the OpenAPI document."""
     scope: Scope | None = None
-    """The scope that it takes, where that is not the resource's."""
+    """The scope that it needs, if it is not the resource's scope."""
 
     @property
     def in_path(self) -> tuple[str, ...]:
@@ -129,20 +146,20 @@ class Operation:
 
     @property
     def public_path(self) -> str:
-        """The path as the OpenAPI document has it."""
+        """The path in the OpenAPI document, for example `/accounts/{name}/senders`."""
         return _IN_PATH.sub(r"{\1}", self.path)
 
     @property
     def asks_by_query(self) -> bool:
-        """Whether `reads` are parameters of the query, not fields of the body."""
+        """True if `reads` are parameters of the query, False if they are fields of the body."""
         return self.method in ("GET", "DELETE")
 
     def renamed(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Returns the values of a public path by the names of the fields."""
+        """Returns the values of a public path by field: `{"name": "acme"}` becomes `{"account": "acme"}`."""
         return {alias or name: values[name] for name, alias in _IN_PATH.findall(self.path)}
 
     def asked(self, given: Mapping[str, Any]) -> Asked:
-        """Returns the request for these JSON values; values that are None are left out."""
+        """Returns the request for these JSON values. None is left out unless the field is nullable."""
         path = _IN_PATH.sub(lambda found: quote(str(given[found[2] or found[1]]), safe=""), self.path)
         nullable = {each.name for each in self.reads if each.nullable}
         rest = {
@@ -157,59 +174,64 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """An operation with some values given: a command of its own, and a button beside each row that differs."""
+    """An operation with given values, such as `sender approve`.
+
+    It is a separate command, and a button beside each row that does not have these values yet.
+    """
 
     name: str
     of: str
     """The operation's name."""
     sets: Mapping[str, Any]
-    """JSON values by the names of fields."""
+    """JSON values by the names of fields, such as `{"state": "approved"}`."""
     summary: str
     examples: tuple[str, ...] = ()
     label: str = ""
     done: str = ""
-    """The sentence for people after it, where that is not the operation's."""
+    """The sentence for people afterwards, if it is not the operation's sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """A thing that is administered."""
+    """The description of a thing that is administered, such as a sender."""
 
     name: str
     """The command's word, such as `sender`."""
     plural: str
-    """The name of lists of it in the admin API, and of the console's page."""
+    """The name of lists in the admin API, and of the console's page, such as `senders`."""
     summary: str
     """A clause for the list of commands."""
     more: str
     """Sentences for the command's help and the head of the console's page."""
     nothing: str
-    """The sentence for people where there is none."""
+    """The sentence for people if a list is empty."""
     key: tuple[str, ...]
+    """The names of the fields that identify a row, such as `account` and `sender`."""
     fields: tuple[Field, ...]
+    """The fields of a row."""
     scopes: Scopes
     operations: tuple[Operation, ...]
     presets: tuple[Preset, ...] = ()
     answer_name: str = ""
-    """The name of the thing in the OpenAPI document, where that is not `name` with a capital."""
+    """The name of the thing in the OpenAPI document; by default `name` with a capital."""
     called: str = ""
-    """The field that people call it by, where that is not the last of the key."""
+    """The field that names a row for people; by default the last field of the key."""
     examples: tuple[str, ...] = ()
     """Command lines without `heliograph`, for the help of the group of commands."""
     link: str = ""
-    """A page of the console about a row, a format of the row: `/inbound?q={number}`."""
+    """The console's page about a row, a format of the row such as `/inbound?q={number}`."""
     is_local: bool = False
-    """Whether only commands on the machine and the console have it, not the admin API over HTTP."""
+    """True if the admin API over HTTP lacks it. Commands on the machine and the console have it."""
     path: str = ""
-    """The console's page, where that is not named after `plural`."""
+    """The path of the console's page; by default made from `plural`."""
     title: str = ""
-    """The head of that page, where that is not `plural`."""
+    """The heading of that page; by default made from `plural`."""
     within: tuple[Field, ...] = ()
     """Fields of paths that rows lack, for example the account of an API key."""
     columns: tuple[str, ...] = ()
-    """The fields that a command's table has, where these are not all."""
+    """The columns of tables; by default all fields."""
     also: Mapping[str, str] = field(default_factory=dict)
-    """Further names of fields in a command's `--json`: `username` for `name`."""
+    """Further names of fields in a command's `--json`, for example `username` for `name`."""
 
     def operation(self, name: str) -> Operation:
         return next(each for each in self.operations if each.name == name)
@@ -228,10 +250,13 @@ class Resource:
         """The fields in the path of an operation, then the fields that it reads."""
         return *(self.field(name) for name in operation.in_path), *operation.reads
 
-    def told(
+    def format_done(
         self, operation: Operation, given: Mapping[str, Any], answer: Mapping[str, Any], preset: Preset | None = None
     ) -> str:
-        """Returns the sentence for people after an operation, of JSON values given and answered; maybe empty."""
+        """Returns the sentence for people after an operation, possibly empty. For example "Route 3 is removed."
+
+        `given` and `answer` are JSON values by the names of the fields.
+        """
         if not isinstance(operation.done, str):
             return operation.done(given, answer)
         known = (*self.fields, *self.fields_of(operation))
@@ -241,6 +266,6 @@ class Resource:
             texts[name] = fields[name].text(value) if name in fields else str(value)
         return ((preset and preset.done) or operation.done).format_map(texts)
 
-    def listed(self, operation: Operation, rows: list[dict[str, Any]], limit: int) -> str | None:
-        """Returns the cursor after a page: the key of its last row, None where no page follows."""
+    def next_cursor(self, operation: Operation, rows: list[dict[str, Any]], limit: int) -> str | None:
+        """Returns the cursor after a page: the key of its last row, or None after the last page."""
         return str(rows[-1][self.key[-1]]) if operation.page and len(rows) == limit else None

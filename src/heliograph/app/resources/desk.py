@@ -1,4 +1,4 @@
-"""The desk at which administration works: a store, a clock, and an actor for the audit log."""
+"""The desk: the store, the clock and the actor that every use case of administration gets."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -29,15 +29,14 @@ def _none() -> None:
 
 
 def needed(service: Service | None) -> Service:
-    """Returns a service of the desk. Raises TypeError if the desk was made without it, which is a mistake in the
-    code."""
+    """Returns a service of the desk. Raises TypeError if the desk was made without it (a mistake in the code)."""
     if service is None:
         raise TypeError("this use case needs a desk with more services")
     return service
 
 
 class Invalid(Exception):
-    """A value that cannot be used; nothing was changed. The text is a sentence for people."""
+    """The value of a field is invalid. Nothing was changed. The text is a sentence for people."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -46,7 +45,7 @@ class Invalid(Exception):
 
 
 class NoSuch(Exception):
-    """The named thing does not exist; nothing was changed. `kind` is such as `account`."""
+    """A named thing does not exist. Nothing was changed. `kind` is for example `account`."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"there is no {kind} {name}")
@@ -54,7 +53,7 @@ class NoSuch(Exception):
 
 
 class AlreadyThere(Exception):
-    """The thing to create exists already; nothing was changed."""
+    """The thing to create exists already. Nothing was changed."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"the {kind} {name} exists already")
@@ -63,16 +62,19 @@ class AlreadyThere(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A user or token with its scopes. `name` is that of the audit log: `user:ada`, `token:4f1a`."""
+    """A user or token with its scopes."""
 
     name: str
+    """The name in the audit log, for example `user:ada` or `token:4f1a`."""
     scopes: frozenset[Scope]
     address: str
+    """The client's address, for example `192.0.2.7`."""
     role: UserRole | None = None
+    """None for a token."""
     csrf: str = ""
     """CSRF token of the session's forms; empty for a token."""
     must_enrol: bool = False
-    """Whether the user has to set up a second factor before anything else."""
+    """True if the user must set up a second factor before anything else."""
 
     @property
     def plain_name(self) -> str:
@@ -82,16 +84,16 @@ class Actor:
         return scope in self.scopes
 
     def need(self, scope: Scope, field: str | None = None) -> None:
-        """Raises Fault (403) without the scope. `field` is given where a single field takes the scope."""
+        """Raises Fault (403) if the actor lacks the scope. `field` names the field that needs it, if a field does."""
         if scope in self.scopes:
             return
         if self.role is None:
-            lacks = f"The token has not the scope {scope.value}"
-            because = f", which the field {field} takes" if field else ""
-            raise Fault(FORBIDDEN, f"{lacks}{because}; use one that has it.", field)
+            needed = f", which the field {field} needs" if field else ""
+            lacks = f"The token lacks the scope {scope.value}{needed}"
+            raise Fault(FORBIDDEN, f"{lacks}. Use a token that has it.", field)
         least = next(role for role in UserRole if scope in SCOPES_OF[role])
-        what = f"The field {field}" if field else "This"
-        raise Fault(FORBIDDEN, f"{what} takes the role {least.value}; yours is {self.role.value}.", field)
+        subject = f"The field {field}" if field else "This"
+        raise Fault(FORBIDDEN, f"{subject} needs the role {least.value}; your role is {self.role.value}.", field)
 
     def need_all(self, given: Iterable[str], scopes: Mapping[str, Scope]) -> None:
         """Raises Fault (403) if a `given` field takes a scope that the actor lacks."""
@@ -110,11 +112,10 @@ class ProbeResult:
 
 @dataclass
 class Desk:
-    """The desk at which administration works, in the name of an actor. Each change writes its entry into the audit log
-    in the same transaction.
+    """The services for administration, in the name of an actor.
 
-    All use cases are functions of a desk. Commands, the admin API and the console make a desk with all services; tests
-    leave out the services that a use case does not need.
+    All use cases are functions of a desk. Each change writes its entry into the audit log in the same transaction.
+    Commands, the admin API and the console make a desk with all services; tests leave out services.
     """
 
     store: "Store"
@@ -122,14 +123,14 @@ class Desk:
     actor: str = "system"
     """The actor of the audit log, for example `user:ada`."""
     address: str = ""
-    """Address of the client."""
+    """Address of the client, for example `192.0.2.7`."""
     _: KW_ONLY
     secrets: "Secrets | None" = None
-    """Makes secrets and hashes passwords."""
+    """Makes passwords, keys and ids."""
     hasher: "Hash | None" = None
-    """Hashes a password in another thread; None hashes on the loop."""
+    """Hashes a password in another thread; None: the hash blocks the event loop."""
     callback_urls: "CallbackUrls | None" = None
-    """Knows where nothing may be posted to; None allows any URL."""
+    """The address guard; None accepts every URL."""
     composer: "Callable[[], Composer] | None" = None
     """Returns the composer of messages: it checks new times of scheduled messages."""
     kinds: Mapping[str, "ConnectorKind"] = field(default_factory=dict)
@@ -139,22 +140,22 @@ class Desk:
     past: Mapping[int, str] = field(default_factory=dict)
     """Connectors that an earlier development run may have had, by id."""
     status_name: Callable[[int], str] = hex
-    """Names a command status."""
+    """Returns the name of a command status, for example `ESME_RTHROTTLED` for 0x58."""
     audit_secret: Callable[[], bytes | None] = _none
-    """Returns the secret that heads of the audit log are signed with, None for no signatures."""
+    """Returns the secret that signs heads of the audit log; None: heads are not signed."""
     hours_days: float = 90.0
-    """Days for which hours of series are kept."""
+    """Days for which the series keep counts by the hour."""
     carrier_states: "Callable[[], list[tuple[Connector, CarrierState]]]" = list
     """Returns the connectors that this process binds, with the state of their binds."""
     probe: "Callable[[Connector], Awaitable[ProbeResult]] | None" = None
-    """Binds as a test."""
+    """Tests a bind to a connector."""
 
     async def hash_password(self, password: str) -> str:
         return needed(self.secrets).hash_password(password) if self.hasher is None else await self.hasher(password)
 
     @property
     def now(self) -> int:
-        """Milliseconds since the epoch by the clock that changes are dated with."""
+        """The time of changes, in ms since the epoch."""
         return self.clock.now()
 
     def acting_as(self, actor: str, address: str = "") -> Self:
@@ -164,11 +165,11 @@ class Desk:
         return other
 
     async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:
-        """Writes an entry about an action that changes no rows; no secrets, no message texts."""
+        """Writes an audit entry about an action that changes no rows. It must not have secrets or message texts."""
         await self.store.audit_log.append(self.entry(action, target, details))
 
     def audited(self, action: str, target: str, details: Mapping[str, str] | None = None) -> "Store":
-        """Returns the store for a single change; its transaction writes this entry."""
+        """Returns the store for a single change. The transaction of the change also writes this audit entry."""
         entry = self.entry(action, target, details)
         return self.store.noting(lambda _: entry)
 
@@ -184,14 +185,15 @@ class Desk:
         return (await self.store.network.tables()).connector_names()
 
     async def known_connectors(self) -> dict[int, str]:
-        """Returns the names by id of all connectors that a message may name, those of development runs included."""
+        """Returns the names by id of all connectors of messages, including connectors of development runs."""
         return {**self.past, **self.simulated, **await self.connector_names()}
 
 
-def check_name(what: str, name: str) -> str:
+def check_name(field: str, name: str) -> str:
     """Returns the name of an account, connector or plan. Raises Invalid if the name is not allowed."""
     if _NAME(name) is None:
-        raise Invalid(what, f"{name!r} is no name; take 1 to {MAX_NAME_CHARS} letters A-Z, a-z, digits and . _ -")
+        problem = f"{name!r} is not a name; use 1 to {MAX_NAME_CHARS} letters A-Z, a-z, digits and . _ -"
+        raise Invalid(field, problem)
     return name
 
 

@@ -1,8 +1,12 @@
 """Fields of things, and their types.
 
-A value has three forms: a Python value inside, a JSON value in the admin API, a text for people. `read` and `show` lead
-from JSON to Python and back, `parse` and `text` from text to JSON and back. For example a `Moment` is 1800000000000,
-`"2027-01-15T08:00:00.000Z"` and `2027-01-15T08:00:00Z`.
+A value has three forms, for example as a `Moment`:
+
+    Python, inside            1800000000000
+        read ^  | show
+    JSON, in the admin API    "2027-01-15T08:00:00.000Z"
+       parse ^  | text
+    text, for people          2027-01-15T08:00:00Z
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,41 +24,43 @@ REQUIRED: Final = object()
 """The default of a field that must be given."""
 
 KEEP: Final = object()
-"""The default of a field that stays as it is where it is not given."""
+"""The default of a field that stays as it is if it is left out."""
 
 OPEN: Final = (REQUIRED, KEEP, None)
-"""Defaults that are no values of the field."""
+"""Defaults that are not values of the field."""
 
 MAX_NOTE_CHARS = 200
 
 
 def note(text: str) -> str:
-    """Reads a remark without line breaks, maybe empty. Raises ValueError."""
+    """Reads a remark without line breaks, possibly empty. Raises ValueError."""
     if len(text) > MAX_NOTE_CHARS or not (text.isprintable() or not text):
-        raise ValueError(f"it may have {MAX_NOTE_CHARS} printable characters in one line")
+        raise ValueError(f"it must be a single line of at most {MAX_NOTE_CHARS} printable characters")
     return text
 
 
 class Type:
-    """The base of all types; its own values are texts that need no check."""
+    """The base of all types. Its own values are texts without checks."""
 
     def read(self, value: Any) -> Any:
-        """Raises ValueError, with a sentence for people, for a value that cannot be used."""
+        """Returns the Python value of a JSON value. Raises ValueError with a sentence for people."""
         return value
 
     def show(self, value: Any) -> Any:
+        """Returns the JSON value of a Python value."""
         return value
 
     def parse(self, text: str) -> Any:
-        """Raises ValueError, with a sentence for people, for a text that is no such value."""
+        """Returns the JSON value of a text. Raises ValueError with a sentence for people."""
         return text
 
     def text(self, value: Any) -> str:
+        """Returns the text of a JSON value."""
         return "" if value is None else str(value)
 
 
 class RowInvalid(Exception):
-    """A field of a row that cannot be used; rows count from 0."""
+    """A row of a list has an invalid field. Rows count from 0."""
 
     def __init__(self, row: int, invalid: Invalid) -> None:
         super().__init__(str(invalid))
@@ -70,22 +76,23 @@ class Field:
     name: str
     type: Type
     meaning: str
-    """A sentence for references, help and forms."""
+    """A sentence for references, help and forms, such as "When it was made."."""
     default: Any = REQUIRED
-    """The Python value where none is given; or REQUIRED, or KEEP."""
+    """The Python value if the field is left out; or REQUIRED, or KEEP."""
     example: str = ""
+    """A text that `parse` accepts, for documents and tests."""
     empty: str = ""
-    """Shown in tables instead of an empty value, for example `any`."""
+    """Shown in tables instead of an empty value, for example `(any)`."""
     scope: Scope | None = None
-    """Scope that it takes where it is given, beside the operation's."""
+    """The scope that a request with this field needs, beside the operation's scope."""
     title: str = ""
-    """Its label in forms and tables, where that is not its name: `Callback URL`."""
+    """The label in forms and tables, for example `Callback URL`. By default it is made from the name."""
     nullable: bool = False
-    """Whether it may be null, which texts write as `empty`, for example `default`."""
+    """True if the value may be null. Texts write null as `empty`, for example `default`."""
     must_be_typed: bool = False
-    """Whether a command insists on it despite its default, which is far-reaching, such as all numbers."""
+    """True if a command requires the field despite its default, because the default is far-reaching: all numbers."""
     is_secret: bool = False
-    """Whether it is typed without being shown, and an answer tells it once, for example a new password."""
+    """True if a person types it hidden, and an answer shows it only once, for example a new password."""
 
     @property
     def label(self) -> str:
@@ -93,7 +100,7 @@ class Field:
 
     @property
     def hint(self) -> str:
-        """Its meaning as forms have it: without a full stop and marks of code."""
+        """The meaning as forms show it, without a full stop and backticks."""
         return self.meaning.rstrip(".").replace("`", "")
 
     def show(self, value: Any) -> Any:
@@ -121,19 +128,19 @@ class Field:
             raise Invalid(self.name, str(problem)) from None
 
     def text(self, value: Any) -> str:
-        """Returns the text of a JSON value, as in tables."""
+        """Returns the text of a JSON value for tables, `empty` if there is none."""
         return (self.type.text(value) if value is not None else "") or self.empty
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Type):
-    """A text that `reads` checks and brings into its usual form, for example a number without its `+`."""
+    """A text that `reads` checks and normalises, for example a number without its `+`."""
 
     reads: Callable[[str], str] = str
     pattern: str = ""
     """The regular expression of all such texts, for the OpenAPI document."""
     is_long: bool = False
-    """Whether a form gives it several lines."""
+    """True if a form shows several lines for it."""
 
     def read(self, value: str) -> Any:
         return self.reads(value)
@@ -141,11 +148,12 @@ class Text(Type):
 
 @dataclass(frozen=True, slots=True)
 class Reference(Type):
-    """The name of another thing: `account` or `connector`. Commands and forms offer the names that there are."""
+    """The name of another thing, such as an account. Commands and forms offer the existing names."""
 
     to: str
+    """The kind of the other thing: `account` or `connector`."""
     optional: bool = False
-    """Whether it may be empty, which is any."""
+    """True if the name may be empty, which means any."""
 
     def read(self, value: str) -> str:
         try:
@@ -172,7 +180,7 @@ class Whole(Type):
 
 @dataclass(frozen=True, slots=True)
 class Decimal(Type):
-    """A number from 0 to `most`, with a fraction where it needs one, for example 0.5 messages a second."""
+    """A number from 0 to `most`, with a fraction if needed, for example 0.5 messages a second."""
 
     most: float
 
@@ -188,7 +196,7 @@ class Decimal(Type):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Type):
-    """A member of an enumeration, by its value; or a word of a list."""
+    """A member of an enumeration, by its value, or a word of a list, for example `pending`."""
 
     of: type[StrEnum] | tuple[str, ...]
 
@@ -216,7 +224,7 @@ class Flag(Type):
 
 
 class Moment(Type):
-    """A time: milliseconds since the epoch inside, ISO 8601 in UTC outside."""
+    """A time: ms since the epoch inside, ISO 8601 in UTC outside."""
 
     def read(self, value: str) -> int:
         return parse_utc(value)
@@ -230,10 +238,10 @@ class Moment(Type):
 
 @dataclass(frozen=True, slots=True)
 class Credits(Type):
-    """An amount: micro-credits inside, exact decimal text outside."""
+    """An amount: micro-credits inside, exact decimal text outside. For example 35000 and `0.035`."""
 
     not_negative: str = ""
-    """The sentence that refuses an amount below zero; without, there may be one."""
+    """The error sentence for a negative amount; empty if negative amounts are allowed."""
 
     def read(self, value: str) -> int:
         micro = parse_credits(value)
@@ -247,7 +255,7 @@ class Credits(Type):
 
 @dataclass(frozen=True, slots=True)
 class Words(Type):
-    """Several short texts, separated by commas in texts: `ACME, AcmeCorp`. `reads` checks each word."""
+    """Several short texts, separated by commas for people: `ACME, AcmeCorp`. `reads` checks each word."""
 
     reads: Callable[[str], str] = str
 
@@ -285,8 +293,10 @@ class Many(Type):
 
 @dataclass(frozen=True, slots=True)
 class Pairs(Type):
-    """Values by name, such as the TLVs of a template; as text `entity=1101456780, template=1107161234`. `reads` checks
-    them."""
+    """Values by name, such as the TLVs of a template; as text `entity=1101456780, template=1107161234`.
+
+    `reads` checks them.
+    """
 
     reads: Callable[[Mapping[str, str]], dict[str, str]] = dict
 
@@ -297,12 +307,12 @@ class Pairs(Type):
         return self.parse_each(word for each in text.split(",") if (word := each.strip()))
 
     def parse_each(self, texts: Iterable[str]) -> dict[str, str]:
-        """Returns the JSON value of texts that are a pair each: values may have commas. Raises ValueError."""
+        """Returns the JSON value of pairs such as `entity=1101456780`; values may have commas. Raises ValueError."""
         pairs: dict[str, str] = {}
         for text in texts:
             name, equals, value = text.partition("=")
             if not equals:
-                raise ValueError(f"{text!r} is no name and value, such as entity=1101456780")
+                raise ValueError(f"{text!r} is not a name with a value, such as entity=1101456780")
             pairs[name.strip().lower()] = value.strip()
         return pairs
 
@@ -312,7 +322,7 @@ class Pairs(Type):
 
 @dataclass(frozen=True, slots=True)
 class Rows(Type):
-    """Several things at once, each with these fields: the body of an import, or a part of an answer."""
+    """A list of things with these fields: the body of an import, or a part of an answer."""
 
     of: tuple[Field, ...]
     name: str
@@ -320,9 +330,9 @@ class Rows(Type):
     most: int = 0
     """The most rows of a body."""
     is_table: bool = False
-    """Whether a command prints the rows as a table of their own."""
+    """True if a command prints the rows as a separate table."""
     called: Callable[[Mapping[str, Any]], str] = str
-    """Returns the name of a row for people, or "" to leave it out."""
+    """Returns the name of a row for people, or "" to leave the row out."""
 
     def read(self, value: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if not 0 < len(value) <= self.most:
@@ -348,21 +358,21 @@ class Rows(Type):
 
 @dataclass(frozen=True, slots=True)
 class Item(Type):
-    """A thing with these fields as a part of an answer."""
+    """A thing with these fields, as a part of an answer."""
 
     of: tuple[Field, ...]
     name: str
-    """Its name in the OpenAPI document, such as `Template`."""
+    """The name of the thing in the OpenAPI document, such as `Template`."""
 
     def show(self, value: Mapping[str, Any]) -> dict[str, Any]:
         return {field.name: field.show(value[field.name]) for field in self.of}
 
 
 def singular(several: Field) -> Field:
-    """Returns the field that `several` takes many values of, or `several` itself."""
+    """Returns the field of a single value of `several`, such as `sender` for `senders`; else `several` itself."""
     return several.type.of if isinstance(several.type, Many) else several
 
 
 def refers(fields: tuple[Field, ...]) -> bool:
-    """Says whether any field names another thing, such as an account, which may not exist."""
+    """Returns True if a field names another thing, such as an account, which may not exist."""
     return any(isinstance(singular(each).type, Reference | Rows) for each in fields)

@@ -1,4 +1,4 @@
-"""Traffic that the pumping guard holds: listed, released, refunded."""
+"""Holds of the pumping guard: traffic to a prefix that waits until a person releases or refunds it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,10 +11,10 @@ from heliograph.app.resources.fields import Credits, Field, Moment, Reference, T
 from heliograph.domain.display import counted
 
 COUNTED: Final = 100_000
-"""Messages of a hold that are counted for people."""
+"""Messages. The count of a hold in lists stops here, because counting reads every row."""
 
 BATCH: Final = 1_000
-"""Messages that are refunded, or made due, in one transaction."""
+"""Messages that are refunded, or made due, in a transaction."""
 
 
 async def find(desk: Desk) -> list[dict[str, Any]]:
@@ -35,7 +35,7 @@ async def find(desk: Desk) -> list[dict[str, Any]]:
 
 
 async def release(desk: Desk, account: str, prefix: str) -> dict[str, int]:
-    """Ends a hold: its messages are sent, and the prefix is not held again for a day."""
+    """Ends a hold. Its messages are sent, and the prefix is not held again for a day."""
     owner = await account_id(desk.store, account)
     try:
         audited = desk.audited("guard.release", account, {"prefix": prefix})
@@ -49,7 +49,7 @@ async def release(desk: Desk, account: str, prefix: str) -> dict[str, int]:
 
 
 async def refund(desk: Desk, account: str, prefix: str) -> dict[str, int]:
-    """Cancels and refunds the messages of a hold; the hold goes on."""
+    """Cancels and refunds the messages of a hold. New messages to the prefix stay held."""
     owner = await account_id(desk.store, account)
     await desk.note("guard.refund", account, {"prefix": prefix})
     refunded = 0
@@ -61,7 +61,7 @@ async def refund(desk: Desk, account: str, prefix: str) -> dict[str, int]:
     return {"messages": refunded}
 
 
-def _told(given: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def _format_count(given: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     return f"{counted(answer['messages'], 'message')} of {given['account']} to {given['prefix']}"
 
 
@@ -74,18 +74,18 @@ GUARD = Resource(
     plural="holds",
     path="/guard",
     title="Pumping guard",
-    summary="Traffic that the guard against SMS pumping holds",
-    more="It looks like fraud: a surge, consecutive numbers, few of them delivered. The guard watches young accounts, "
-    "and accounts with guard=on. Held messages are accepted and charged. They wait until you release or refund them. "
-    "At the end of their validity they are refunded.",
-    nothing="Nothing is held.",
+    summary="Messages that the pumping guard holds as suspected fraud",
+    more="The guard holds traffic that looks like SMS pumping: a surge, consecutive numbers, few deliveries. It "
+    "watches new accounts, and accounts with guard=on. Held messages are accepted and charged. They wait until you "
+    "release or refund them. At the end of their validity they are refunded.",
+    nothing="No messages are held.",
     key=("account", "prefix"),
     fields=(
         *_RANGE,
-        Field("since", Moment(), "When it was held first."),
-        Field("why", Text(), "The figures that it is held for."),
-        Field("messages", Whole(), f"Messages that wait in it; counted up to {COUNTED}."),
-        Field("price", Credits(), "Credits that these were charged.", title="Charged"),
+        Field("since", Moment(), "When the hold began."),
+        Field("why", Text(), "The figures that caused it."),
+        Field("messages", Whole(), f"Messages that wait; counted up to {COUNTED}."),
+        Field("price", Credits(), "Credits charged for them.", title="Charged"),
     ),
     columns=("account", "prefix", "since", "messages", "price", "why"),
     answer_name="Hold",
@@ -96,7 +96,7 @@ GUARD = Resource(
             "GET",
             "/guard",
             find,
-            "Every hold: of which account, since when and why",
+            "All holds, with account, prefix, start and reason",
             answers=Answer.EACH,
             examples=("guard list",),
         ),
@@ -105,17 +105,17 @@ GUARD = Resource(
             "POST",
             "/guard/release",
             release,
-            "Send held messages; the prefix is not held for a day",
+            "Send held messages; the prefix is not held again for a day",
             reads=_RANGE,
-            answers=(Field("messages", Whole(), "The number of messages that are due now."),),
+            answers=(Field("messages", Whole(), "The number of messages that are sent now."),),
             id="release_hold",
             read_name="HeldRange",
             answer_name="HeldNumber",
             arguments=("prefix",),
             examples=("guard release 49170 --account acme",),
-            done=lambda given, answer: f"Released, and sent now: {_told(given, answer)}.",
+            done=lambda given, answer: f"Released, and sent now: {_format_count(given, answer)}.",
             label="Release",
-            confirm="Send the held messages of {account} to {prefix}? None of them is held again for a day.",
+            confirm="Send the held messages of {account} to {prefix}? The prefix is then not held again for a day.",
         ),
         Operation(
             "refund",
@@ -130,7 +130,7 @@ GUARD = Resource(
             answer_name="RefundedNumber",
             arguments=("prefix",),
             examples=("guard refund 49170 --account acme",),
-            done=lambda given, answer: f"Cancelled and refunded: {_told(given, answer)}.",
+            done=lambda given, answer: f"Cancelled and refunded: {_format_count(given, answer)}.",
             label="Refund",
             confirm="Cancel and refund the held messages of {account} to {prefix}? New messages stay held until you "
             "release them.",

@@ -1,4 +1,4 @@
-"""Messages from phones, and whose they are."""
+"""Messages from phones, and the accounts that own them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,7 +15,7 @@ PAGE: Final = 100
 
 
 async def search(desk: Desk, query: InboundQuery, account: str | None = None) -> list[InboundRecord]:
-    """Returns messages, the newest first; with `account` only its own."""
+    """Returns messages, newest first; with `account` only messages of that account."""
     if account is not None:
         query.account = await account_id(desk.store, account)
     return await desk.store.inbound.find(query)
@@ -31,9 +31,9 @@ async def look(desk: Desk, message: str) -> InboundRecord:
 
 
 async def find(desk: Desk, account: str | None, unrouted: bool, number: str, after: str, limit: int) -> Page:
-    """Returns messages, the newest first, from the message before the key `after` on."""
+    """Returns messages before the key `after`, newest first."""
     if unrouted and account is not None:
-        raise Invalid("unrouted", "an unrouted message has no account; take one of account and unrouted")
+        raise Invalid("unrouted", "unrouted messages have no account; give either account or unrouted")
     query = InboundQuery(0 if unrouted else None, number, int(after) if after else None, limit)
     found = await search(desk, query, account)
     return Page(await rows(desk, found), str(found[-1].message.key) if len(found) == limit else None)
@@ -44,7 +44,7 @@ async def show(desk: Desk, id: str) -> dict[str, Any]:
 
 
 async def route(desk: Desk, id: str, account: str) -> dict[str, Any]:
-    """Gives an unrouted message to an account, which is told of it as of any other."""
+    """Gives an unrouted message to an account. The account gets a callback, as for every inbound message."""
     owner = await account_id(desk.store, account)
     found = await look(desk, id)
     key, tail = found.message.key, found.message.tail
@@ -105,27 +105,27 @@ INBOUND = Resource(
     name="inbound",
     plural="messages",
     summary="Messages from phones",
-    more="Messages to a number that no account has are kept, and can be given to an account later.",
-    nothing="Nothing was found.",
+    more="Messages to a number without an account are kept *unrouted*, and can be given to an account later.",
+    nothing="No messages were found.",
     key=("id",),
     fields=(
         Field("id", Text(pattern=_ID), "Id of the message.", example="0198c5f2a1b37c4d8e9f001122334455"),
-        Field("time", Moment(), "When it came."),
+        Field("time", Moment(), "When it arrived."),
         Field("from", Text(), "The phone's number."),
-        Field("to", Text(), "The number that it wrote to."),
-        Field("account", Reference("account"), "Its owner; null for none.", nullable=True, empty="(nobody)"),
+        Field("to", Text(), "The number that the phone wrote to."),
+        Field("account", Reference("account"), "The owner; null: unrouted.", nullable=True, empty="(unrouted)"),
         Field("connector", Reference("connector"), "The connector that it came from.", nullable=True),
-        Field("keyword", Text(), "The keyword that chose its owner."),
+        Field("keyword", Text(), "The keyword that selected the account."),
         Field("content", Text(), "The text."),
         Field("binary", Text(), "The octets without headers, in hexadecimal digits."),
-        Field("coding", Whole(least=-1), "SMPP data_coding; -1 after its text was redacted."),
-        Field("parts", Whole(), "Parts that it came in."),
-        Field("complete", Flag(), "False where parts never came."),
-        Field("price", Credits(), "Charged to its owner."),
-        Field("callback", Text(), "Its callback: none, being pushed, pending, delivered, gone or failed."),
-        Field("problem", Text(), "The last error of its callback."),
-        Field("reply", Text(pattern=_ID), "The message that the callback's answer became; or null.", nullable=True),
-        Field("refused", Text(), "Why the callback's answer became no message; or empty."),
+        Field("coding", Whole(least=-1), "SMPP data_coding; -1: the text was redacted."),
+        Field("parts", Whole(), "Number of parts."),
+        Field("complete", Flag(), "False if parts are missing."),
+        Field("price", Credits(), "Credits charged to the owner."),
+        Field("callback", Text(), "State of the callback: none, being pushed, pending, delivered, gone or failed."),
+        Field("problem", Text(), "The last error of the callback."),
+        Field("reply", Text(pattern=_ID), "Id of the message that was sent as reply; or null.", nullable=True),
+        Field("refused", Text(), "Why the callback's answer was not sent as reply; or empty."),
     ),
     columns=("time", "from", "to", "account", "callback", "content", "id"),
     scopes=Scopes(Scope.READ_MESSAGES, Scope.WRITE_MESSAGES),
@@ -135,10 +135,10 @@ INBOUND = Resource(
             "GET",
             "/inbound",
             find,
-            "Messages from phones, the newest first",
+            "Messages from phones, newest first",
             reads=(
                 Field("account", Reference("account"), "Only messages of this account.", None),
-                Field("unrouted", Flag(), "Only messages that have no account.", False),
+                Field("unrouted", Flag(), "Only messages without an account.", False),
                 Field("number", Text(_without_plus), "Only messages from or to this number.", ""),
             ),
             answers=Answer.EACH,
@@ -154,7 +154,7 @@ INBOUND = Resource(
             "GET",
             "/inbound/{id}",
             show,
-            "One message from a phone, and what became of it",
+            "A message from a phone, with its callback and reply",
             answers=Answer.ITEM,
             arguments=("id",),
             id="get_inbound",
@@ -165,14 +165,14 @@ INBOUND = Resource(
             "POST",
             "/inbound/{id}/route",
             route,
-            "Give a message that has no account to an account",
-            reads=(Field("account", Reference("account"), "The account that gets it."),),
+            "Give an unrouted message to an account",
+            reads=(Field("account", Reference("account"), "The account that gets the message."),),
             answers=Answer.ITEM,
             arguments=("id",),
             conflicts=True,
             id="route_inbound",
             read_name="NewOwner",
-            done="It goes to {account}.",
+            done="The message belongs to {account} now.",
             examples=("inbound route 0198c5f2a1b37c4d8e9f001122334455 --account acme",),
         ),
         Operation(
@@ -180,7 +180,7 @@ INBOUND = Resource(
             "POST",
             "/inbound/{id}/replay-callback",
             replay,
-            "Retry its failed callback",
+            "Retry the failed callback of a message from a phone",
             arguments=("id",),
             conflicts=True,
             scope=Scope.WRITE_CALLBACKS,

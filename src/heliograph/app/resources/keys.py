@@ -1,4 +1,4 @@
-"""API keys of accounts, and until when keys and tokens are valid."""
+"""API keys of accounts, and the time until which keys and tokens are valid."""
 
 import re
 from typing import Any, Final
@@ -14,7 +14,7 @@ from heliograph.domain.calendar import DAY_MS, format_utc
 from heliograph.domain.security.secret_text import API_KEY, RANDOM_OCTETS, digest, make_secret
 
 MOST_DAYS: Final = 3_660
-"""Days until the latest end of a key: ten years."""
+"""Days. The latest time at which a key or token may expire, ten years from now."""
 
 _KEY_ID_OCTETS = 5
 
@@ -31,8 +31,11 @@ def key_id(desk: Desk) -> str:
 
 
 def parse_expiry(text: str, now: int) -> int | None:
-    """Returns the time of a text: `90d` from now, a date (its begin in UTC), or ISO 8601; None for an empty text.
-    Raises Invalid for another text, a past time, and a time more than ten years ahead."""
+    """Returns the time (ms) that a text means, or None for an empty text.
+
+    The text is days from now such as `90d`, a date such as `2027-06-30` (its start in UTC), or ISO 8601. Raises Invalid
+    for other texts, for a past time, and for a time beyond MOST_DAYS.
+    """
     if not text:
         return None
     days = _DAYS(text)
@@ -42,19 +45,20 @@ def parse_expiry(text: str, now: int) -> int | None:
         else:
             at = calendar.parse_time(f"{text}T00:00:00Z" if _DATE(text) else text, ZoneInfo("UTC"))
     except ValueError:
-        raise Invalid("expires", "it is days from now such as 90d, a date such as 2027-06-30, or ISO 8601") from None
+        problem = "it must be days from now such as 90d, a date such as 2027-06-30, or ISO 8601"
+        raise Invalid("expires", problem) from None
     if not now < at <= now + MOST_DAYS * DAY_MS:
-        raise Invalid("expires", f"it is a time to come, within {MOST_DAYS} days")
+        raise Invalid("expires", f"it must be in the future, within {MOST_DAYS} days")
     return at
 
 
 async def find(desk: Desk, account: str) -> list[dict[str, Any]]:
-    """Returns the keys of an account, revoked ones included."""
+    """Returns the keys of an account, including revoked keys."""
     return [key_row(each) for each in (await _account(desk, account))[1]]
 
 
 async def create(desk: Desk, account: str, expires: str | None = None) -> dict[str, Any]:
-    """Makes a key, which is known only now: the store keeps its digest."""
+    """Makes a key. The answer has it; the store keeps only its digest."""
     owner, _ = await _account(desk, account)
     now = desk.now
     until = parse_expiry(expires or "", now)
@@ -66,7 +70,7 @@ async def create(desk: Desk, account: str, expires: str | None = None) -> dict[s
 
 
 async def revoke(desk: Desk, account: str, key_id: str) -> None:
-    """Makes a key useless."""
+    """Revokes a key."""
     owner, keys = await _account(desk, account)
     was = {"key": key_id} | next(({"created": format_utc(key.created)} for key in keys if key.id == key_id), {})
     try:
@@ -87,17 +91,17 @@ def key_row(key: ApiKey) -> dict[str, Any]:
 
 
 KEY_FIELDS = (
-    Field("id", Text(), "The key's short id, which may be shown."),
+    Field("id", Text(), "The key's short id, which is not secret."),
     Field("created", Moment(), "When it was made."),
-    Field("revoked", Moment(), "When it was revoked.", nullable=True, empty="in use"),
-    Field("expires", Moment(), "When it ends.", nullable=True, empty="never"),
-    Field("used", Moment(), "A use, at most an hour before the last one.", nullable=True, empty="never"),
+    Field("revoked", Moment(), "When it was revoked; null: it is in use.", nullable=True, empty="in use"),
+    Field("expires", Moment(), "When it expires.", nullable=True, empty="never"),
+    Field("used", Moment(), "When it was last used, accurate to an hour.", nullable=True, empty="never"),
 )
 
 EXPIRES = Field(
     "expires",
     Text(),
-    "When it ends: days from now such as `90d`, a date, or ISO 8601. Left out or null: never.",
+    "When it expires: days from now such as `90d`, a date, or ISO 8601. Left out or null: never.",
     None,
     example="90d",
     nullable=True,
@@ -107,13 +111,14 @@ KEYS = Resource(
     name="key",
     plural="keys",
     summary="API keys of accounts",
-    more="Several may be in use at once, so that they can be replaced in peace.",
-    nothing="There is no key yet: heliograph key create NAME",
+    more="An account may have several keys at once. To replace a key, create the new key, change the clients, and then "
+    "revoke the old key.",
+    nothing="There is no key yet. Create one: heliograph key create NAME",
     key=("account", "key_id"),
     fields=KEY_FIELDS,
     within=(
         Field("account", Reference("account"), "The account."),
-        Field("key_id", Text(), "The key's id, which the list has."),
+        Field("key_id", Text(), "The key's id, as in the list."),
     ),
     also={"username": "account"},
     scopes=Scopes(Scope.READ_ACCOUNTS, Scope.WRITE_KEYS),
@@ -123,13 +128,13 @@ KEYS = Resource(
             "POST",
             "/accounts/{name:account}/keys",
             create,
-            "Make one more API key",
+            "Make a further API key",
             reads=(EXPIRES,),
             may_be_bare=True,
             answers=(
                 Field("key_id", Text(), "Its id."),
-                Field("api_key", Text(), "The key for /api/v1, told only now.", is_secret=True, title="API key"),
-                Field("expires", Moment(), "When it ends.", nullable=True),
+                Field("api_key", Text(), "The key for /api/v1, shown only now.", is_secret=True, title="API key"),
+                Field("expires", Moment(), "When it expires.", nullable=True),
             ),
             status=201,
             read_name="NewApiKey",

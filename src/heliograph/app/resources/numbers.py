@@ -1,4 +1,4 @@
-"""Numbers: which account gets the messages that phones send to a number."""
+"""Numbers that phones write to, and the account that gets the messages to each of them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from heliograph.domain.numbers.number_rules import (
 
 
 async def find(desk: Desk) -> list[dict[str, Any]]:
-    """Returns all numbers, by number and keyword."""
+    """Returns all numbers, sorted by number and keyword."""
     tables, accounts = await desk.store.network.tables(), await desk.account_names()
     connectors = tables.connector_names() | {0: ""}
     return [
@@ -34,7 +34,7 @@ async def find(desk: Desk) -> list[dict[str, Any]]:
 
 
 async def add(desk: Desk, number: str, account: str, keyword: str = "", connector: str = "") -> dict[str, Any]:
-    """Gives an account the messages to a number; with a keyword only messages that begin with it."""
+    """Gives an account the messages to a number. With a keyword, only messages that begin with it."""
     owner = await account_id(desk.store, account)
     by = await connector_id(desk.store, connector) if connector else 0
     texts = {"account": account, "keyword": keyword, "connector": connector}
@@ -47,7 +47,7 @@ async def add(desk: Desk, number: str, account: str, keyword: str = "", connecto
 
 
 async def remove(desk: Desk, id: int) -> None:
-    """Removes a number. The audit log keeps it, so that it can be made again."""
+    """Removes a number. The audit log keeps its values, so that a person can add it again."""
     gone = next((each for each in await find(desk) if each["id"] == id), None)
     if gone is None:
         raise NoSuch("number", str(id))
@@ -68,17 +68,17 @@ def _reader(problem_of: Callable[[str], str | None], usual: Callable[[str], str]
     return read
 
 
-_ID = Field("id", Whole(), "The number's key, which lists tell.")
+_ID = Field("id", Whole(), "The number's key, as in the list.")
 _NUMBER = Field(
     "number",
     Text(_reader(number_problem, normalise_number)),
-    "As the operator writes it: 3 to 15 digits, or 3 to 11 letters and digits.",
+    "The number as the operator writes it: 3 to 15 digits, or 3 to 11 letters and digits.",
     example="3388",
 )
 _KEYWORD = Field(
     "keyword",
     Text(_reader(keyword_problem, normalise_word)),
-    "The first word of the text, for example PIZZA; empty is any.",
+    "The first word of the text, for example PIZZA; empty: any.",
     "",
     empty="(any)",
 )
@@ -86,7 +86,7 @@ _ACCOUNT = Field("account", Reference("account"), "The account that gets the mes
 _CONNECTOR = Field(
     "connector",
     Reference("connector", optional=True),
-    "The connector that the messages come over; empty is any.",
+    "The connector that the messages come from; empty: any.",
     "",
     empty="(any)",
 )
@@ -95,17 +95,18 @@ NUMBERS = Resource(
     name="number",
     plural="numbers",
     summary="Numbers that phones write to, and their accounts",
-    more="A number is the destination that the operator gives. If several fit, a number of the connector comes before "
-    "a number of any, and a keyword that is the first word of the text before none. A text that fits no number "
-    "is kept, and can be given to an account later.",
-    nothing="There is no number yet: all that phones write is kept, unrouted.",
+    more="A number is the destination of the message from a phone, as the operator writes it. If several entries "
+    "match, an entry with the connector goes before an entry for any connector. Then an entry with the keyword goes "
+    "before an entry without a keyword. A message without a matching entry is kept *unrouted*, and can be given to an "
+    "account later.",
+    nothing="There is no number yet: all messages from phones are kept, unrouted.",
     key=("id",),
     called="number",
     link="/inbound?q={number}",
     fields=(_ID, _NUMBER, _KEYWORD, _ACCOUNT, _CONNECTOR),
     scopes=Scopes(Scope.READ_ROUTES, Scope.WRITE_ROUTES),
     operations=(
-        Operation("list", "GET", "/numbers", find, "Every number that phones write to", answers=Answer.EACH),
+        Operation("list", "GET", "/numbers", find, "All numbers that phones write to", answers=Answer.EACH),
         Operation(
             "add",
             "POST",
@@ -131,11 +132,11 @@ NUMBERS = Resource(
             remove,
             "Remove a number",
             arguments=("id",),
-            more="Messages to it are kept, unrouted.",
+            more="New messages to it are then kept, unrouted.",
             examples=("number remove 3",),
-            done="Number {id} is removed; messages to it are kept, unrouted.",
+            done="Number {id} is removed. New messages to it are kept, unrouted.",
             label="Remove",
-            confirm="Remove {number}? What phones write to it is then kept, unrouted.",
+            confirm="Remove {number}? New messages to it are then kept, unrouted.",
         ),
     ),
 )

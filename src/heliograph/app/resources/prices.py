@@ -1,4 +1,4 @@
-"""Prices and price plans: what a segment costs by the first digits of the number, one by one and in long lists."""
+"""Prices and price plans: the price of a segment by the first digits of the number, singly and in long lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,27 +16,27 @@ from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.pricing import BUILT_IN_PRICE, DEFAULT_PLAN, in_force
 
 MOST_AT_ONCE: Final = 200_000
-"""Prices that a list may have."""
+"""The most prices of a list."""
 
 IMPORT_OCTETS: Final = 32 << 20
-"""The largest body of an import: 200,000 prices of 160 octets."""
+"""Octets. The largest body of an import: 200,000 prices of 160 octets."""
 
 Key = tuple[str, str, int]
-"""The plan, prefix and date of a price."""
+"""The plan, prefix and start date (ms) of a price, for example `("default", "49", 1800000000000)`."""
 
 
 @dataclass(slots=True)
 class PriceQuery:
-    """The prices that a page of the console shows."""
+    """A search for prices, for a page of the console."""
 
     plan: str = ""
-    """Empty matches all plans."""
+    """The plan; empty matches all plans."""
     prefix: str = ""
-    """Matches prices of longer and of shorter prefixes: 4917 finds 49 and 491701."""
+    """Matches prices with longer and with shorter prefixes. For example, 4917 finds 49 and 491701."""
     past: bool = False
-    """Whether prices are found that later ones have replaced."""
+    """Whether to find replaced prices too."""
     first: int = 0
-    """Prices that are left out at the beginning."""
+    """The number of prices to skip."""
     limit: int = 50
 
 
@@ -46,19 +46,19 @@ class PriceListing:
 
     prices: list[Price]
     found: int
-    """Prices on all pages."""
+    """The number of prices on all pages."""
     plans: list[str]
     built_in: int | None
-    """The price where the plan `default` names none; None where it names all numbers."""
+    """The price of numbers that the plan `default` leaves out, or None if it has a price for all numbers."""
     holding: set[Key]
-    """The keys of `prices` that hold now."""
+    """The keys of the prices on this page that hold now."""
 
     def holds(self, price: Price) -> bool:
         return _key(price) in self.holding
 
 
 async def find(desk: Desk, plan: str | None = None, past: bool = False) -> dict[str, Any]:
-    """Returns the prices that hold now or will hold, by plan, prefix and date; with `past` also replaced prices."""
+    """Returns present and future prices by plan, prefix and date; with `past` also replaced prices."""
     prices = (await desk.store.network.tables()).prices
     chosen = _chosen(prices, desk.now, plan or "", past)
     return {"prices": [row_of(each) for each in chosen], "built_in": _built_in(in_force(prices, desk.now))}
@@ -79,32 +79,35 @@ async def listing(desk: Desk, query: PriceQuery) -> PriceListing:
 
 
 async def plans(desk: Desk) -> list[str]:
-    """Returns the names of all plans that have prices, and `default`."""
+    """Returns the names of all plans with prices, and `default`."""
     return _plans((await desk.store.network.tables()).prices)
 
 
 async def set_price(
     desk: Desk, price: int, prefix: str = "", plan: str = DEFAULT_PLAN, inbound: int | None = None, since: int = 0
 ) -> dict[str, Any]:
-    """Sets or replaces a price that holds from `since` on. Without `inbound` that stays as it is, at first 0."""
-    told = {"plan": plan, "price": format_credits(price)}
+    """Sets or replaces a price that holds from `since` (ms) on.
+
+    Without `inbound`, the price of messages from phones stays as it is; a new price begins with 0.
+    """
+    details = {"plan": plan, "price": format_credits(price)}
     if inbound is not None:
-        told["inbound"] = format_credits(inbound)
+        details["inbound"] = format_credits(inbound)
     if since:
-        told["since"] = format_since(since)
+        details["since"] = format_since(since)
     wanted = Price(plan, prefix, price, inbound, since)
-    return row_of(await desk.audited("price.set", prefix, told).network.set_price(wanted))
+    return row_of(await desk.audited("price.set", prefix, details).network.set_price(wanted))
 
 
 async def remove(desk: Desk, prefix: str = "", plan: str = DEFAULT_PLAN, since: int | None = None) -> None:
-    """Removes the price that holds from a date on; without a date all prices of the prefix."""
-    told = {"plan": plan}
+    """Removes the price that holds from `since` (ms) on; without a date, all prices of the prefix."""
+    details = {"plan": plan}
     for was in (await desk.store.network.tables()).prices:
         if (was.plan, was.prefix) == (plan, prefix) and since in (None, was.since):
-            told |= {"price": format_credits(was.price), "inbound": format_credits(was.inbound or 0)}
-            told |= {"since": format_since(was.since)} if was.since else {}
+            details |= {"price": format_credits(was.price), "inbound": format_credits(was.inbound or 0)}
+            details |= {"since": format_since(was.since)} if was.since else {}
     try:
-        await desk.audited("price.remove", prefix, told).network.remove_price(plan, prefix, since)
+        await desk.audited("price.remove", prefix, details).network.remove_price(plan, prefix, since)
     except Missing:
         numbers = f"for the prefix {prefix}" if prefix else "for all numbers"
         date = f" since {format_since(since)}" if since else ""
@@ -114,28 +117,31 @@ async def remove(desk: Desk, prefix: str = "", plan: str = DEFAULT_PLAN, since: 
 async def put(
     desk: Desk, prices: Sequence[Mapping[str, Any]], replace: bool = False, dry_run: bool = False
 ) -> dict[str, int]:
-    """Sets all these prices or none; with `replace` their plans have no other prices afterwards. A dry run only counts
-    the changes."""
+    """Sets all these prices or none. `replace` removes all other prices of their plans.
+
+    Returns the counts of changes, for example `{"added": 2, "changed": 1, "same": 40, "removed": 0}`. `dry_run` only
+    counts.
+    """
     if not prices:
-        raise Invalid("prices", "there is none")
+        raise Invalid("prices", "the list is empty")
     wanted = [Price(each["plan"], each["prefix"], each["price"], each.get("inbound"), each["since"]) for each in prices]
     by_key = {_key(each): each for each in wanted}
     if len(by_key) < len(wanted):
-        raise Invalid("prices", "two of them are for the same plan, prefix and date")
+        raise Invalid("prices", "two of them have the same plan, prefix and date")
     named = sorted({each.plan for each in wanted})
     replaced = named if replace else ()
     changes = _compared(by_key, (await desk.store.network.tables()).prices, replaced)
     if not dry_run:
-        told = {"prices": len(wanted), "added": changes["added"], "changed": changes["changed"]}
-        told |= {"removed": changes["removed"]} if replace else {}
-        details = {name: str(number) for name, number in told.items()}
+        counts = {"prices": len(wanted), "added": changes["added"], "changed": changes["changed"]}
+        counts |= {"removed": changes["removed"]} if replace else {}
+        details = {name: str(number) for name, number in counts.items()}
         audited = desk.audited("price.import", ", ".join(named)[:200], details)
         await audited.network.set_prices(wanted, replaced)
     return changes
 
 
 def row_of(price: Price) -> dict[str, Any]:
-    """Returns the values of a price by the names of its fields; `since` is None from the beginning."""
+    """Returns the values of a price by the names of its fields. `since` is None if it holds from the beginning."""
     return {
         "plan": price.plan, "prefix": price.prefix, "price": price.price, "inbound": price.inbound or 0,
         "since": price.since or None,
@@ -143,7 +149,7 @@ def row_of(price: Price) -> dict[str, Any]:
 
 
 def format_since(since: int) -> str:
-    """Returns a date as `SINCE` reads it: only the day if it begins in UTC; empty for the beginning."""
+    """Returns a date as the field `SINCE` reads it: `2027-01-15` for midnight in UTC, or "" for the beginning."""
     return _day(format_utc(since)) if since else ""
 
 
@@ -187,18 +193,20 @@ def _day(moment: str) -> str:
     return moment.replace(".000Z", "Z").removesuffix("T00:00:00Z")
 
 
-def _told(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def _format_price(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     prefix = answer["prefix"]
     numbers = f"Numbers with the prefix {prefix}" if prefix else "All numbers"
-    told = f"{numbers} cost {counted(answer['price'], 'credit')} a segment in the plan {answer['plan']}"
+    sentence = f"{numbers} cost {counted(answer['price'], 'credit')} a segment in the plan {answer['plan']}"
     if answer["inbound"] != "0":
-        told += f", messages from them {counted(answer['inbound'], 'credit')} each"
-    return f"{told}, from {_day(answer['since'])} on." if answer["since"] else f"{told}."
+        sentence += f", messages from them {counted(answer['inbound'], 'credit')} each"
+    return f"{sentence}, from {_day(answer['since'])} on." if answer["since"] else f"{sentence}."
 
 
 class _Since(Text):
-    """The day or time from which a price holds: ms inside, 0 and "" from the beginning. A time without an offset is in
-    UTC."""
+    """The day or time from which a price holds: ms inside, `2027-01-15` outside. 0 and "" are the beginning.
+
+    A time without an offset is in UTC.
+    """
 
     def read(self, value: str) -> int:
         text = value.strip()
@@ -207,7 +215,7 @@ class _Since(Text):
         try:
             return max(0, parse_time(text if len(text) > len("2027-01-15") else f"{text} 00:00:00", zone("UTC")))
         except ValueError:
-            problem = f"{text[:40]!r} is no date; write 2027-01-15 (UTC) or 2027-01-15T08:00:00+01:00"
+            problem = f"{text[:40]!r} is not a date; write 2027-01-15 (UTC) or 2027-01-15T08:00:00+01:00"
             raise ValueError(problem) from None
 
     def show(self, value: int) -> str:
@@ -215,7 +223,7 @@ class _Since(Text):
 
 
 class _Began(Moment):
-    """The moment from which a price holds, for people only its day if it begins in UTC."""
+    """The moment from which a price holds. Tables show only the day if it is midnight in UTC."""
 
     def text(self, value: Any) -> str:
         return "" if value is None else _day(value)
@@ -233,7 +241,7 @@ PLAN = Field(
     example="resellers",
 )
 PRICE = Field("price", _AMOUNT, "Credits a segment, such as 1 or 0.065.", example="0.065")
-INBOUND = Field("inbound", _AMOUNT, "Credits a message from such a phone; left out, it stays as it is.", KEEP)
+INBOUND = Field("inbound", _AMOUNT, "Credits a message from a phone with the prefix; left out: unchanged.", KEEP)
 SINCE = Field(
     "since",
     _Since(pattern=_DATE),
@@ -241,29 +249,29 @@ SINCE = Field(
     0,
     example="2027-01-15",
 )
-_CHARGED = Field("inbound", _AMOUNT, "Credits a message from such a phone.")
-_HOLDS = Field("since", _Began(), "When it began or begins to hold; null: from the beginning.", nullable=True)
-_ONLY_PLAN = replace(PLAN, meaning="Only this plan's.", default=None)
-_ONLY_SINCE = replace(SINCE, meaning="Only the price that holds from then on; empty: from the beginning.", default=KEEP)
-_PAST = Field("past", Flag(), "Also prices that later ones have replaced.", False)
+_CHARGED = Field("inbound", _AMOUNT, "Credits a message from a phone with the prefix.")
+_HOLDS = Field("since", _Began(), "When it begins to hold; null: it holds from the beginning.", nullable=True)
+_ONLY_PLAN = replace(PLAN, meaning="Only prices of this plan.", default=None)
+_ONLY_SINCE = replace(SINCE, meaning="Only the price with this start; empty: the price without a start.", default=KEEP)
+_PAST = Field("past", Flag(), "Include prices that later prices have replaced.", False)
 NEW = (PRICE, PREFIX, PLAN, INBOUND, SINCE)
-"""The fields that a new price is made of."""
+"""The fields of a new price."""
 
 PRICES = Resource(
     name="price",
     plural="prices",
     summary="Prices of a segment, by the first digits of the number",
-    more="A plan is a list of prices with a name, and each account has a plan: `default` unless it was given another. "
-    "The longest prefix in the account's plan that fits a number sets its price. If none fits, the plan `default` "
-    "does.\n\n"
-    "While no price is set, every number costs 1 credit. So does a number that the plan `default` leaves out, for "
-    "accounts of that plan. An account with a plan of its own is refused a number that neither plan has.\n\n"
-    "A message from a phone costs its account nothing, or the prefix's price of such messages. It is charged whatever "
-    "the balance.\n\n"
-    "A price may have a date from which it holds, until the next price of its prefix and plan does.\n\n"
-    "A running gateway goes by it within five seconds. Messages that are accepted keep their price, even scheduled "
-    "ones.",
-    nothing="The plan names no price.",
+    more="A plan is a named list of prices. Each account has a plan: `default`, unless you set another. The price of a "
+    "number comes from the longest matching prefix in the account's plan. If no prefix matches, the plan `default` is "
+    "searched.\n\n"
+    "Until you set a price, every number costs 1 credit. Numbers that the plan `default` leaves out also cost 1 "
+    "credit, for accounts with that plan. For an account with another plan, a number in neither plan is refused.\n\n"
+    "Messages from phones cost nothing, unless the prefix has an `inbound` price. They are charged even if the balance "
+    "is used up.\n\n"
+    "A price may have a start date. It holds from then on, until a later price of the same prefix and plan starts.\n\n"
+    "A running gateway applies a change within five seconds. Accepted messages keep their price, including scheduled "
+    "messages.",
+    nothing="The plan has no prices.",
     key=("plan", "prefix", "since"),
     called="prefix",
     examples=(
@@ -281,14 +289,14 @@ PRICES = Resource(
             "GET",
             "/prices",
             find,
-            "Every price that holds now or will hold, or those of a plan",
+            "Present and future prices, of all plans or of a plan",
             reads=(_ONLY_PLAN, _PAST),
             answers=Answer.EACH,
             beside=(
                 Field(
                     "built_in",
                     Credits(),
-                    "Credits a segment where the plan `default` names none; null where it names all numbers.",
+                    "Credits a segment for numbers that the plan `default` leaves out; null: it has all numbers.",
                     nullable=True,
                     title="Built-in price of numbers that the plan default leaves out",
                 ),
@@ -303,14 +311,15 @@ PRICES = Resource(
             "Set or replace a price",
             reads=NEW,
             answers=Answer.ITEM,
-            more="It replaces the plan's price of the same prefix and date; shorter and longer prefixes keep theirs.",
+            more="It replaces the plan's price with the same prefix and date. Shorter and longer prefixes keep their "
+            "prices.",
             examples=(
-                'price set --prefix "" --price 0.05    # every number, unless its plan has another price',
+                'price set --prefix "" --price 0.05    # all numbers without a price of a longer prefix',
                 "price set --prefix 49 --price 0.06 --plan resellers",
                 "price set --prefix 49 --price 0.065 --inbound 0.01",
                 "price set --prefix 49 --price 0.07 --since 2027-03-01    # midnight in UTC",
             ),
-            done=_told,
+            done=_format_price,
         ),
         Operation(
             "import",
@@ -320,8 +329,8 @@ PRICES = Resource(
             "Set a list of prices, all or none",
             reads=(
                 Field("prices", Rows(NEW, "NewPrice", MOST_AT_ONCE), "The prices."),
-                Field("replace", Flag(), "Whether the plans that it names have no other prices afterwards.", False),
-                Field("dry_run", Flag(), "Whether nothing is changed, and the answer counts the changes.", False),
+                Field("replace", Flag(), "Remove all other prices of the plans in the list.", False),
+                Field("dry_run", Flag(), "Only count the changes, without making them.", False),
             ),
             answers=tuple(
                 Field(name, Whole(), f"Prices that the list {does}.")
@@ -342,12 +351,12 @@ PRICES = Resource(
             "DELETE",
             "/prices",
             remove,
-            "Remove the prices of a prefix from a plan, or only that of a date",
+            "Remove the prices of a prefix from a plan, all or of a date",
             reads=(PREFIX, PLAN, _ONLY_SINCE),
             is_found=True,
             examples=(
                 "price remove --prefix 49 --plan resellers",
-                "price remove --prefix 49 --since 2027-03-01    # only the price that was to hold from March on",
+                "price remove --prefix 49 --since 2027-03-01    # only the price that starts in March",
             ),
             done="The price of the prefix {prefix} in the plan {plan} is removed.",
         ),

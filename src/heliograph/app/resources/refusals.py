@@ -1,4 +1,4 @@
-"""Refused requests of customers: sums, hours, and the last requests of each account and reason."""
+"""Refused requests of customers: totals, counts by hour, and the last requests of each account and reason."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,10 +13,10 @@ from heliograph.domain.error import Reason
 HOUR_MS: Final = 3_600_000
 
 MOST_HOURS: Final = 14 * 24
-"""Hours back from now, at most: older ones are not kept."""
+"""Hours. Counts are kept for 14 days."""
 
 TOTALS: Final = 200
-"""Sums of accounts and reasons, the largest first."""
+"""The most rows of totals by account and reason; the largest totals are shown."""
 
 PAGE: Final = 500
 """The most requests of an answer."""
@@ -25,8 +25,11 @@ PAGE: Final = 500
 async def report(
     desk: Desk, account: str | None = None, reason: Reason | None = None, hours: int = 24, limit: int = 50
 ) -> dict[str, Any]:
-    """Reports the last hours. Totals and hours count from the beginning of the first hour; requests of the last seconds
-    may be missing. `since` is the time that `latest` begins at."""
+    """Reports the refused requests of the last hours.
+
+    `totals` and `hours` count from the start of the first hour. `latest` has requests since the time `since` (ms).
+    Requests of the last five seconds may be missing.
+    """
     owner = None if account is None else await account_id(desk.store, account)
     since = desk.now - hours * HOUR_MS
     query, refused = RefusalQuery(since, owner, reason), desk.store.refused_requests
@@ -63,10 +66,10 @@ async def report(
     }
 
 
-def _told(given: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def _format_total(given: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     span = f"in the last {counted(given.get('hours', 24), 'hour')}"
     if not answer["totals"]:
-        return f"Nothing was refused {span}."
+        return f"No request was refused {span}."
     return f"Total {span}: {counted(answer['requests'], 'request')}."
 
 
@@ -76,16 +79,16 @@ _REASON = Field("reason", Text(), f"One of {', '.join(f'`{each}`' for each in _R
 _REQUESTS = Field("requests", Whole(), "Refused requests.")
 
 _TOTAL = (_ACCOUNT, _REASON, _REQUESTS, Field("latest", Moment(), "Time of the last request."))
-_HOUR = (Field("hour", Moment(), "Its beginning."), _REQUESTS)
+_HOUR = (Field("hour", Moment(), "Start of the hour."), _REQUESTS)
 _REQUEST = (
     Field("time", Moment(), "When it was refused."),
     _ACCOUNT,
     _REASON,
     Field("status", Whole(), "HTTP status of the answer."),
     Field("method", Text(), "HTTP method."),
-    Field("path", Text(), "The path; numbers are shown in part."),
-    Field("field", Text(), "The field at fault; empty where none was."),
-    Field("message", Text(), "The sentence that the customer got."),
+    Field("path", Text(), "The path; phone numbers are masked."),
+    Field("field", Text(), "The invalid field; empty if the error is about no field."),
+    Field("message", Text(), "The error message that the customer got."),
     Field("address", Text(), "Address of the client."),
     Field("request_id", Text(), "The `X-Request-Id` of the answer."),
 )
@@ -95,7 +98,7 @@ REFUSALS = Resource(
     plural="refusals",
     summary="Requests of customers that were refused, and why",
     more="",
-    nothing="Nothing was refused.",
+    nothing="No request was refused.",
     key=("request_id",),
     fields=_REQUEST,
     scopes=Scopes(Scope.READ_MESSAGES, Scope.READ_MESSAGES),
@@ -107,28 +110,28 @@ REFUSALS = Resource(
             report,
             "Requests of customers that were refused, and why",
             reads=(
-                Field("account", Reference("account"), "Only this account's.", None),
-                Field("reason", Choice(Reason), "Only for this reason.", None),
-                Field("hours", Whole(1, MOST_HOURS), "How far back.", 24),
-                Field("limit", Whole(1, PAGE), "Requests at most.", 50),
+                Field("account", Reference("account"), "Only requests of this account.", None),
+                Field("reason", Choice(Reason), "Only requests with this reason.", None),
+                Field("hours", Whole(1, MOST_HOURS), "Hours back from now.", 24),
+                Field("limit", Whole(1, PAGE), "The most requests in `latest`.", 50),
             ),
             answers=(
                 Field("requests", Whole(), "Refused requests in total."),
-                Field("totals", Rows(_TOTAL, "RefusalTotal", is_table=True), "By account and reason."),
-                Field("hours", Rows(_HOUR, "RefusalHour"), "By hour; hours without any are left out."),
+                Field("totals", Rows(_TOTAL, "RefusalTotal", is_table=True), "Totals by account and reason."),
+                Field("hours", Rows(_HOUR, "RefusalHour"), "Counts by hour; hours without refusals are left out."),
                 Field("latest", Rows(_REQUEST, "RefusedRequest", is_table=True), "The last requests, newest first."),
             ),
             answer_name="Refusals",
             id="list_refusals",
-            more="The last 20 requests of each account and reason are kept, and the counts of 14 days. Requests with "
-            "wrong credentials are in neither, because their account is unknown. A running gateway writes refusals "
-            "every five seconds.",
+            more="The gateway keeps the last 20 requests of each account and reason, and counts for 14 days. Requests "
+            "with wrong credentials are not included, because their account is unknown. A running gateway writes "
+            "refusals every five seconds.",
             examples=(
                 "refusals",
                 "refusals --account acme --reason credit --hours 2",
                 "refusals --hours 336 --json",
             ),
-            done=_told,
+            done=_format_total,
         ),
     ),
 )

@@ -13,20 +13,21 @@ from heliograph.app.resources.fields import Field, Reference, Text, Whole
 
 MAX_PRIORITY: Final = 1_000_000
 MOST_AT_ONCE: Final = 10_000
-"""Routes that a list may have."""
+"""The most routes of a list."""
 
 _PREFIX_TEXT = re.compile(r"([1-9][0-9]{0,14})?").fullmatch
 
 
 def read_prefix(text: str) -> str:
-    """Reads the first digits of numbers; empty is all numbers. Raises ValueError."""
+    """Reads the first digits of numbers, such as `4477`; an empty text means all numbers. Raises ValueError."""
     if _PREFIX_TEXT(text) is None:
-        raise ValueError(f"{text!r} is no prefix; give up to 15 digits without + or a leading 0, or '' for all numbers")
+        problem = f"{text!r} is not a prefix; give up to 15 digits without + or a leading 0, or '' for all numbers"
+        raise ValueError(problem)
     return text
 
 
 async def find(desk: Desk) -> list[dict[str, Any]]:
-    """Returns all routes, by prefix; of a prefix the route that is taken first comes first."""
+    """Returns all routes, sorted by prefix; within a prefix the route that is tried first comes first."""
     tables = await desk.store.network.tables()
     names = tables.connector_names()
     routes = sorted(tables.routes, key=lambda route: (route.prefix, -route.priority, route.connector))
@@ -37,7 +38,7 @@ async def find(desk: Desk) -> list[dict[str, Any]]:
 
 
 async def add(desk: Desk, prefix: str, connector: str, priority: int = 0) -> dict[str, Any]:
-    """Sends numbers with a prefix to a connector."""
+    """Adds a route: numbers with the prefix go to the connector."""
     target = await connector_id(desk.store, connector)
     texts = {"connector": connector, "priority": str(priority)}
     try:
@@ -50,7 +51,7 @@ async def add(desk: Desk, prefix: str, connector: str, priority: int = 0) -> dic
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route of a list, by the name of its connector."""
+    """A route of a list, with the name of its connector."""
 
     prefix: str
     connector: str
@@ -58,7 +59,7 @@ class RouteRow:
 
 
 async def put(desk: Desk, routes: Sequence[RouteRow]) -> int:
-    """Adds routes that are not there yet, all in one commit or none; returns how many."""
+    """Adds the missing routes, all in a single commit, or none. Returns the number of added routes."""
     if not 0 < len(routes) <= MOST_AT_ONCE:
         raise Invalid("routes", f"there are {len(routes)}; give 1 to {MOST_AT_ONCE} at once")
     ids = {name: number for number, name in (await desk.connector_names()).items()}
@@ -74,7 +75,7 @@ async def put(desk: Desk, routes: Sequence[RouteRow]) -> int:
 
 
 async def change(desk: Desk, id: int, prefix: str, connector: str, priority: int) -> None:
-    """Puts a route in the place of another route, in one commit."""
+    """Replaces a route by another route, in a single commit."""
     routes = await find(desk)
     wanted = {"prefix": prefix, "connector": connector, "priority": priority}
     was = next((each for each in routes if each["id"] == id), None)
@@ -85,20 +86,20 @@ async def change(desk: Desk, id: int, prefix: str, connector: str, priority: int
     if any(each.items() >= wanted.items() for each in routes):
         raise AlreadyThere("route", _called(prefix, connector, priority))
     target = await connector_id(desk.store, connector)
-    told = {
+    details = {
         "connector": connector,
         "priority": str(priority),
         "was": f"{was['prefix'] or '(all)'} {was['connector']} {was['priority']}",
     }
     try:
-        network = desk.audited("route.set", prefix, told).network
+        network = desk.audited("route.set", prefix, details).network
         await network.change_routes([Route(0, prefix, target, priority)], [id])
     except Missing:
         raise NoSuch("route", str(id)) from None
 
 
 async def remove(desk: Desk, id: int) -> None:
-    """Removes a route. The audit log keeps it, so that it can be made again."""
+    """Removes a route. The audit log keeps its values, so that a person can add it again."""
     gone = next((each for each in await find(desk) if each["id"] == id), None)
     if gone is None:
         raise NoSuch("route", str(id))
@@ -114,29 +115,32 @@ def _called(prefix: str, connector: str, priority: int) -> str:
     return f"of {numbers} to {connector} with priority {priority}"
 
 
-_ID = Field("id", Whole(), "The route's key, which lists tell.")
+_ID = Field("id", Whole(), "The route's key, as in the list.")
 _CONNECTOR = Field("connector", Reference("connector"), "The connector that takes the numbers.")
 PREFIX = Field(
     "prefix",
     Text(read_prefix, pattern="([1-9][0-9]{0,14})?"),
-    'First digits of the numbers; "" is all numbers.',
+    'First digits of the numbers; "": all numbers.',
     "",
     example="4477",
     empty="(all)",
 )
-PRIORITY = Field("priority", Whole(-MAX_PRIORITY, MAX_PRIORITY), "Higher ones of a prefix come first.", 0, example="10")
+PRIORITY = Field(
+    "priority", Whole(-MAX_PRIORITY, MAX_PRIORITY), "Of routes with equal prefixes the highest goes first.", 0,
+    example="10",
+)  # fmt: skip
 
 ROUTES = Resource(
     name="route",
     plural="routes",
-    summary="Which connector takes which numbers",
-    more="The longest prefix wins, then the higher priority.",
-    nothing='There is no route yet: heliograph route add --prefix "" --connector NAME',
+    summary="The connector for each prefix of numbers",
+    more="The route with the longest matching prefix wins, then the higher priority.",
+    nothing='There is no route yet. Add one: heliograph route add --prefix "" --connector NAME',
     key=("id",),
     fields=(_ID, PREFIX, _CONNECTOR, PRIORITY),
     scopes=Scopes(Scope.READ_ROUTES, Scope.WRITE_ROUTES),
     operations=(
-        Operation("list", "GET", "/routes", find, "Every route", answers=Answer.EACH),
+        Operation("list", "GET", "/routes", find, "All routes", answers=Answer.EACH),
         Operation(
             "add",
             "POST",
@@ -148,7 +152,7 @@ ROUTES = Resource(
             status=201,
             conflicts=True,
             examples=(
-                'route add --prefix "" --connector op1           # everything',
+                'route add --prefix "" --connector op1           # all numbers',
                 "route add --prefix 4477 --connector uk --priority 10",
             ),
             done="Route {id}: {prefix} to {connector}, priority {priority}.",

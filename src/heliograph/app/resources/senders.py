@@ -1,4 +1,4 @@
-"""Senders: sender IDs that accounts registered, and whether they are approved."""
+"""Senders: sender IDs that accounts registered, such as `ACME`, and whether they are approved."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.numbers import phone
 
 MOST_AT_ONCE: Final = 1_000
-"""Senders that are put at once."""
+"""The most senders of a request."""
 
 
 def _sender(text: str) -> str:
@@ -22,7 +22,7 @@ def _sender(text: str) -> str:
 
 
 async def find(desk: Desk, account: str | None = None, state: SenderState | None = None) -> list[dict[str, Any]]:
-    """Returns registered senders, sorted by account and sender; with filters only matching ones."""
+    """Returns the registered senders that match the filters, sorted by account and sender."""
     owner = None if account is None else await account_id(desk.store, account)
     names = await desk.account_names()
     found = [
@@ -40,8 +40,10 @@ async def find(desk: Desk, account: str | None = None, state: SenderState | None
 
 
 async def put(desk: Desk, account: str, senders: list[str], state: SenderState, note: str) -> dict[str, int]:
-    """Registers senders in a state, or changes the state of registered senders; all or none. As soon as an account has
-    a registered sender, it may use approved senders only."""
+    """Registers senders in a state, or changes the state of registered senders; all or none.
+
+    As soon as an account has a registered sender, it may use approved senders only.
+    """
     owner, wanted = await account_id(desk.store, account), list(dict.fromkeys(senders))
     rows = [RegisteredSender(owner, sender, state, desk.now, note) for sender in wanted]
     details = {"senders": ", ".join(wanted), "state": state.value, "note": note}
@@ -59,17 +61,17 @@ async def remove(desk: Desk, account: str, sender: str) -> None:
 
 
 _ACCOUNT = Field("account", Reference("account"), "The account that wants to use it.")
-_SENDER = Field("sender", Text(_sender), "The sender ID, as requests give it in `from`.", example="ACME")
+_SENDER = Field("sender", Text(_sender), "The sender ID, as in the field `from` of requests.", example="ACME")
 _STATE = Field("state", Choice(SenderState), "Whether the account may use it.", SenderState.PENDING)
-_NOTE = Field("note", Text(note), "Why, for people who look after the gateway.", "")
+_NOTE = Field("note", Text(note), "The reason, for administrators; customers do not see it.", "")
 
 SENDERS = Resource(
     name="sender",
     plural="senders",
     summary="Sender IDs of accounts, and whether they are approved",
-    more="An account with any may use its approved ones only; all others get 403 with the state. A running gateway "
-    "goes by it within five seconds.",
-    nothing="There is none: an account without a registry may use any sender that its settings allow.",
+    more="An account with registered senders may use only the approved ones. Requests with other senders get 403 with "
+    "the state. A running gateway applies a change within five seconds.",
+    nothing="No sender is registered. An account without a registry may use any sender that its settings allow.",
     key=("account", "sender"),
     fields=(_ACCOUNT, _SENDER, _STATE, Field("since", Moment(), "When it got this state."), _NOTE),
     scopes=Scopes(Scope.READ_ACCOUNTS, Scope.WRITE_LIMITS),
@@ -79,11 +81,11 @@ SENDERS = Resource(
             "GET",
             "/senders",
             find,
-            "Registered senders, of one account or all",
+            "Registered senders of an account, or of all accounts",
             answers=Answer.EACH,
             reads=(
-                Field("account", Reference("account"), "Only this account's.", None),
-                Field("state", Choice(SenderState), "Only in this state.", None),
+                Field("account", Reference("account"), "Only senders of this account.", None),
+                Field("state", Choice(SenderState), "Only senders in this state.", None),
             ),
             examples=("sender list --state pending", "sender list --account acme"),
         ),
@@ -92,11 +94,11 @@ SENDERS = Resource(
             "PUT",
             "/accounts/{name:account}/senders",
             put,
-            "Register senders, or give them another state, all or none",
+            "Register senders, or change their state, all or none",
             reads=(Field("senders", Many(_SENDER, MOST_AT_ONCE), "Sender IDs."), _STATE, _NOTE),
             answers=(
-                Field("new", Whole(), "Senders that were not registered."),
-                Field("changed", Whole(), "Senders that were."),
+                Field("new", Whole(), "Senders that were not registered before."),
+                Field("changed", Whole(), "Senders that were registered already."),
             ),
             id="put_senders",
             read_name="NewSenders",
@@ -106,7 +108,7 @@ SENDERS = Resource(
                 "sender add ACME AcmeNews --account acme --state approved",
                 "sender add PayPal --account acme --note 'asked on 12 May'",
             ),
-            done="{senders} of {account}: {state}. {new} new, {changed} there already.",
+            done="{senders} of {account}: {state}. {new} new, {changed} registered already.",
             label="Register",
         ),
         Operation(
@@ -114,13 +116,13 @@ SENDERS = Resource(
             "DELETE",
             "/accounts/{name:account}/senders/{sender}",
             remove,
-            "Take a sender out of an account's registry",
+            "Remove a sender from an account's registry",
             arguments=("sender",),
             more="With an empty registry an account may use any sender again.",
             examples=("sender remove PayPal --account acme",),
-            done="The sender {sender} is not registered for {account} any more.",
+            done="The sender {sender} is no longer registered for {account}.",
             label="Remove",
-            confirm="Remove {sender}? Without any registered sender the account may use any sender again.",
+            confirm="Remove {sender}? An account without any registered sender may use any sender again.",
         ),
     ),
     presets=(
@@ -128,7 +130,7 @@ SENDERS = Resource(
             "approve",
             "add",
             {"state": "approved"},
-            "Let an account use senders",
+            "Approve senders of an account",
             ("sender approve ACME --account acme",),
             "Approve",
         ),
@@ -136,7 +138,7 @@ SENDERS = Resource(
             "refuse",
             "add",
             {"state": "refused"},
-            "Refuse senders to an account",
+            "Refuse senders of an account",
             ("sender refuse PayPal --account acme --note 'not theirs'",),
             "Refuse",
         ),

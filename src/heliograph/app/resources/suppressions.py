@@ -11,10 +11,10 @@ from heliograph.domain.message.suppression import Suppression, parse_number
 from heliograph.domain.numbers import phone
 
 BATCH: Final = 1_000
-"""Numbers that are suppressed in one transaction."""
+"""Numbers that are suppressed in a transaction."""
 
 MOST_AT_ONCE: Final = 100_000
-"""Numbers of a request."""
+"""The most numbers of a request."""
 
 PAGE: Final = 1_000
 
@@ -23,7 +23,7 @@ SOURCES: Final = {"cli": "command", "user": "console", "token": "api"}
 
 
 async def find(desk: Desk, account: str, number: str | None, after: str, limit: int) -> list[dict[str, Any]]:
-    """Returns suppressions in the order of the numbers, from the first number after `after` on; or that of a number."""
+    """Returns the suppressions after the number `after`, sorted by number; or only the suppression of `number`."""
     owner = await account_id(desk.store, account)
     if number is None:
         return [_row(account, each) for each in await desk.store.suppressions.page(owner, after, limit)]
@@ -32,8 +32,10 @@ async def find(desk: Desk, account: str, number: str | None, after: str, limit: 
 
 
 async def add(desk: Desk, account: str, numbers: list[str], imported: bool = False) -> dict[str, int]:
-    """Suppresses the numbers, BATCH in a transaction. What waits for them is cancelled and refunded. The audit log has
-    counts, or a masked number: it is kept for longer than numbers may be."""
+    """Suppresses the numbers, BATCH in a transaction. Messages that wait for them are cancelled and refunded.
+
+    The audit log has counts, or a masked number such as `491*******78`, because it is kept longer than numbers may be.
+    """
     owner = await account_id(desk.store, account)
     source = "import" if imported else SOURCES.get(desk.actor.partition(":")[0], "api")
     new = 0
@@ -49,7 +51,7 @@ async def add(desk: Desk, account: str, numbers: list[str], imported: bool = Fal
 
 
 async def remove(desk: Desk, account: str, number: str) -> None:
-    """Lifts a suppression: the phone may be sent to again."""
+    """Removes a suppression, so that the account may send to the phone again."""
     owner = await account_id(desk.store, account)
     try:
         audited = desk.audited("suppression.remove", account, {"number": phone.mask(number)})
@@ -81,14 +83,14 @@ SUPPRESSIONS = Resource(
     name="suppression",
     plural="suppressions",
     summary="Phones that an account must not send to",
-    more="A phone that writes STOP to a number of the account is suppressed by that.",
-    nothing="There is none: the account may send to every phone.",
+    more="A phone that sends STOP to a number of the account is suppressed at once.",
+    nothing="No suppressed phones were found.",
     key=("account", "number"),
     fields=(
         _ACCOUNT,
         NUMBER,
         Field("since", Moment(), "When it was suppressed."),
-        Field("source", Text(), "`message` (from the phone), `api`, `console`, `command` or `import`."),
+        Field("source", Text(), "How it was added: `message` (a STOP), `api`, `console`, `command` or `import`."),
     ),
     scopes=Scopes(Scope.READ_MESSAGES, Scope.WRITE_MESSAGES),
     operations=(
@@ -111,21 +113,21 @@ SUPPRESSIONS = Resource(
             "POST",
             "/accounts/{name:account}/suppressions",
             add,
-            "Suppress phones; what waits for them is cancelled and refunded",
+            "Suppress phones; cancel and refund waiting messages",
             reads=(
                 Field("numbers", Many(NUMBER, MOST_AT_ONCE), "The phones."),
-                Field("imported", Flag(), "The phones come from a list: their source is `import`.", False),
+                Field("imported", Flag(), "Whether the phones come from a list; their source is then `import`.", False),
             ),
             answers=(
-                Field("added", Whole(), "Phones that were not suppressed before."),
-                Field("known", Whole(), "Phones that were, with those that were given twice."),
+                Field("added", Whole(), "Phones that are newly suppressed."),
+                Field("known", Whole(), "Phones that were suppressed already, or are repeated in the request."),
             ),
             id="add_suppressions",
             read_name="NewSuppressions",
             answer_name="Suppressed",
             arguments=("numbers",),
             examples=("suppression add 4917012345678 447700900123 --account acme",),
-            done="Suppressed for {account}: {added} new, {known} there already.",
+            done="Suppressed for {account}: {added} new, {known} known already.",
         ),
         Operation(
             "remove",
@@ -134,7 +136,7 @@ SUPPRESSIONS = Resource(
             remove,
             "Let an account send to a phone again",
             arguments=("number",),
-            more="Only if the owner of the phone agreed to it.",
+            more="Do this only if the owner of the phone has agreed to get messages again.",
             examples=("suppression remove 4917012345678 --account acme",),
             done="{account} may send to {number} again.",
         ),

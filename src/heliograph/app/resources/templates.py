@@ -1,4 +1,4 @@
-"""Templates: texts that a registry of operators, such as India's DLT, has."""
+"""Templates: texts that are registered with operators, for example in India's DLT registry."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,13 @@ from heliograph.domain.numbers import phone
 from heliograph.domain.text.template import TemplatePattern, UnfitTemplate
 
 MOST_AT_ONCE: Final = 10_000
-"""Templates of a request."""
+"""The most templates of a request."""
 
 _TLV_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}|0x[0-9a-f]{1,4}|[1-9][0-9]{0,4}").fullmatch
 
 
 async def find(desk: Desk, account: str | None = None, sender: str | None = None) -> list[dict[str, Any]]:
-    """Returns templates by name: all, or the templates that messages of an account, or with a sender, may fit."""
+    """Returns the templates that messages of the account and the sender may fit, sorted by name."""
     owner = None if account is None else await account_id(desk.store, account)
     names = await desk.account_names()
     return [
@@ -48,7 +48,7 @@ async def add(desk: Desk, name: str, **values: Any) -> dict[str, Any]:
 
 
 async def put(desk: Desk, templates: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Adds templates, or replaces the templates of the same names: all or none."""
+    """Adds templates, or replaces templates with equal names; all or none."""
     owners = {name: number for number, name in (await desk.account_names()).items()} | {"": 0}
     wanted: dict[str, MessageTemplate] = {}
     for row in templates:
@@ -56,7 +56,7 @@ async def put(desk: Desk, templates: Sequence[Mapping[str, Any]]) -> dict[str, i
         if account not in owners:
             raise Invalid("templates", f"template {name}: account: there is no account {account}")
         if name in wanted:
-            raise Invalid("templates", f"template {name}: name: {name} is there twice")
+            raise Invalid("templates", f"template {name}: name: {name} occurs twice")
         wanted[name] = MessageTemplate(0, name, row["text"], row["sender"], owners[account], dict(row["tlvs"]))
 
     def noted(new: int) -> AuditEntry:
@@ -67,7 +67,7 @@ async def put(desk: Desk, templates: Sequence[Mapping[str, Any]]) -> dict[str, i
 
 
 async def change(desk: Desk, name: str, tlvs: Mapping[str, str] | None = None, **values: str) -> dict[str, Any]:
-    """Changes the given values. A TLV with an empty value is removed; TLVs that are not named stay."""
+    """Changes the given values. A TLV with an empty value is removed; TLVs that are left out stay."""
     known = await _find(desk, name)
     was = _row(known, await desk.account_names())
     merged = {key: value for key, value in {**was["tlvs"], **(tlvs or {})}.items() if value}
@@ -80,7 +80,7 @@ async def change(desk: Desk, name: str, tlvs: Mapping[str, str] | None = None, *
 
 
 async def remove(desk: Desk, name: str) -> None:
-    """Removes a template. The audit log keeps it, so that it can be made again."""
+    """Removes a template. The audit log keeps its values, so that a person can add it again."""
     was = await show(desk, name)
     try:
         await desk.audited("template.remove", name, _details(was)).templates.remove(name)
@@ -89,8 +89,10 @@ async def remove(desk: Desk, name: str) -> None:
 
 
 async def check(desk: Desk, sender: str, text: str, account: str = "") -> dict[str, Any]:
-    """Tries a text on the templates of an account, or on all. The templates of an account, then of a sender, go
-    first."""
+    """Compares a text with the templates for the sender, of an account or of all accounts.
+
+    Templates that name an account go first, then templates that name a sender.
+    """
     owner = await account_id(desk.store, account) if account else None
     templates = [
         each for each in await _all(desk) if each.sender in ("", sender) if owner is None or each.account in (0, owner)
@@ -134,7 +136,7 @@ def _row(template: MessageTemplate, accounts: Mapping[int, str]) -> dict[str, An
 
 
 def _details(row: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the details of a template for the audit log. Its text is no message."""
+    """Returns the details of a template for the audit log. The text is a template, not a message of a customer."""
     details = {"text": row["text"], "sender": row["sender"], "account": row["account"], "tlvs": _TLVS.text(row["tlvs"])}
     return {name: value for name, value in details.items() if value}
 
@@ -162,10 +164,10 @@ def _read_sender(text: str) -> str:
 
 def _read_tlvs(tlvs: Mapping[str, str]) -> dict[str, str]:
     if len(tlvs) > MAX_TLVS:
-        raise ValueError(f"there are {len(tlvs)}; a message may have {MAX_TLVS}")
+        raise ValueError(f"there are {len(tlvs)}; a message may have at most {MAX_TLVS}")
     for name, value in tlvs.items():
         if _TLV_NAME(name) is None:
-            raise ValueError(f"{name!r} is no name or number of a TLV, such as entity or 0x1400")
+            raise ValueError(f"{name!r} is not a name or number of a TLV, such as entity or 0x1400")
         if not value or len(value) >= MAX_VALUE_OCTETS or not (value.isascii() and value.isprintable()):
             raise ValueError(f"the value of {name} must be 1 to {MAX_VALUE_OCTETS - 1} printable ASCII characters")
     return dict(tlvs)
@@ -178,7 +180,7 @@ def _verdict(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     return (
         f"It fits the template {name}."
         if answer["fits"]
-        else f"It fits none. The nearest is {name}. {answer['problem']}"
+        else f"It fits no template. The nearest is {name}. {answer['problem']}"
     )
 
 
@@ -188,34 +190,32 @@ _NAME = Field(
 _TEXT = Field(
     "text",
     Text(_read_text, is_long=True),
-    "The registered text, its variables such as `{#var#}` or `{#numeric#}`.",
+    "The registered text, with variables such as `{#var#}` or `{#numeric#}`.",
     example="Your code is {#numeric#}. Helio",
 )
-_SENDER = Field("sender", Text(_read_sender), "The sender ID; empty for any.", "", example="HELIO", empty="(any)")
+_SENDER = Field("sender", Text(_read_sender), "The sender ID; empty: any.", "", example="HELIO", empty="(any)")
 _ACCOUNT = Field(
-    "account", Reference("account", optional=True), "The account that may use it; empty for any.", "", empty="(any)"
+    "account", Reference("account", optional=True), "The account that may use it; empty: any.", "", empty="(any)"
 )
 _TLVS = Field(
     "tlvs",
     Pairs(_read_tlvs),
-    "TLVs that go along, by name or number, such as entity=1101456780.",
+    "TLVs that are sent with the text, by name or number, such as entity=1101456780.",
     {},
     example="entity=1101456780000012345",
     title="TLVs",
 )
-_CHANGED_TLVS = replace(
-    _TLVS, type=Pairs(), default=KEEP, meaning="TLVs that are set; a TLV with an empty value is removed."
-)
+_CHANGED_TLVS = replace(_TLVS, type=Pairs(), default=KEEP, meaning="TLVs to set; a TLV with an empty value is removed.")
 TEMPLATE = (_NAME, _TEXT, _SENDER, _ACCOUNT, _TLVS)
 
 TEMPLATES = Resource(
     name="template",
     plural="templates",
-    summary="Texts that a registry, such as India's DLT, has",
-    more="Over a connector with the option templates=required each text must fit a template of its account and sender. "
+    summary="Texts registered with operators, as in India's DLT",
+    more="If a connector has the option templates=required, each text must fit a template of its account and sender. "
     "Variables are written {#var#}, {#numeric#}, {#alphanumeric#}, {#url#}, {#email#} or {#cbn#}.\n\n"
-    "A running gateway uses a change within five seconds. Messages that wait are sent with the changed TLVs.",
-    nothing="There is none: heliograph template add NAME --text TEXT",
+    "A running gateway applies a change within five seconds. Messages that wait are sent with the changed TLVs.",
+    nothing="There is no template yet. Add it with its name, sender and registered text.",
     key=("name",),
     fields=TEMPLATE,
     columns=("name", "sender", "account", "tlvs", "text"),
@@ -226,10 +226,10 @@ TEMPLATES = Resource(
             "GET",
             "/templates",
             find,
-            "Every template, or the templates that a message may fit",
+            "All templates, or the templates for an account or a sender",
             reads=(
                 Field("account", Reference("account"), "Only templates that this account may use.", None),
-                Field("sender", Text(), "Only templates that messages from this sender may fit.", None),
+                Field("sender", Text(), "Only templates for messages with this sender ID.", None),
             ),
             answers=Answer.EACH,
             examples=("template list", "template list --sender HELIO"),
@@ -289,14 +289,14 @@ TEMPLATES = Resource(
             "PATCH",
             "/templates/{name}",
             change,
-            "Change a template, all or nothing",
+            "Change a template",
             reads=(*(replace(each, default=KEEP) for each in (_TEXT, _SENDER, _ACCOUNT)), _CHANGED_TLVS),
             answers=Answer.ITEM,
             read_name="TemplateSettings",
             arguments=("name",),
             examples=(
                 "template set otp --text 'Your code is {#numeric#}.'",
-                "template set otp --sender '' --tlv entity=    # from any sender, and without the TLV entity",
+                "template set otp --sender '' --tlv entity=    # for any sender, and without the TLV entity",
             ),
         ),
         Operation(
@@ -317,27 +317,27 @@ TEMPLATES = Resource(
             "POST",
             "/template-check",
             check,
-            "Tell which template a text fits, or the nearest",
+            "Find the template that a text fits, or the nearest template",
             reads=(
                 Field("sender", Text(), "The sender ID of the message.", example="HELIO"),
-                Field("text", Text(is_long=True), "Its content.", example="Your code is 4711. Helio"),
-                replace(_ACCOUNT, meaning="Only templates that this account may use; empty for all."),
+                Field("text", Text(is_long=True), "The text of the message.", example="Your code is 4711. Helio"),
+                replace(_ACCOUNT, meaning="Only templates that this account may use; empty: all templates."),
             ),
             answers=(
-                Field("fits", Flag(), "Whether it fits a template."),
+                Field("fits", Flag(), "Whether the text fits a template."),
                 Field(
                     "template",
                     Item(TEMPLATE, "Template"),
-                    "The template that it fits, else the nearest; null where there is none.",
+                    "The template that the text fits, else the nearest template; null: there is no template.",
                     nullable=True,
                 ),
-                Field("problem", Text(), "Where the text first departs from the nearest; empty where it fits."),
+                Field("problem", Text(), "The first difference from the nearest template; empty if the text fits."),
             ),
             scope=Scope.READ_ROUTES,
             id="check_text",
             read_name="TextToCheck",
             answer_name="TemplateCheck",
-            more="Exits with 1 where it fits none.",
+            more="The command exits with 1 if the text fits no template.",
             examples=("template check --sender HELIO --text 'Your code is 4711.'",),
             done=_verdict,
             verdict="fits",

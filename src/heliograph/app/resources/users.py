@@ -1,6 +1,7 @@
 """Users of the console, and tokens of the admin API.
 
-Commands on the machine and the console have them, the admin API over HTTP does not: a leaked token makes no others.
+Only commands on the machine and the console manage them. The admin API over HTTP does not, so that a leaked token
+cannot make other tokens.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ async def find(desk: Desk) -> list[dict[str, Any]]:
 
 
 async def create(desk: Desk, name: str, role: UserRole, password: str | None = None) -> dict[str, Any]:
-    """Adds a user. The answer has the password where it was made up."""
+    """Adds a user. Without `password` a random password is made and returned."""
     chosen = password or _made_up(desk)
     user = AdminUser(name, await desk.hash_password(chosen), role, desk.now)
     try:
@@ -48,11 +49,11 @@ async def create(desk: Desk, name: str, role: UserRole, password: str | None = N
 
 
 async def set_password(desk: Desk, name: str, password: str | None = None) -> dict[str, Any]:
-    """Replaces the password and ends the user's sessions. The answer has the new one where it was made up."""
+    """Replaces the password and ends the user's sessions. Without `password` a random password is made and returned."""
     await _user(desk, name)
     chosen = password or _made_up(desk)
     password_hash = await desk.hash_password(chosen)
-    # Read after the hash, which takes its time: a change in the meantime, such as another role, must stay.
+    # Read again after the slow hash: a change in the meantime, such as another role, must stay.
     changed = replace(await _user(desk, name), password_hash=password_hash)
     await _update(desk.audited("admin.set-password", name), changed)
     return {"name": name, "password": None if password else chosen}
@@ -109,18 +110,16 @@ def _made_up(desk: Desk) -> str:
 
 
 async def find_tokens(desk: Desk) -> list[dict[str, Any]]:
-    """Returns every token, the oldest first, revoked ones included."""
+    """Returns all tokens, oldest first, including revoked tokens."""
     return [_row(each) for each in await desk.store.tokens.all()]
 
 
 async def create_token(
     desk: Desk, name: str, scopes: Sequence[str] = (), all_scopes: bool = False, expires: str | None = None
 ) -> dict[str, Any]:
-    """Makes a token. The answer has its secret, of which the store keeps a digest."""
+    """Makes a token. The answer has its secret; the store keeps only a digest of it."""
     if all_scopes == bool(scopes):
-        raise Invalid(
-            "scopes", f"a token needs at least one scope, or --all-scopes; there are {', '.join(TOKEN_SCOPES)}"
-        )
+        raise Invalid("scopes", f"give at least one scope, or --all-scopes; there are {', '.join(TOKEN_SCOPES)}")
     try:
         granted = read_scopes(TOKEN_SCOPES if all_scopes else scopes)
     except ValueError as problem:
@@ -139,7 +138,7 @@ async def create_token(
 
 
 async def revoke_token(desk: Desk, id: str) -> None:
-    """Makes a token useless. The audit log keeps its name and scopes."""
+    """Revokes a token. The audit log keeps its name and scopes."""
     was: dict[str, str] = {}
     for each in await desk.store.tokens.all():
         if each.id == id:
@@ -180,26 +179,26 @@ def _password(text: str) -> str:
 
 def _token_name(text: str) -> str:
     if not 1 <= len(text) <= MAX_TOKEN_NAME_CHARS or not text.isprintable():
-        raise ValueError(f"a token's name is one line of 1 to {MAX_TOKEN_NAME_CHARS} printable characters")
+        raise ValueError(f"it must be a line of 1 to {MAX_TOKEN_NAME_CHARS} printable characters")
     return text
 
 
 _NAME = Field("name", Text(_name), "Name to sign in with.", example="ada")
 _ROLE = Field("role", Choice(UserRole), "viewer, operator or admin.", example="viewer")
 _SECOND_FACTOR = Field("second_factor", Flag(), "Whether a second factor is set up.")
-_PASSWORD = Field("password", Text(_password), "The password, instead of a random one.", KEEP, is_secret=True)
-_MADE_UP = Field("password", Text(), "The password, told only now.", nullable=True, is_secret=True)
+_PASSWORD = Field("password", Text(_password), "The password; left out: a random one.", KEEP, is_secret=True)
+_MADE_UP = Field("password", Text(), "The random password, shown only now.", nullable=True, is_secret=True)
 
 _TOKEN_ID = Field("id", Text(), "The token's short id.")
-_TOKEN_NAME = Field("name", Text(_token_name), "Its purpose, for people.", example="billing")
+_TOKEN_NAME = Field("name", Text(_token_name), "The purpose of the token.", example="billing")
 _TOKEN_FIELDS = (
     _TOKEN_ID,
     _TOKEN_NAME,
     Field("scopes", Words(), "Permissions of the token."),
     Field("created", Moment(), "When it was made."),
-    Field("revoked", Moment(), "When it was revoked.", nullable=True, empty="in use"),
-    Field("expires", Moment(), "When it ends.", nullable=True, empty="never"),
-    Field("used", Moment(), "A use, at most an hour before the last one.", nullable=True, empty="never"),
+    Field("revoked", Moment(), "When it was revoked; null: it is in use.", nullable=True, empty="in use"),
+    Field("expires", Moment(), "When it expires.", nullable=True, empty="never"),
+    Field("used", Moment(), "When it was last used, accurate to an hour.", nullable=True, empty="never"),
 )
 
 USERS = Resource(
@@ -207,7 +206,7 @@ USERS = Resource(
     plural="users",
     summary="Users of the console, tokens and the audit log",
     more="",
-    nothing="There is no user yet: heliograph admin create NAME --role admin",
+    nothing="There is no user yet. Create one: heliograph admin create NAME --role admin",
     key=("name",),
     fields=(_NAME, _ROLE, Field("created", Moment(), "When the user was added."), _SECOND_FACTOR),
     scopes=Scopes(Scope.PEOPLE, Scope.PEOPLE),
@@ -224,12 +223,12 @@ USERS = Resource(
             answer_name="NewUser",
             conflicts=True,
             arguments=("name",),
-            more="A viewer looks; an operator also sends, cancels, replays callbacks, pauses connectors; an admin "
-            "changes everything. Users sign in at /console.",
+            more="A viewer reads. An operator also sends and cancels messages, retries callbacks and pauses "
+            "connectors. An admin changes everything. Users sign in at /console.",
             examples=("admin create ada --role admin", "admin create nils --role viewer --ask"),
             done="{name} may sign in as {role}.",
         ),
-        Operation("list", "GET", "/users", find, "Every user of the console", answers=Answer.EACH),
+        Operation("list", "GET", "/users", find, "All users of the console", answers=Answer.EACH),
         Operation(
             "set-password",
             "POST",
@@ -252,7 +251,7 @@ USERS = Resource(
             answers=(_NAME, _ROLE),
             answer_name="UserRole",
             arguments=("name", "role"),
-            done="{name} is {role} now.",
+            done="{name} has the role {role} now.",
         ),
         Operation(
             "remove",
@@ -268,7 +267,7 @@ USERS = Resource(
             "DELETE",
             "/users/{name}/second-factor",
             reset_second_factor,
-            "Remove lost second factors, and end all sessions",
+            "Remove a user's second factors, and end all sessions",
             answers=(_NAME, _SECOND_FACTOR),
             answer_name="UserFactor",
             arguments=("name",),
@@ -282,7 +281,7 @@ TOKENS = Resource(
     plural="tokens",
     summary="Tokens of the admin API, each with scopes",
     more="",
-    nothing="There is no token yet: heliograph admin token create NAME --scope accounts:read",
+    nothing="There is no token yet. Create one: heliograph admin token create NAME --scope accounts:read",
     key=("id",),
     fields=_TOKEN_FIELDS,
     scopes=Scopes(Scope.PEOPLE, Scope.PEOPLE),
@@ -302,10 +301,10 @@ TOKENS = Resource(
                     "Permissions of the token.",
                     KEEP,
                 ),
-                Field("all_scopes", Flag(), "Every scope that a token may have.", False),
+                Field("all_scopes", Flag(), "Give it all scopes that a token may have.", False),
                 EXPIRES,
             ),
-            answers=(*_TOKEN_FIELDS, Field("secret", Text(), "The token, told only now.", is_secret=True)),
+            answers=(*_TOKEN_FIELDS, Field("secret", Text(), "The token, shown only now.", is_secret=True)),
             answer_name="NewToken",
             arguments=("name",),
             examples=(
@@ -314,7 +313,7 @@ TOKENS = Resource(
             ),
             done="The token {id} ({name}): {secret}",
         ),
-        Operation("list", "GET", "/tokens", find_tokens, "Every token, by its id", answers=Answer.EACH),
+        Operation("list", "GET", "/tokens", find_tokens, "All tokens, oldest first", answers=Answer.EACH),
         Operation(
             "revoke",
             "DELETE",

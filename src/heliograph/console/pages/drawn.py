@@ -83,7 +83,7 @@ class DrawnPage:
                 answer = await request.ask(self._resource, operation.asked(given))
             except Mistake as mistake:
                 return await self.show(request, operation.name, problem_of(mistake))
-            told = self._resource.told(operation, given, answer)
+            told = self._resource.format_done(operation, given, answer)
             if operation.verdict:
                 return await self.show(request, operation.name, told=told)
             return request.go(self.path, told)
