@@ -1,1 +1,1 @@
-"""The world outside, one folder a port; adapters do not know each other."""
+"""The world outside: a folder for each port, such as `store`, `smpp` or `webhook`. Adapters do not know each other."""

@@ -1,1 +1,2 @@
-"""A client of HTTP/1.1 for many origins at once: connections are shared out by account and address, and guarded."""
+"""A client of HTTP/1.1 for many origins, such as `https://example.com`. Connections are limited by account and address,
+and guarded against internal addresses."""

@@ -17,7 +17,7 @@ PART: Final = 4
 """Divisor: an account may have a quarter of the free connections and origins."""
 
 PROBATION: Final = 4
-"""The most connections to an origin that has not answered of late."""
+"""The most connections to an origin that has not answered recently."""
 
 
 class WaitingOrigin(Protocol):
@@ -25,7 +25,7 @@ class WaitingOrigin(Protocol):
 
     @property
     def wants_connection(self) -> bool:
-        """Whether a connection would still be of use."""
+        """Whether the origin still needs a connection."""
 
     def pump(self) -> None:
         """Opens connections, up to the free capacity."""
@@ -41,9 +41,9 @@ class AccountLoad:
         self.connections = 0
         """Connections that are open or being opened."""
         self.unproven = 0
-        """Connections to origins that have not answered of late."""
+        """Connections to origins that have not answered recently."""
         self.waiting = 0
-        """Jobs in line."""
+        """Queued jobs."""
         self.waiting_origins: dict[WaitingOrigin, None] = {}
         """Origins that would open a connection if there were room, in the order they asked."""
 
@@ -59,7 +59,7 @@ class AddressLoad:
 
 
 class SharedCapacity:
-    """The limits, how much of them is used, and the requester that hears of results."""
+    """The limits, their present use, and the requester that gets the results."""
 
     def __init__(self, limits: ClientLimits, dialer: Dialer, requester: Requester) -> None:
         self.limits = limits
@@ -68,9 +68,9 @@ class SharedCapacity:
         self.connections = 0
         """Connections that are open or being opened."""
         self.unproven = 0
-        """Connections to origins that have not answered of late."""
+        """Connections to origins that have not answered recently."""
         self.waiting = 0
-        """Jobs in line."""
+        """Queued jobs."""
         self.tasks: set[asyncio.Task[None]] = set()
         """Connections being opened."""
         self._most_unproven = (limits.connections + 1) // 2
@@ -81,11 +81,12 @@ class SharedCapacity:
     # --- connections
 
     def connection_room(self, load: AccountLoad) -> int:
-        """Returns how many more connections the account may have: fewer, the fewer are free."""
+        """Returns how many more connections the account may have, up to a quarter of the free connections in all. For
+        example, an account with 20 connections may open 80 more if 400 are free."""
         return (self.limits.connections - self.connections + PART - 1) // PART - load.connections
 
     def unproven_room(self, load: AccountLoad) -> int:
-        """Returns how many more connections the account may have to origins that have not answered of late."""
+        """Returns how many more connections the account may have to origins that have not answered recently."""
         return (self._most_unproven - self.unproven + PART - 1) // PART - load.unproven
 
     def origin_share(self, load: AccountLoad, *, proven: bool) -> int:
@@ -105,14 +106,14 @@ class SharedCapacity:
         return min(limits.waiting_per_origin, (room + 1) // 2)
 
     def hold(self, load: AccountLoad, count: int, *, proven: bool) -> None:
-        """Counts so many connections more, or fewer."""
+        """Adds this many connections to the count; may be negative."""
         self.connections += count
         load.connections += count
         if not proven:
             self.judge(load, count)
 
     def judge(self, load: AccountLoad, count: int) -> None:
-        """Counts so many more of the connections as unproven, or fewer."""
+        """Adds this many connections to the count of unproven connections; may be negative."""
         self.unproven += count
         load.unproven += count
 
@@ -207,7 +208,7 @@ class Slot:
         return self._load.account
 
     def go_to(self, address: IPAddress) -> bool:
-        """Counts the connection at this address and no other. Returns False where the address has no room."""
+        """Counts the connection at this address only. Returns False if the address has no room."""
         self.leave_address()
         if not self._shared.address_room(self._load, address):
             return False

@@ -1,4 +1,4 @@
-"""The client: finds the origin of each job's URL, keeps the origins that were used of late, and watches their time."""
+"""The client: finds the origin of each job's URL, keeps recently used origins, and watches their deadlines."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from heliograph.http_client.settings import ClientSettings
 from heliograph.net.address_guard import AddressGuard
 
 SWEEP_SECONDS = 0.25
-"""The longest delay with which a deadline is noticed."""
+"""Seconds. The longest delay with which a deadline is noticed."""
 
 LAST_TURNS = 100
-"""Turns of the loop at the end, in which connections that were cut report their end."""
+"""Turns of the loop at the end, in which cut connections report their end."""
 
 ALIASES = 1_024
-"""The most spellings of an account's origins remembered; beyond that all of its are forgotten."""
+"""The most spellings of an account's origins in memory. Beyond that all spellings of the account are forgotten."""
 
 
 class AccountOrigins:

@@ -25,7 +25,7 @@ class ConnectionOwner(Protocol):
         """True if the body of the answer is to be read. Called when the head is complete."""
 
     def answered(self, job: Job, code: int, answer: AnswerBody | None) -> None:
-        """Takes the answer to the job, with its body where that was wanted; the connection is not free yet."""
+        """Takes the answer to the job, with its body if that was wanted. The connection is not free yet."""
 
     def failed(self, job: Job, problem: str) -> None:
         """Notes that the job got no answer."""
@@ -41,7 +41,7 @@ class ConnectionOwner(Protocol):
 
 
 class AnswerReceiver(Protocol):
-    """Hears of the progress of an answer, as a parser reads it."""
+    """Gets the progress of an answer from the parser."""
 
     def on_message_begin(self) -> None: ...
 
@@ -106,7 +106,7 @@ class ClientConnection(asyncio.Protocol):
     )
 
     def __init__(self, owner: ConnectionOwner, limits: ClientLimits, started: float, slot: Slot) -> None:
-        """`started` is when the opening of the connection began, `slot` its own in the shared capacity."""
+        """`started`: when the opening of the connection began. `slot`: its slot in the shared capacity."""
         self._owner = owner
         self.limits = limits
         self.started = started

@@ -40,7 +40,7 @@ class NameUnknown(Exception):
 
 
 class NoHandshake(TimeoutError):
-    """The connection was made in time, TLS on it was not."""
+    """The connection was made in time, but the TLS handshake was not."""
 
 
 class ConnectionSlot(Protocol):
@@ -51,7 +51,7 @@ class ConnectionSlot(Protocol):
         """The account of the connection."""
 
     def go_to(self, address: IPAddress) -> bool:
-        """Counts the connection at this address and no other. Returns False where the address has no room."""
+        """Counts the connection at this address only. Returns False if the address has no room."""
 
 
 class Dialer:
@@ -80,7 +80,8 @@ class Dialer:
                 context = await self._context() if address.secure else None
                 targets = await self._targets(address.host, slot.account)
                 for left in range(len(targets), 1, -1):
-                    # Each but the last address gets its part of the time; the next is tried whatever is wrong with it.
+                    # Each address gets a share of the time, and the last address all that is left. After any error the
+                    # next is tried.
                     with contextlib.suppress(OSError):
                         async with asyncio.timeout(self._seconds / left / 2):
                             return await self._connect(targets[-left], address, context, factory, reached, slot)
@@ -154,12 +155,12 @@ def make_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 def is_own_fault(error: Exception) -> bool:
-    """True if the gateway itself could not connect, whatever the other side does."""
+    """True if the cause is on this machine, such as EMFILE (no file descriptor left)."""
     return isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.errno in OWN_FAULT
 
 
 def explain(error: BaseException) -> str:
-    """Describes for the customer why connecting failed: no address of ours, no inner detail."""
+    """Returns the reason for the customer, such as "its name has no address". It reveals no internal address."""
     match error:
         case AddressRefused():
             return f"its address is refused: {error}"
@@ -168,7 +169,7 @@ def explain(error: BaseException) -> str:
         case ssl.SSLCertVerificationError():
             return f"its certificate is not trusted: {error.verify_message}"
         case ssl.SSLError():
-            # such as wrong_version_number, where it speaks no TLS, or tlsv1_alert_protocol_version
+            # such as wrong_version_number, if the port speaks no TLS, or tlsv1_alert_protocol_version
             return f"TLS failed ({error.reason.replace('_', ' ').lower()})" if error.reason else "TLS failed"
         case NoHandshake():
             return "it took the connection and did not answer the TLS handshake in time"

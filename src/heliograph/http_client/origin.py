@@ -26,7 +26,7 @@ run empty, and the origin may have become faster.
 """
 
 LONGEST_ROOM_SECONDS = 300.0
-"""The longest time for which a job is sent away, however many are before it."""
+"""Seconds. The longest time for which a job is put off, however many jobs are before it."""
 
 
 class Origin:
@@ -73,7 +73,7 @@ class Origin:
         self._full_address: IPAddress | None = None
         """The address without room for another connection."""
         self._proven = False
-        """Whether it has answered, and not failed since."""
+        """Whether the origin has answered, and not failed since."""
         self._waiting: deque[tuple[Job, str, float]] = deque()
         self._again: deque[tuple[Job, str, float]] = deque()
         self._failures = 0
@@ -82,12 +82,12 @@ class Origin:
         self._probe: Job | None = None
         self._held_until = 0.0
         self._served: int | None = None
-        """The number of answers since the last sweep, if jobs stood in line then."""
+        """The number of answers since the last sweep, if jobs were queued then."""
         self._swept_at = 0.0
         self._rate = 0.0
-        """Answers a second, of late, while jobs stood in line; 0 if unknown."""
+        """Recent answers a second while jobs were queued; 0 if unknown."""
         self._room_at = 0.0
-        """The time up to which the line is reserved for jobs that were sent away."""
+        """The time up to which the queue is reserved for jobs that were put off."""
         self.used = 0.0
 
     @property
@@ -103,7 +103,7 @@ class Origin:
     # --- jobs in
 
     def offer(self, job: Job, path: str, now: float) -> None:
-        """Sends the job, puts it in line, or gives it back as busy."""
+        """Sends the job, queues it, or gives it back as busy."""
         self.used = now
         if self._shut_until and not self._may_probe(job, now):
             self._shared.requester.put_off(job, "it failed too often and is left alone for a while", 0.0)
@@ -119,9 +119,8 @@ class Origin:
             self.pump()
 
     def _room(self, now: float) -> float:
-        """Returns the seconds until the queue has a slot, behind the jobs that were sent away before; 0 if unknown. The
-        first of these return when half of the queue is done.
-        """
+        """Returns the seconds until the queue has a slot, behind the jobs that were put off before; 0 if unknown. The
+        first of these return when half of the queue is done."""
         if not self._rate:
             return 0.0
         gap = 1.0 / (self._rate * FEED)
@@ -206,7 +205,7 @@ class Origin:
     # --- from the connections
 
     def opened(self, connection: ClientConnection) -> None:
-        """Gives a fresh connection the first job in line; opening it has used some of that job's time."""
+        """Gives a new connection the first queued job. Opening the connection has used some of that job's time."""
         self._open.add(connection)
         connection.slot.is_open = True
         if self._again or self._waiting:
@@ -240,7 +239,7 @@ class Origin:
     def released(self, connection: ClientConnection) -> None:
         if not self._waiting:
             if self._shared.wants_slot(self._load):
-                # Somebody needs its slot, now or in a moment.
+                # Another account needs its slot, now or soon.
                 connection.close("")
             else:
                 self._idle.append(connection)
@@ -296,7 +295,7 @@ class Origin:
         self._give_back_line("it failed too often and is left alone for a while")
 
     def _give_back_line(self, problem: str) -> None:
-        """Gives back all jobs in line, as busy: they were not tried, or at least not read."""
+        """Gives back all queued jobs as busy: they were not tried, or at least not read."""
         while self._again or self._waiting:
             self._give_back(self._next_in_line()[0], problem)
 

@@ -1,4 +1,5 @@
-"""From a URL to the origin that is asked and the path, and the lines of a request that an origin's requests share."""
+"""Splits a URL into origin and path, and makes the header lines that all requests to an origin share. For example,
+`https://example.com:8443/sms?x=1` becomes the origin `(True, "example.com", 8443)` and the path `/sms?x=1`."""
 
 import re
 from typing import NamedTuple

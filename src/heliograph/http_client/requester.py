@@ -1,4 +1,4 @@
-"""Jobs that the client is given, their answers, and the requester that takes results."""
+"""Jobs for the client, their answers, and the requester that takes results."""
 
 from typing import Any, Protocol
 
@@ -8,9 +8,9 @@ class Job(Protocol):
 
     url: str
     account: int
-    """The account for whose share of the connections the request counts."""
+    """The account that the connection counts for."""
     wants_reply: bool
-    """Whether the body of the answer is wanted, where `Requester.wants_body` says so."""
+    """Whether the body of the answer may be wanted. `Requester.wants_body` then decides by the head."""
 
 
 class AnswerBody:
@@ -19,17 +19,17 @@ class AnswerBody:
     __slots__ = ("_most", "body", "headers", "is_too_long")
 
     def __init__(self, most: int) -> None:
-        """`most` is how many octets the body may have."""
+        """`most`: octets that the body may have."""
         self._most = most
         self.begin()
 
     def begin(self) -> None:
         """Drops the previous content, because another answer begins, as after `100 Continue`."""
         self.headers: dict[bytes, bytes] = {}
-        """Headers by their names in lower case; of repeated ones the last."""
+        """Headers by their names in lower case, such as `content-type`. Of repeated headers, the last."""
         self.body = bytearray()
         self.is_too_long = False
-        """Whether the body has more octets than it may have; then it is cut."""
+        """Whether the body was longer than allowed, and is cut."""
 
     @property
     def is_sized(self) -> bool:
@@ -52,8 +52,8 @@ class Requester(Protocol):
     """
 
     def octets(self, job: Any, path: str, standing: str) -> bytes:
-        """Returns head and body of the request, right before they are written. `path` is that of the job's URL with
-        its query; `standing` is what `request.standing_lines` made of the URL's origin."""
+        """Returns head and body of the request, right before they are written. `path` is that of the job's URL with its
+        query; `standing` is the result of `request.standing_lines` for the URL's origin."""
 
     def wants_body(self, job: Any, code: int, answer: AnswerBody) -> bool:
         """True if the body of the answer is to be read. Called when its head is complete, only for a job with
@@ -67,4 +67,4 @@ class Requester(Protocol):
         """Notes that the job got no answer. `problem` may be shown to the owner of the origin."""
 
     def put_off(self, job: Any, problem: str, room: float) -> None:
-        """Notes that the job was not tried. `room` is in how many seconds its origin has room for it, 0 if unknown."""
+        """Notes that the job was not tried. `room`: seconds until its origin has room for it, 0 if unknown."""

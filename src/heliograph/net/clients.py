@@ -86,7 +86,7 @@ class Held(Protocol):
         """True if the client has taken too long for its next step."""
 
     def cut(self) -> None:
-        """Hangs up on the client, which has taken too long or has to make room."""
+        """Closes the connection: its client has taken too long, or has to make room."""
 
     def go_on(self) -> None:
         """Continues with the octets that were held."""
@@ -113,9 +113,9 @@ class ClientLoad:
         self.is_proxy = is_proxy
         self.stands_for_others = is_proxy or is_local
         self.held_back: set[Held] = set()
-        """Connections that are not read until it may ask for something again."""
+        """Connections that are not read until the client may send again."""
         self.work_until = self.requests_until = self.octets_until = 0.0
-        """The loop's time when its share covers all that it had."""
+        """The loop's time from which on its share covers its use."""
         self.connections: set[Held] = set()
         self.unfinished: dict[Held, None] = {}
         """Slowest first."""
@@ -127,7 +127,7 @@ class ClientLoad:
         return max(self.work_until, self.requests_until, self.octets_until)
 
     def wait(self, now: float) -> float:
-        """Returns the seconds for which it has to wait, 0 or less where it may ask for something."""
+        """Returns the seconds for which the client has to wait; 0 or less if it may send."""
         volume = max(self.requests_until, self.octets_until) - limits.BURST_S
         return max(volume, self.work_until - limits.WORK_BURST_S) - now
 
@@ -224,7 +224,7 @@ class Clients:
     # --- shares
 
     def charge(self, load: ClientLoad, work: float, now: float) -> None:
-        """Charges a client for so many seconds of work on a request that was refused."""
+        """Charges a client for seconds of work on a refused request, for example 0.006."""
         share = self.shares.refused_work
         if share and not load.is_proxy:
             load.work_until = _later(load.work_until, work / share, now)
@@ -327,7 +327,7 @@ class Clients:
         return bool(spare)
 
     def _cut_busiest(self, newcomer: ClientLoad, now: float) -> bool:
-        """Hangs up on connections of the client that has the most, as long as it has more than the newcomer."""
+        """Closes connections of the client with the most, as long as it has more than the newcomer."""
         busiest, most = None, len(newcomer.connections)
         for load in self._by_name.values():
             if len(load.connections) > most and not load.is_proxy:

@@ -16,7 +16,7 @@ from heliograph.net.clients import OVER, TOO_MANY, UNFINISHED, ClientLoad, Clien
 from heliograph.net.tls import DONE, FAILED, LATE, REFUSED, Tls
 
 LEAST_OF_ALL: Final = 64
-"""Handshakes that may be under way, at least, however few connections there may be."""
+"""Handshakes that may always be under way, however low the limit of connections is."""
 
 SHARE_OF_CONNECTIONS: Final = 8
 """Connections per handshake: 4,096 connections allow 512 handshakes at once."""
@@ -34,7 +34,7 @@ class Handshake:
         self.is_cut = False
 
     def cut(self) -> None:
-        """Ends it: the event loop, which has the socket, finds its end."""
+        """Ends the handshake. The event loop has the socket, and notices the end."""
         self.is_cut = True
         with contextlib.suppress(OSError):
             self._connected.shutdown(socket.SHUT_RDWR)

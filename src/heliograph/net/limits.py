@@ -1,4 +1,4 @@
-"""Limits on the work and the time that a client may take of a listener, for any protocol.
+"""Limits on the work and the time that a client may cost a listener, for any protocol.
 
 Work on refused requests is measured in seconds of the event loop. A client that has used up its share waits.
 """
@@ -21,12 +21,11 @@ GOODBYE_TIMEOUT_S = 2.0
 """Seconds that a client has for its part of the end of TLS. After that the connection is cut."""
 
 BURST_S = 1.0
-"""Seconds. A client may use up its share of requests and octets of so long a time at once."""
+"""Seconds. Burst: a client may use its share of requests and octets of this much time at once."""
 
 WORK_BURST_S = 0.5
-"""Seconds. A client may use up its share of work on refused requests of so long a time at once. Shorter than
-`BURST_S`, since this work delays others.
-"""
+"""Seconds. Burst of refused requests: a client may use its share of this work of this much time at once. Shorter than
+`BURST_S`, because this work delays others."""
 
 MOST_WAIT_S = 10.0
 """Seconds that a client waits, at most, however much it overdrew its share. A proxy without trust, whose clients count

@@ -27,7 +27,7 @@ PAUSE_S: Final = 0.5
 """Seconds until the next accept after the system had no file descriptor left."""
 
 REPORT_S: Final = 60.0
-"""Seconds between two reports of it, at least."""
+"""Least seconds between two reports of a lack of file descriptors."""
 
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -137,7 +137,7 @@ class Listener:
                 if problem.errno in _NO_ROOM:
                     self._hold_off(problem)
                     return
-                continue  # it is about a connection that has gone again
+                continue  # the error is about a connection that has gone again
             if self._is_unwelcome is not None and self._is_unwelcome(address[0]):
                 connected.close()
                 continue
@@ -157,7 +157,7 @@ class Listener:
     def _hold_off(self, problem: OSError) -> None:
         """Pauses until connections have been closed: a socket that listens stays ready, and the loop would spin."""
         if self._pause is not None:
-            return  # another socket has met the same
+            return  # another socket has had the same error
         loop = self._loop
         if loop.time() >= self._report_next:
             self._report_next = loop.time() + REPORT_S

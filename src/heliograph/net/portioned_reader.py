@@ -13,12 +13,12 @@ PORTION_OCTETS: Final = 16_384
 
 
 class PortionedReader:
-    """Hands the octets fed to it on to `take`, in portions. Reading is paused while some are held back."""
+    """Hands the octets fed to it on to `take`, in portions. Reading is paused while octets are buffered."""
 
     __slots__ = ("_held", "_loop", "_paused", "_take", "_transport")
 
     def __init__(self, transport: asyncio.Transport, take: Callable[[bytes], None]) -> None:
-        """Makes a reader of the running loop that hands on to `take`."""
+        """Makes a reader of the running loop that passes octets to `take`."""
         self._loop = asyncio.get_running_loop()
         self._transport = transport
         self._take = take
@@ -36,12 +36,12 @@ class PortionedReader:
             self._take(data)
 
     def pause(self) -> None:
-        """Stops handing on until `resume`."""
+        """Stops passing octets on until `resume`."""
         self._paused = True
         self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Resumes handing on after `pause`."""
+        """Resumes after `pause`."""
         self._paused = False
         if self._held:
             self._loop.call_soon(self._go_on)
@@ -49,7 +49,7 @@ class PortionedReader:
             self._transport.resume_reading()
 
     def finish(self) -> None:
-        """Hands on all octets held back, since the connection is closed."""
+        """Passes on all buffered octets, because the connection is closed."""
         self._paused = False
         held, self._held = self._held, b""
         for start in range(0, len(held), PORTION_OCTETS):

@@ -4,7 +4,7 @@
     version 2   12 octets of signature, version and command, family, length, addresses, TLVs
 
 Source: "The PROXY protocol, versions 1 and 2" (HAProxy), 2.1 and 2.2. A header is read only from proxies that the
-settings trust: anybody else could give any address.
+settings trust. Other clients could give any address.
 """
 
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -40,7 +40,7 @@ class ProxyHeader:
     def __init__(self) -> None:
         self._octets = b""
         self.client: Address | None = None
-        """The client, once it is known; None where the proxy tells none."""
+        """The client, once it is known; None if the proxy names no client."""
 
     def feed(self, data: bytes) -> bytes | None:
         """Returns the octets behind the header, or None while it is incomplete. Octets that begin otherwise are

@@ -99,7 +99,7 @@ class CertificateFiles:
 
 
 class Tls:
-    """The certificate that the handshakes of a listener take, which may be replaced, and counts of them."""
+    """The certificate for the handshakes of a listener, which may be replaced, and counts of the handshakes."""
 
     def __init__(self, loaded: LoadedCertificate, hsts_days: int = 0) -> None:
         """`hsts_days`: days for which browsers are told to use HTTPS only."""
@@ -115,9 +115,9 @@ class Tls:
 
 DONE: Final = "done"
 FAILED: Final = "failed"
-"""The client does not speak TLS, or not as it is spoken here, or showed a certificate that is not trusted."""
+"""The client does not speak TLS, shares no version or cipher with us, or has an untrusted certificate."""
 LATE: Final = "late"
-"""The handshake took too long, or was ended to make room, or the client left it."""
+"""The handshake took too long, was ended to make room, or the client left."""
 REFUSED: Final = "refused"
 """The connection was closed before its handshake: its address has too many of them, or has used up its share."""
 

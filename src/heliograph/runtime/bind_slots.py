@@ -8,7 +8,8 @@ from heliograph.app.ports import Leases
 
 
 class BindSlots:
-    """Leases bind slots of connectors. A slot is a bind that a single node has at a time."""
+    """Leases bind slots of connectors. For example, two nodes share a connector with four binds: each leases two slots,
+    and sends at half of its rate."""
 
     def __init__(self, leases: Leases, node: int, most: int) -> None:
         """`most`: most slots of a connector for this node; 0 takes all free slots."""
@@ -20,9 +21,8 @@ class BindSlots:
         self._numbers: dict[int, frozenset[int]] = {}
 
     async def share_out(self, connectors: Iterable[Connector], is_down: Callable[[int, int], bool]) -> None:
-        """Takes free slots, and returns unwanted slots once their binds are down. `is_down` tells whether at most so
-        many binds of a connector are left. Raises Unavailable.
-        """
+        """Takes free slots, and returns unwanted slots once their binds are down. `is_down(connector, binds)`: returns
+        whether at most that many binds of the connector are left. Raises Unavailable."""
         binds = {connector.id: connector.binds for connector in connectors if connector.enabled}
         for number in {**binds, **self._leased}:
             all_ = binds.get(number, 0)

@@ -32,11 +32,11 @@ class Asking:
     share: float
     """Share of its binds that this node has."""
     is_ours: Callable[[int], bool]
-    """Whether this node asks for the parts of the message with this key: each node asks for some of them."""
+    """Whether this node queries the parts of the message with this key. Each message has a single such node."""
 
 
 class Carriers:
-    """Keeps carriers and lanes in line with the connectors that there are, and with the slots that this node has."""
+    """Keeps carriers and lanes in line with the connectors, and with the slots of this node."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Carriers:
         return self._dispatcher
 
     def live(self) -> dict[int, Connector]:
-        """The connectors that there are, by id."""
+        """The present connectors, by id."""
         return self._own | {connector.id: connector for connector in self._environment.directory.connectors()}
 
     def configure_lane(self, connector: Connector, share: float = 1.0) -> Lane:
@@ -90,7 +90,7 @@ class Carriers:
         return lane
 
     def states(self) -> list[tuple[Connector, CarrierState]]:
-        """Returns each connector that has a carrier here, with the rate that holds now, and its state, for people."""
+        """Returns each connector with a carrier here, with its present rate and its state, for people."""
         return [
             (replace(each, rate=self._limits.held(each.id, each.rate).rate or 0.0), carrier.state())
             for each, carrier in self._up.values()
@@ -117,7 +117,7 @@ class Carriers:
         )
 
     def reports(self, now: int) -> list[ConnectorReport]:
-        """Returns the reports that the store keeps for people, of the connectors that it has."""
+        """Returns the reports for people that the store keeps, of the connectors in the store."""
         return [
             ConnectorReport(connector.id, self._node, self._state(connector, carrier), now)
             for connector, carrier in self._up.values()
@@ -146,7 +146,7 @@ class Carriers:
     # --- coming and going
 
     async def share_binds(self) -> None:
-        """Takes the binds that this node may have, and brings carriers and lanes in line. Raises Unavailable."""
+        """Takes the bind slots of this node, and brings carriers and lanes in line. Raises Unavailable."""
         if self._slots is not None and self._awaited is not None and self._dispatches:
             live = [connector for number, connector in self.live().items() if number not in self._own]
             await self._slots.share_out(live, self._is_down)
@@ -206,7 +206,7 @@ class Carriers:
     # --- inside
 
     def _is_down(self, connector: int, binds: int) -> bool:
-        """Whether at most `binds` binds of the connector are up or may be."""
+        """Whether at most `binds` binds of the connector are up, or may come up."""
         up = self._up.get(connector)
         return not self._is_ending(connector) and (up is None or up[0].binds <= binds)
 
@@ -214,7 +214,7 @@ class Carriers:
         return any(task.get_name() == _ending_name(connector) for task in self._ending)
 
     def _carried(self) -> dict[int, Connector]:
-        """The connectors that this node has carriers for, as it has them."""
+        """The connectors with a carrier on this node, with this node's binds and rate."""
         live = self.live()
         if self._slots is None:
             return live

@@ -25,7 +25,7 @@ PROBE_INTERVALS = 16
 intervals were counted, small commits would stay small."""
 
 CALM_S = 0.0004
-"""Seconds without a request at the end of such an interval after which the waiting requests are assumed to be all."""
+"""Seconds. A probe that ends without a request for this long is assumed to have counted all requests."""
 
 _UNKNOWN = 1 << 30
 """A number of requests that is never reached."""
@@ -52,7 +52,7 @@ class CommitInterval:
         """Whether this interval is not ended early; while it is, the caller reports each request by `came`."""
 
     def left(self, now: float) -> float:
-        """Returns the seconds that the next commit is to wait; 0.0 to begin at once."""
+        """Returns the seconds until the next commit, for example 0.002; 0.0 begins it at once."""
         share = min(1.0, self._rate / BUSY_FACTS_PER_S)
         left = max(INTERVAL_S * share - (now - self._started), REST_S * share)
         self._left = left if left >= SHORTEST_INTERVAL_S else 0.0

@@ -14,7 +14,7 @@ LOCK_FILE = "engine.lock"
 FILE_NAME = "engine.sock"
 
 _LONGEST = 100
-"""The longest path of a socket, in octets, that every system takes; Linux takes 107."""
+"""Octets. The longest path of a socket that works on every system; Linux allows 107."""
 
 LINE_OCTETS = 1 << 20
 """The longest line either side reads."""
@@ -22,9 +22,10 @@ LINE_OCTETS = 1 << 20
 
 @contextmanager
 def socket_path(data: Path) -> Iterator[str]:
-    """Yields a path of the socket that is short enough to bind or to connect, however deep the data directory lies.
+    """Yields a path of the socket that is short enough to bind or to connect, however deep the data directory lies,
+    such as `/proc/self/fd/7/engine.sock`.
 
-    The path may be used only inside the `with`. Raises OSError where the directory cannot be opened.
+    The path may be used only inside the `with`. Raises OSError if the directory cannot be opened.
     """
     path = str(data / FILE_NAME)
     if len(os.fsencode(path)) <= _LONGEST:

@@ -24,7 +24,7 @@ class EncryptionUpkeep:
         self, encryption: Encryption, clock: Clock, journal: Journal, refused: Callable[[], None], *, reseals: bool
     ) -> None:
         """`refused` is called once the keys cannot be used any more: the process must end, or it would take sealed rows
-        for plain ones. `reseals`: whether old rows are this process's to seal."""
+        for plain rows. `reseals`: whether this process seals old rows."""
         self._encryption = encryption
         self._clock = clock
         self._journal = journal

@@ -356,11 +356,11 @@ class Engine:
         return self._node
 
     def connector_names(self) -> dict[int, str]:
-        """Names of all connectors that there are, whether or not this node has binds of them."""
+        """Names of all connectors, with or without binds on this node."""
         return {number: connector.name for number, connector in self._carriers.live().items()}
 
     def carrier_states(self) -> list[tuple[Connector, CarrierState]]:
-        """Returns each connector that this process has a carrier of, with its state."""
+        """Returns each connector with a carrier in this process, and its state."""
         return self._carriers.states()
 
     def lane(self, connector: int) -> Lane:

@@ -1,4 +1,4 @@
-"""The parts of an engine, which share its messages."""
+"""The parts of an engine. They share the messages in memory."""
 
 from dataclasses import dataclass
 

@@ -25,7 +25,7 @@ FORGET_ROUNDS: Final = 60
 """Writes between two rounds of forgetting."""
 
 PLACE_DAYS: Final = 90
-"""Days for which a place stays known without another success."""
+"""Days for which a place stays known after its last success."""
 
 
 class FailureWriter:

@@ -11,7 +11,7 @@ from heliograph.domain.pace.timetable import HeldRate, Timetable
 
 LEAST_S = 0.001
 MOST_S = 60.0
-"""Seconds after which the wall clock is looked at again, which may have been set."""
+"""Seconds. Longest time until the wall clock is read again, because it may have been set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class LaneLimits:
     """Sets the limit of each lane, again whenever another span of its timetable begins."""
 
     def __init__(self, clock: Clock, wake: Callable[[], None]) -> None:
-        """`wake` is called once more may be sent."""
+        """`wake` is called when a rate has risen, and more may be sent."""
         self._clock = clock
         self._wake = wake
         self._lanes: dict[int, tuple[Lane, Limit]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def set(self, lane: Lane, limit: Limit) -> None:
-        """Sets the limit of a lane; `watch` must follow."""
+        """Sets the limit of a lane. The caller must then call `watch`."""
         self._lanes[lane.connector] = (lane, limit)
         self._apply(lane, limit)
 
@@ -57,7 +57,7 @@ class LaneLimits:
         return HeldRate(rate) if found is None else found[1].held(self._clock.now())
 
     def close(self) -> None:
-        """Waits for no change any more."""
+        """Stops waiting for changes."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

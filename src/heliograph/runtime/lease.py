@@ -1,4 +1,5 @@
-"""A node's lease on a store that several nodes share: while it holds the node may act in the world outside."""
+"""A node's lease on a store that several nodes share. While the lease holds, the node may act in the outside world:
+send, answer, post."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from heliograph.domain.message.ids import WORKERS
 from heliograph.runtime.outage import Outage
 
 LEASE_S = 6.0
-"""Seconds from a renewal to when others may give up the node."""
+"""Seconds from a renewal until other nodes may give up this node."""
 
 MARGIN_S = 1.0
 """Seconds before the lease's end at which the node stops, because its clock may run slower than the store's."""
@@ -19,7 +20,8 @@ RENEW_S = 1.5
 """Seconds between two renewals, and timeout of a renewal."""
 
 LONG_AGO_MS = 3_600_000
-"""A lease that is given back ended so many milliseconds ago, so that giving it up gives up no other's."""
+"""Milliseconds in the past at which a returned lease ends, so that giving it up does not give up the lease of another
+node."""
 
 
 class Lease:
@@ -28,7 +30,7 @@ class Lease:
     def __init__(
         self, leases: Leases, node: int, clock: Clock, journal: Journal, outage: Outage, lapsed: Callable[[], None]
     ) -> None:
-        """`lapsed` is called when the lease was not renewed in time; it may be renewed later all the same."""
+        """`lapsed` is called when the lease was not renewed in time. A later renewal may still succeed."""
         self._leases = leases
         self._node = node
         self._clock = clock
@@ -74,7 +76,7 @@ class Lease:
                 self._outage.found_away("lease", problem)
 
     async def release_dead(self) -> list[int]:
-        """Ends the leases of dead nodes, as far as this node can tell; returns the nodes."""
+        """Ends the leases of nodes that look dead from here. Returns the nodes."""
         if not self.settled:
             return []
         dead = await self._leases.release_dead()

@@ -25,23 +25,23 @@ KEPT = 1_000
 """Notices of an account that are kept until they are asked for."""
 
 STAYS_MS = 60_000
-"""For how long an account is listened to after the last request. Milliseconds."""
+"""Milliseconds for which an account has a listener after the last request."""
 
 MOST_ACCOUNTS = 200
-"""Accounts that are listened to at once."""
+"""Most accounts with listeners at once."""
 
 MOST_WAITING = 20
 """Most requests of an account that wait at once."""
 
 
 class TooManyListen(Exception):
-    """As many clients listen as may. Nothing was read."""
+    """Too many clients listen. Nothing was read."""
 
 
 @dataclass(slots=True)
 class CapturedNotice:
-    """A notice as a webhook has it: the headers of a first try, signed when it was made. `url` is empty where the
-    account has no receiver for it."""
+    """A notice in the form of a webhook, with the headers of a first try, signed when it was made. `url` is empty if
+    the account has no receiver for it."""
 
     position: int
     kind: str
@@ -54,7 +54,8 @@ class CapturedNotice:
 
 @dataclass(slots=True)
 class CapturedPage:
-    """Notices behind a position, the oldest first. `missed` is how many came between and are not kept any more."""
+    """Notices behind a position, the oldest first. `missed`: number of notices in between that are not kept any
+    more."""
 
     notices: list[CapturedNotice]
     cursor: str
@@ -63,7 +64,7 @@ class CapturedPage:
 
 @dataclass(slots=True)
 class _Listener:
-    """An account that is listened to."""
+    """An account with listeners."""
 
     view: AccountView
     until: int
@@ -114,10 +115,9 @@ class NoticeListeners:
     async def page(
         self, view: AccountView, after: str, limit: int, seconds: float, gone: Coroutine[Any, Any, None]
     ) -> CapturedPage:
-        """Returns the account's notices after the cursor `after`, as soon as there are any, or after `seconds`, when
-        `gone` has ended, or after `close`. Without a cursor it returns notices from now on; with a cursor of another
-        run, all kept notices. Raises TooManyListen.
-        """
+        """Returns the account's notices after the cursor `after`, such as `7f3a90c1-18`, as soon as there are any.
+        Returns none after `seconds`, when `gone` has ended, or after `close`. Without a cursor it returns notices from
+        now on; with a cursor of another run, all kept notices. Raises TooManyListen."""
         leaving = asyncio.ensure_future(gone)
         try:
             listener = self._listen(view)
@@ -132,7 +132,7 @@ class NoticeListeners:
         return CapturedPage(found, f"{self._run}-{found[-1].position if found else position}", missed)
 
     async def close(self) -> None:
-        """Has every request answered, now and from now on without waiting."""
+        """Answers every request now, and later requests without waiting."""
         self._closed = True
         for listener in self._listeners.values():
             for news in listener.waiting:
@@ -181,7 +181,7 @@ class NoticeListeners:
             listener.waiting.discard(news)
 
     async def _read(self) -> None:
-        """Reads the messages of committed states, and has them heard."""
+        """Reads the messages of committed states, and passes them to listeners."""
         while self._states:
             state = self._states.popleft()
             try:

@@ -73,7 +73,7 @@ class LongPolls:
             leaving.cancel()
 
     async def close(self) -> None:
-        """Has every request answered, now and from now on without waiting."""
+        """Answers every request now, and later requests without waiting."""
         self._closed = True
         for account in self._waiting:
             self._wake(account)

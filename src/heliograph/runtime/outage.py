@@ -1,4 +1,4 @@
-"""Logs an outage of the store once, then ever more seldom while it lasts, and once when it ends."""
+"""Logs an outage of the store when it begins, with growing pauses while it lasts, and when it ends."""
 
 from math import inf
 from typing import Final
@@ -13,8 +13,8 @@ CALM_S: Final = 60.0
 
 
 class Outage:
-    """Tracks whether the store is away, as several tasks find it, each by itself and again and again. The store is back
-    when all tasks that found it away have found it there."""
+    """Tracks whether the store is away. Several tasks report it, each repeatedly. The store is back when all tasks that
+    found it away have used it again."""
 
     def __init__(self, clock: Clock, journal: Journal) -> None:
         self._clock = clock

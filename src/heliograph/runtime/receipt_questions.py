@@ -29,14 +29,14 @@ class _Walk:
     room: float = 0.0
     """Questions that may be asked now."""
     key: int = 0
-    """The message that was looked at last."""
+    """Key of the last message that was looked at."""
     asked: set[str] = field(default_factory=set)
     """The operator's ids of parts already queried in this walk."""
 
 
 def times_due(age: int, after: int) -> int:
-    """The number of times that a part of this age (ms) should have been asked for: at `after`, and whenever its age has
-    doubled."""
+    """Returns how often a part of this age (ms) should have been queried: at `after`, and whenever its age has doubled.
+    For example, with `after` one hour: once at an age of 1 h, twice at 2 h, and three times at 4 h."""
     return (age // after).bit_length() if age >= after else 0
 
 

@@ -42,7 +42,7 @@ class RecentActivity:
         return list(self._series[name])
 
     def rate(self, name: str, seconds: int = 5) -> float:
-        """Returns the average a second over the last few seconds."""
+        """Returns the average a second over the last few seconds, for example 12.4."""
         return sum(self.series(name)[-seconds:]) / seconds
 
     def _remember(self, counts: Counts) -> None:

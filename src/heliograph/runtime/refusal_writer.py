@@ -27,7 +27,7 @@ class RefusalWriter:
     """Writes and logs the refusals that were noted."""
 
     def __init__(self, refusals: Refusals, store: RefusedRequests, clock: Clock, journal: Journal) -> None:
-        """Does nothing yet; `start` begins."""
+        """The writer does nothing until `start`."""
         self._refusals = refusals
         self._store = store
         self._clock = clock

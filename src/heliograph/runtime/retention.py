@@ -17,7 +17,7 @@ PASS_S: Final = 60.0
 """Seconds between two passes over all accounts."""
 
 AWAY_S: Final = 1.0
-"""Seconds before the store is asked again that was away."""
+"""Seconds before the next try after the store was away."""
 
 RETRY_PASSES: Final = 30
 """Passes between two checks of messages with pending work; messages to be erased are checked in each pass."""
@@ -29,16 +29,15 @@ SHARE: Final = 0.2
 """Share of the time that its transactions may take."""
 
 PAUSE_S: Final = 0.01
-"""Seconds at least between two transactions."""
+"""Least seconds between two transactions."""
 
 LEAST: Final = 32
 MOST: Final = 512
 """Fewest and most messages that a transaction reads; with fewer, a slow disk would do nothing but sync."""
 
 QUIET_S: Final = 600.0
-"""Seconds without an event before a message's row is deleted. A failed commit may be on disk all the same, and is
-repeated: its facts must still find their message.
-"""
+"""Seconds without an event before a message's row is deleted. A failed commit may be on disk after all, and is
+repeated: its facts must still find their message."""
 
 NUMBERS: Final = 500
 """Numbers of suppressions that a transaction forgets."""
@@ -51,7 +50,7 @@ class TransactionSize:
     messages: int = LEAST
 
     def learn(self, seconds: float) -> float:
-        """Takes how long a transaction took; returns for how long nothing is to be done now."""
+        """Notes the seconds that a transaction took. Returns the seconds to pause now."""
         if seconds > 1.5 * TARGET_S:
             self.messages = max(LEAST, self.messages // 2)
         elif seconds < TARGET_S / 2:
@@ -81,7 +80,7 @@ class RetentionKeeper:
         self._size = TransactionSize()
         self._passes = 0
         self._away: tuple[int, int] | None = None
-        """The last outage of the store, as found here: when it was first found away, and when last (ms)."""
+        """The last outage of the store, as noticed here: times (ms) when the store was first and last found away."""
 
     async def run(self) -> None:
         """Makes passes until cancelled. While the store is down, it retries each second: an outage ends when all tasks

@@ -1,4 +1,4 @@
-"""Adds a node's counts to the stored series, every few seconds."""
+"""Adds a node's counts to the stored series every few seconds."""
 
 from typing import Final
 
@@ -11,14 +11,14 @@ from heliograph.domain.series import Grain
 from heliograph.runtime.tasks import Background, every
 
 WRITE_S: Final = 5.0
-"""Seconds between two writes: charts lag behind by as much, and a crash loses as much of them."""
+"""Seconds between two writes. Charts lag behind by as much, and a crash loses the counts of as much time."""
 
 
 class SeriesWriter:
     """Writes the counts of `counter` and `refusals`."""
 
     def __init__(self, counter: SeriesCounter, refusals: Refusals, store: Series) -> None:
-        """Does nothing yet; `start` begins."""
+        """The writer does nothing until `start`."""
         self._counter = counter
         self._refusals = refusals
         self._store = store

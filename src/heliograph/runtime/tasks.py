@@ -14,7 +14,7 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 def every(seconds: float, work: Work) -> Work:
-    """Returns work that waits so long and then does `work`, again and again."""
+    """Returns a coroutine function that repeats: wait for these seconds, then do `work`."""
 
     async def go_on() -> None:
         while True:
@@ -28,7 +28,7 @@ class Background:
     """Runs `work` as a task with its own name."""
 
     def __init__(self, name: str, work: Work) -> None:
-        """Does nothing yet; `start` begins."""
+        """The task does nothing until `start`."""
         self._name = name
         self._work = work
         self._task: asyncio.Task[None] | None = None
@@ -44,9 +44,8 @@ class Background:
 
 
 async def end(task: asyncio.Task[None]) -> None:
-    """Cancels a task until it has ended. `asyncio.wait_for` of Python 3.11 loses a cancellation that comes together
-    with its result; a task in a loop would then never end.
-    """
+    """Cancels a task until it has ended. `asyncio.wait_for` of Python 3.11 loses a cancellation that arrives together
+    with its result. A task in a loop would then never end."""
     while not task.done():
         task.cancel()
         await asyncio.wait([task], timeout=CANCEL_AGAIN_S)
@@ -55,7 +54,8 @@ async def end(task: asyncio.Task[None]) -> None:
 
 
 def whereabouts(task: asyncio.Task[Any]) -> str:
-    """Describes where a task waits: its coroutines, the outermost first. Compiled coroutines are missing."""
+    """Describes where a task waits: its coroutines, the outermost first, for example `run:88 > record:71`. Compiled
+    coroutines are missing."""
     frames: list[str] = []
     coroutine: Any = task.get_coro()
     while coroutine is not None and len(frames) < DEEPEST:

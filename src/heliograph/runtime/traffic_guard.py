@@ -25,10 +25,10 @@ BATCH: Final = 2_000
 """Rows that a round makes due, or deletes."""
 
 HISTORY_MS: Final = 8 * DAY_MS
-"""The time that hours are kept, and compared with."""
+"""The time for which hours are kept for comparison."""
 
 QUIET_MS: Final = DAY_MS
-"""The time for which a range that somebody let go of is not held again."""
+"""The time for which a released range is not held again."""
 
 
 class TrafficGuard:

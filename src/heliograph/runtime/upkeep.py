@@ -1,4 +1,4 @@
-"""Upkeep: the chores done in rounds, so that nothing waits or is kept for ever."""
+"""Upkeep: the chores done in rounds, such as expiry, searches for lost receipts, and the index of numbers."""
 
 import asyncio
 
@@ -46,7 +46,7 @@ SERIES_KEPT_ROUNDS = 600
 """Rounds between two looks for series that are older than they are kept."""
 
 NUMBERS_ROUNDS = 5
-"""Rounds between two looks whether there are enough new messages to be indexed by number."""
+"""Rounds between two checks for enough new messages to be indexed by number."""
 
 NUMBERS_BLOCK = 8_192
 """Messages that are indexed by number in a transaction. Smaller blocks make a search read more blocks; larger blocks
@@ -64,19 +64,20 @@ BATCH = 2_000
 """Rows that housekeeping takes at once."""
 
 ORPHAN_DAYS = 7
-"""Days that receipts which matched nothing are kept."""
+"""Days for which receipts that matched nothing are kept."""
 
 REFUSED_DAYS = 14
-"""Days that counts of refused requests, and the last of these requests, are kept."""
+"""Days for which counts of refused requests, and the last of these requests, are kept."""
 
 ORPHANS = 1_000_000
-"""Receipts that matched nothing and are kept, the latest ones: an operator may send more than the disk has room for."""
+"""Most receipts that matched nothing and are kept, the latest first: an operator may send more than the disk can
+hold."""
 
 EARLY_KEPT_MS = 60_000
 """Milliseconds for which early receipts stay in memory if nodes share a store: another node may have the message."""
 
 SUPPRESSED_MS = 30_000
-"""Milliseconds back that are looked at for numbers that other processes suppressed: more than their clocks differ."""
+"""Milliseconds. Suppressions by other processes are searched this far back: more than their clocks differ."""
 
 HOUR_MS = 3_600_000
 
@@ -219,7 +220,7 @@ class Housekeeping:
         await self._parts.carriers.share_binds()
 
     def _at_most(self, days: int) -> int:
-        """Milliseconds for which something is kept: so many days, or as long as any text or number is."""
+        """Milliseconds for which something is kept: the given days, or as long as any text or number is kept."""
         shortest = self._environment.retention.shortest
         return int((days if shortest is None else min(days, shortest)) * 24 * HOUR_MS)
 

@@ -35,7 +35,7 @@ class EventFilter:
     key: int | None
     connector: str
     numbers: bool
-    """Numbers are shown whole, not masked."""
+    """Whether numbers are shown whole. Otherwise they are masked, for example `491*******67`."""
 
     @classmethod
     def of(cls, request: Mapping[str, Any]) -> "EventFilter":
@@ -53,7 +53,7 @@ class EventFilter:
 
 
 class EventStreams:
-    """Gives listeners the events of the feed, a stream each."""
+    """Streams the events of the feed to listeners."""
 
     def __init__(self, feed: EventFeed, store: Store, connector_name: ConnectorName) -> None:
         self._feed = feed

@@ -13,7 +13,7 @@ from heliograph.domain.message import ids
 
 LEVELS = ("debug", "info", "warning", "error")
 
-#: The logger of all of the gateway's lines; what `adapters.system.journal` writes to.
+#: The logger of all of the gateway's lines, to which `adapters.system.journal` writes.
 LOGGER = "heliograph"
 
 

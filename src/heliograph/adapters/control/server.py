@@ -29,14 +29,14 @@ class ControlServer:
     """Serves the control socket in the data directory."""
 
     def __init__(self, data: Path, handlers: Mapping[str, Handler]) -> None:
-        """Makes a closed server. `handlers` are by the request's field `ask`."""
+        """Makes a closed server. `handlers` are by the request's field `ask`, such as `events` or `log-level`."""
         self._data = data
         self._handlers = handlers
         self._server: asyncio.Server | None = None
         self._talks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Opens the socket. Raises OSError. The caller holds the data directory: a socket that is there belongs to a
+        """Opens the socket. Raises OSError. The caller holds the data directory, so an existing socket is left from a
         gateway that has ended."""
         self._path.unlink(missing_ok=True)
         with socket_path(self._data) as path:

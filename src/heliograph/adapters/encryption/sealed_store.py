@@ -3,12 +3,12 @@
 A `SealedStore` stands between the use cases and a store that was opened with a master key. Without a key it is not
 there.
 
-1. Arguments: `commits.record` seals the texts of its facts; an account, a connector or a second factor is replaced by a
-   copy with its secret sealed.
+1. Arguments: `commits.record` seals the texts of its facts. An account, a connector or a second factor is replaced by a
+   copy with a sealed secret.
 2. Results: every message, notice, account, connector and factor in them is opened, however deep it lies.
-3. Where the key of a value is not known yet, the keys are read, and the value is opened again.
+3. If the key of a value is not known yet, the keys are read, and the value is opened again.
 
-Numbers, times and prices pass as they are: the store searches and counts by them.
+Numbers, times and prices stay plain: the store searches and counts by them.
 """
 
 import time
@@ -59,7 +59,7 @@ class Opener:
             return self.open(value)
 
     def open(self, value: Any) -> Any:
-        """Returns the value itself where nothing of it is sealed. Raises CannotOpen, UnknownKey."""
+        """Returns the value itself if nothing in it is sealed. Raises CannotOpen, UnknownKey."""
         kind = type(value)
         opener = self._openers.get(kind)
         if opener is not None:

@@ -41,7 +41,7 @@ class Seals:
     def __init__(self, vault: KeyVault) -> None:
         self.vault = vault
         self.current: DataKey | None = None
-        """The key that is sealed with; None where values are written plain."""
+        """The key for new envelopes; None if values are written plain."""
         self._known: dict[int, DataKey] = {}
         self._nonce_keys: dict[int, bytes] = {}
 
@@ -51,7 +51,7 @@ class Seals:
         self._nonce_keys[number] = blake2b(secret, digest_size=32, person=b"nonces").digest()
 
     def use(self, number: int | None) -> None:
-        """Seals with the key of this number from now on; None: with none."""
+        """Seals with the key of this number from now on; None writes values plain."""
         self.current = None if number is None else self._known[number]
 
     def knows(self, number: int) -> bool:
@@ -62,7 +62,8 @@ class Seals:
         return plain if self.current is None or not plain else self.current.seal(plain, _associated_data(column, row))
 
     def seal_alike(self, column: str, row: str, plain: bytes) -> bytes:
-        """Returns the same envelope each time, where SQL must find out that a value came again."""
+        """Returns the same envelope for the same value each time, for columns in which SQL looks for repeated
+        values."""
         current, associated_data = self.current, _associated_data(column, row)
         if current is None or not plain:
             return plain
@@ -99,7 +100,7 @@ class Seals:
         return opened
 
     def renew(self, column: str, row: str, value: bytes) -> bytes:
-        """Returns the value as it is sealed now, `app.ports.encryption.RowChange`."""
+        """Returns the value sealed with the current key; implements `app.ports.encryption.RowChange`."""
         if column == SETTINGS:
             return json.dumps(self.seal_settings(row, self.open_settings(row, json.loads(value)))).encode()
         return self.seal(column, row, self.open(column, row, value))
@@ -109,12 +110,12 @@ class StoreKeys:
     """`app.ports.encryption.Encryption` of a store."""
 
     def __init__(self, rows: SealedRows, vault: KeyVault | None) -> None:
-        """`vault` is None where the settings give no master key: then an encrypted store is refused."""
+        """`vault`: None if the settings have no master key. An encrypted store is then refused."""
         self._rows = rows
         self.seals = None if vault is None else Seals(vault)
 
     async def refresh(self, now: int) -> bool:
-        """Reads the keys, and uses the newest that counts; returns whether values are sealed. Raises KeyRefused,
+        """Reads the keys, and uses the newest valid key. Returns whether values are sealed. Raises KeyRefused,
         Unavailable."""
         keys, rewriting = await self._rows.keys()
         seals = self.seals
@@ -130,8 +131,8 @@ class StoreKeys:
         return seals.current is not None
 
     async def begin(self, now: int, *, plain: bool = False, delay: int = SWITCH_MS) -> int:
-        """Adds a key that values are sealed with from `delay` ms on, or none for `plain`; returns its number. Raises
-        KeyRefused."""
+        """Adds a key for values that are sealed after `delay` ms; with `plain`, values are then written plain. Returns
+        the key's number. Raises KeyRefused."""
         if self.seals is None:
             raise KeyRefused(NO_KEY.replace("the store is encrypted, and ", ""))
         vault = self.seals.vault

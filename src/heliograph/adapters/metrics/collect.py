@@ -183,7 +183,7 @@ class Collector:
 
     def _commits(self) -> Iterator[Sample]:
         gatherer = self._engine.gatherer
-        # requests that fail before their commit, for want of an account to look up, make no commit fail
+        # such requests fail before their commit, because their account could not be read: they are no failed commits
         yield Sample("heliograph_store_up", (), int(gatherer.healthy and self._answers))
         yield Sample("heliograph_store_failures_total", (), gatherer.failures)
         for fate in PieceFate:
@@ -301,7 +301,7 @@ class Collector:
         yield Sample("heliograph_accounts", (), self._accounts)
 
     def _oldest(self, in_rows: int | None) -> float:
-        """Seconds for which the oldest message that waits has been due."""
+        """Seconds for which the oldest waiting message has been due."""
         dues = [in_rows, *(lane.oldest for lane in self._engine.dispatcher.lanes.values())]
         known = [due for due in dues if due is not None]
         return max(0.0, (self._clock.now() - min(known)) / 1000) if known else 0.0

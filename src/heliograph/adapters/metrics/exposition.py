@@ -12,7 +12,12 @@ OPENMETRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class Sample(NamedTuple):
-    """`labels` are values in the order of the metric's labels. A number that is text is exact already."""
+    """A value of a metric, for example `Sample("heliograph_parts_total", ("acme", "accepted"), 17)`.
+
+    `labels`: values in the order of the metric's labels.
+
+    `value`: a text is an exact number and is written as it is.
+    """
 
     name: str
     labels: tuple[str, ...]

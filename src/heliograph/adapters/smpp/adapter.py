@@ -1,4 +1,5 @@
-"""The adapter as the composition has it: how a connector is carried, and how it is tried. The rest is imported then."""
+"""The adapter for the composition: makes the carrier of a connector, and tests a connector. The other modules are
+imported when they are needed."""
 
 from typing import TYPE_CHECKING
 

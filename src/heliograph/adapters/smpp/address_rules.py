@@ -18,7 +18,8 @@ _RULE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AddressRule:
-    """A rule. `begin` is how the addresses begin that it fits, or all of the address unless `open`."""
+    """A rule, for example `44* -> 0*: 2/1`. It fits addresses that begin with `begin` (`44`) if it is `open`, otherwise
+    only the address `begin` itself."""
 
     begin: str
     open: bool
@@ -39,6 +40,8 @@ class AddressRule:
 def readdress(address: str, rules: tuple[AddressRule, ...]) -> tuple[str, int | None]:
     """Applies the first matching rule. Returns the new address and its numbering; None leaves the numbering to the
     general options.
+
+    For example, `447700900123` becomes `07700900123` and 0x201 by the rule `44* -> 0*: 2/1`.
     """
     for rule in rules:
         if rule.fits(address):

@@ -17,7 +17,7 @@ from heliograph.smpp import pdu as p
 from heliograph.smpp.link import WRONG_CREDENTIALS, Backoff
 
 SHORTEST_PAUSE_S: Final = 0.05
-"""Shortest pause between two attempts, in seconds, whatever the settings say."""
+"""Shortest pause between two attempts, in seconds. It holds even if the settings ask for less."""
 
 ROLES: Final[dict[str, tuple[type[p.BindRequest], ...]]] = {
     "transceiver": (p.BindTransceiver,),
@@ -46,7 +46,7 @@ class Bind:
     def __init__(
         self, context: BindContext, changed: Callable[[], None], number: int, role: type[p.BindRequest]
     ) -> None:
-        """`changed` is called when a connection is up, or no longer is."""
+        """`changed` is called when a connection comes up or goes down."""
         settings, timings = context.settings, context.timings
         self.number = number
         self.role = c.command_name(role.command_id).removeprefix("bind_")
@@ -78,7 +78,7 @@ class Bind:
         self._task = asyncio.create_task(self._run(), name=f"bind {self._context.connector.name} {self.number}")
 
     async def stop(self, deadline: float) -> None:
-        """Ends the connection as `BindConnection.retire` does, or stops the attempt to connect."""
+        """Ends the connection through `BindConnection.retire`, or stops the attempt to connect."""
         self._stopping = True
         connection = self.connection
         if connection is not None and connection.was_bound:

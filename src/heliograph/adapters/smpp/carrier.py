@@ -36,7 +36,7 @@ class SmppCarrier:
         timings: Timings,
         allowed: AllowedHosts = ANYWHERE,
     ) -> None:
-        """Connects to no host that is not `allowed`."""
+        """`allowed` decides to which hosts it may connect."""
         settings, self._problems = read_settings(connector, timings)
         self._events = events
         self._connector = connector
@@ -129,7 +129,8 @@ class SmppCarrier:
     # --- for people
 
     def state(self) -> CarrierState:
-        """Returns the state of each bind. `summary` has a sentence about the problem, if there is one."""
+        """Returns the state of each bind. `summary` is a sentence such as "It is bound." or "1 of 2 binds are up: ..."
+        with the problem."""
         return CarrierState(
             connector=self._connector.name,
             summary=self._summary(),
@@ -149,7 +150,7 @@ class SmppCarrier:
         )
 
     def _credentials_wait(self) -> float | None:
-        """Seconds until credentials that the operator called wrong are tried again."""
+        """Seconds until rejected credentials are tried again."""
         left = self._credentials.until - self._clock.monotonic()
         return round(left, 1) if self._credentials.refusals and left > 0 else None
 
@@ -170,7 +171,7 @@ class SmppCarrier:
         return self._unbound(troubled, bound, total)
 
     def _silence(self) -> str:
-        """Says for how long the operator has answered nothing; empty unless a bind is silent."""
+        """Returns a sentence with the time since the operator's last answer; empty unless a bind is silent."""
         silent, total = sum(bind.silent for bind in self._binds), len(self._binds)
         if not silent:
             return ""

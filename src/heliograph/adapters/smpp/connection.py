@@ -38,8 +38,8 @@ MAX_LATE: Final = 1_000
 """Most parts of a connection that still accept a late answer after their timeout."""
 
 MAX_UNREAD_OCTETS: Final = 1 << 20
-"""Octets that may wait for an operator that does not read; beyond that nothing it sends is read either, as each
-request makes an answer. A window of a thousand ordinary messages, or fifty thousand answers to receipts, fit."""
+"""Octets that may wait for an operator that does not read. Beyond that its requests are not read either, because each
+of them makes an answer. A window of 1,000 ordinary messages fits, or 50,000 answers to receipts."""
 
 SILENT_SHARE: Final = 1 / 3
 """Share of `response_timeout_s` after which an operator that answers nothing is called silent."""
@@ -55,7 +55,7 @@ class ConnectionOwner(Protocol):
         """Called when the session is bound."""
 
     def on_unbound(self) -> None:
-        """Called when a bound session takes no new parts any more; answers may still come."""
+        """Called when a bound session stops taking new parts; answers may still come."""
 
 
 class BindConnection(asyncio.Protocol):
@@ -84,7 +84,7 @@ class BindConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._reader: PortionedReader | None = None
         self._stalled: asyncio.TimerHandle | None = None
-        """Set while the operator does not read: when it goes off, the connection ends."""
+        """Timer that runs while the operator does not read. When it fires, the connection ends."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
         self._guard: asyncio.TimerHandle | None = None
@@ -136,7 +136,7 @@ class BindConnection(asyncio.Protocol):
 
     @property
     def can_ask(self) -> bool:
-        """Whether there is room for a question that no part waits for."""
+        """Whether a slot is free for a query, and no part waits for it."""
         most = max(1, self.session.window_limit // WINDOW_SHARE)
         return self.transmits and self.asked < most and self.free > 0 and self._stalled is None
 
@@ -224,7 +224,8 @@ class BindConnection(asyncio.Protocol):
         self._context.events.on_outcome(part, outcome)
 
     def _on_refusal(self, event: e.Answered) -> None:
-        """Handles an answer with an error status, or with a status that the connector overrides."""
+        """Handles an answer with an error status, such as ESME_RTHROTTLED, or with a status that the connector
+        overrides."""
         context, status = self._context, event.status
         outcome = outcome_of(status, event.message_id, context.dialect.outcomes)
         if isinstance(outcome, Deferred) and outcome.throttled:

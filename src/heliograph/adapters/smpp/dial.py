@@ -32,8 +32,8 @@ def tls_context(dialect: Dialect) -> ssl.SSLContext:
 
 
 async def resolve(host: str, port: int, allowed: AllowedHosts) -> list[str]:
-    """Returns the addresses of the host that are allowed, in the order in which to try them. Raises OSError, also where
-    it has no such address."""
+    """Returns the allowed addresses of the host, in the order in which to try them. Raises OSError, also if no address
+    is allowed."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     usable = [address for address in addresses if allowed.allows(host, address)]

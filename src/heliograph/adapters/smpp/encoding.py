@@ -88,7 +88,8 @@ class Encoder:
         return self._rarer(template, part, destination, octets, tlvs)
 
     def _rarer(self, template: BodyTemplate, part: Part, destination: str, octets: bytes, tlvs: tlv.Tlvs) -> bytes:
-        """Encodes a part of a long message with any but the usual 8-bit numbering."""
+        """Encodes a part of a long message with another numbering than the usual header with an 8-bit reference, for
+        example in TLVs (`sar`)."""
         number = part.segment + 1
         # The low octet separates the reference from messages in flight, the high octet from earlier messages.
         wide = (part.message.key * 0x9E3779B97F4A7C15 >> 32 & 0xFF) << 8 | part.reference & 0xFF
@@ -163,7 +164,8 @@ def _numbered(part: Part, octets: bytes) -> bytes:
 
 
 def source_numbering(sender: str, dialect: Dialect) -> tuple[int, int]:
-    """TON and NPI of a sender by its form: digits are a short code or an international number, the rest is a name."""
+    """Returns TON and NPI of a sender by its form. Digits are a short code such as `3388`, or an international number
+    such as `491701234567`. All others are names, such as `ACME`."""
     sender = sender.removeprefix("+")
     if not (sender.isascii() and sender.isdigit()):
         ton, npi = dialect.alphanumeric_ton, dialect.alphanumeric_npi
@@ -178,7 +180,8 @@ def source_numbering(sender: str, dialect: Dialect) -> tuple[int, int]:
 
 
 def data_coding(kind: int, encoding: int, dialect: Dialect) -> int:
-    """data_coding (SMPP v3.4, 5.2.19); of a flash message with its class, in GSM's own coding group."""
+    """Returns the data_coding (SMPP v3.4, 5.2.19). A flash message has its class in GSM's own coding group, for example
+    0x18 in UCS-2."""
     if encoding == Encoding.BINARY:
         return dialect.binary_coding
     if encoding == Encoding.LATIN1 and dialect.latin1_coding is not None:
@@ -189,7 +192,8 @@ def data_coding(kind: int, encoding: int, dialect: Dialect) -> int:
 
 
 def validity_period(minutes: int, absolute: bool) -> str:
-    """SMPP v3.4, 7.1.1: absolute `YYMMDDhhmmss000+` in UTC, or relative `0000DDhhmm00000R`; empty for 0."""
+    """Returns a time of SMPP v3.4, 7.1.1: absolute `YYMMDDhhmmss000+` in UTC, or relative `0000DDhhmm00000R`; empty for
+    0. For example, 90 relative minutes are `000000013000000R`."""
     if minutes == 0:
         return ""
     if absolute:

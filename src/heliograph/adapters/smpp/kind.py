@@ -1,4 +1,4 @@
-"""The kind of connector that is bound over SMPP: its settings, declared once for all who read, check or show them."""
+"""The kind of connector that is bound over SMPP: its settings, declared once for reading, checking and showing them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ MAX_PORT: Final = 65_535
 MAX_SYSTEM_ID_CHARS: Final = 15
 """SMPP v3.4, 4.1.1: 16 octets, the closing zero included."""
 MAX_PASSWORD_CHARS: Final = 8
-"""SMPP v3.4, 4.1.1: 9 octets, the closing zero included. Many operators take longer ones all the same."""
+"""SMPP v3.4, 4.1.1: 9 octets, the closing zero included. Many operators take longer passwords anyway."""
 
 MODES: Final = ("transceiver", "transmitter+receiver")
 
@@ -100,7 +100,7 @@ class SmppSettings:
 
 
 def read_settings(connector: Connector, timings: Timings | None = None) -> tuple[SmppSettings, list[str]]:
-    """The settings of a connector, and a sentence for each option that is not right. `timings` are the gateway's."""
+    """Returns the settings of a connector, and a sentence for each invalid option. `timings` are the gateway's."""
     own = {name: setting.default for name, setting in SETTINGS.items() if name not in COMMON}
     options: dict[str, Any] = {}
     for name, value in connector.settings.items():

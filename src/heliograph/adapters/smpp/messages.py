@@ -50,7 +50,8 @@ def why_not_connected(error: BaseException, where: str, seconds: float, *, tls: 
 
 
 def why_refused(status: int) -> str:
-    """Says why the operator refused a bind."""
+    """Returns a sentence about a refused bind, for example for ESME_RINVPASWD "the operator says that the password is
+    wrong"."""
     name = CommandStatus.name_of(status)
     match status:
         case CommandStatus.ESME_RINVPASWD:
@@ -80,5 +81,5 @@ _CLOSINGS: dict[CloseReason, str] = {
 
 
 def why_closed(reason: CloseReason) -> str:
-    """Says why a session wanted its connection closed."""
+    """Returns a sentence about a connection that the session closed."""
     return _CLOSINGS[reason]

@@ -45,7 +45,8 @@ def option(default: Any, read: Callable[[Any], Any], meaning: str) -> Any:
 
 
 def parse_hosts(text: Any) -> tuple[tuple[str, int], ...]:
-    """`a.example:2775, [2001:db8::1]:2776` as pairs; without a port 2775. Raises ValueError."""
+    """Reads `a.example:2775, [2001:db8::1]:2776` as pairs of host and port. The default port is 2775. Raises
+    ValueError."""
     words = [word.strip() for word in str(text).split(",") if word.strip()]
     if len(words) > MAX_HOSTS:
         raise ValueError(f"{len(words)} hosts; the limit is {MAX_HOSTS}")
@@ -377,7 +378,8 @@ class Dialect:
 
 
 def read_options(options: Mapping[str, Any], timings: Timings) -> tuple[Dialect, Timings, list[str]]:
-    """The dialect and the times that `options` make, and a sentence for each option that is not right."""
+    """Returns the dialect and the times of `options`, and a sentence for each invalid option, for example "option
+    hosts: 'a:b' is no host and port; write smsc.example.net:2775"."""
     values: dict[str, Any] = {}
     times: dict[str, float] = {}
     outcomes: dict[int, OutcomeOverride] = {}

@@ -50,7 +50,7 @@ _DEFERRED: Final = {int(status): Deferred(int(status), pause, status in THROTTLI
 
 @dataclass(frozen=True, slots=True)
 class OutcomeOverride:
-    """A connector's own outcome for a status, in place of the table."""
+    """A connector's own outcome for a status. It replaces the row of the table."""
 
     kind: Literal["accept", "defer", "throttle", "refuse", "unknown"]
     pause: float = 0.0
@@ -73,7 +73,8 @@ class OutcomeOverride:
 
 
 def outcome_of(status: int, message_id: str, overrides: Mapping[int, OutcomeOverride]) -> Outcome:
-    """The outcome of an answer with `status`; the table above."""
+    """Returns the outcome of an answer with `status`, by the table above. For example, 0x58 (ESME_RTHROTTLED) is
+    `Deferred(0x58, 0.0, True)`."""
     if status in overrides:
         return overrides[status].outcome(status, message_id)
     if status == 0:

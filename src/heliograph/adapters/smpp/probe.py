@@ -26,7 +26,8 @@ READ_OCTETS: Final = 65_536
 
 @dataclass(slots=True)
 class ProbeReport:
-    """Steps in order: name, success, details. The first failure is the last step."""
+    """Steps in order: name, success, details, for example `("resolve", True, "smsc.example.net is 192.0.2.1")`. The
+    first failure is the last step."""
 
     steps: list[tuple[str, bool, str]] = field(default_factory=list)
 
@@ -36,7 +37,7 @@ class ProbeReport:
 
 
 class _Failed(Exception):
-    """A step went wrong; the text says why."""
+    """A step failed. The text is the reason."""
 
 
 class _Talk:
@@ -134,7 +135,7 @@ async def _try(
 
 
 async def _connect(addresses: list[str], port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connects to the first of the addresses that answers; a name is not looked up once more."""
+    """Connects to the first address that answers, without looking up the name again."""
     for address in addresses[:-1]:
         with contextlib.suppress(OSError):
             return await asyncio.open_connection(address, port)

@@ -38,9 +38,10 @@ class StateQueries:
     """
 
     def __init__(self, name: str, events: CarrierEvents, clock: Clock, journal: Journal, dialect: Dialect) -> None:
-        """`name` is the connector's."""
+        """`name`: the connector's name."""
         self.off = ""
-        """The operator's answer after which it is asked no more; empty while it may be asked."""
+        """The operator's answer after which queries stopped, such as `ESME_RINVCMDID`; empty while it may be
+        queried."""
         self.asked = 0
         self.told = 0
         self._name = name
@@ -53,7 +54,7 @@ class StateQueries:
 
     @property
     def open(self) -> bool:
-        """Whether the operator may be asked now."""
+        """Whether the operator may be queried now."""
         return not self.off and self._clock.monotonic() >= self._resume_at
 
     def pdu_of(self, question: Question) -> p.QuerySm:
@@ -81,7 +82,7 @@ class StateQueries:
             self._resume_at = self._clock.monotonic() + PAUSE_S
 
     def unanswered(self) -> None:
-        """Notes that no answer came in time."""
+        """Handles a query without an answer in time."""
         self._resume_at = self._clock.monotonic() + PAUSE_S
         if not self._understood:
             self._turn_off("nothing")
@@ -93,4 +94,4 @@ class StateQueries:
 
 
 def _unheard(kept: bool) -> None:
-    """Acknowledges nothing: an answer is not answered."""
+    """Does nothing, because the answer to a query needs no acknowledgement."""

@@ -50,7 +50,7 @@ def _report(receipt: ReceiptContent, pdu: DeliverSm | DataSm, national: National
     final = is_final(state) and (not receipt.intermediate or state is Delivery.DELIVRD)
     message_id, other_id = kept(receipt.message_id), kept(receipt.other_id or "")
     number, other_number = receipt.source_addr, receipt.destination_addr
-    if national.country:  # every receipt comes by here, and other spellings of a number are compared by its end
+    if national.country:  # skipped otherwise, as this runs for every receipt
         number = number_of(number, pdu.source_addr_ton, national) or number
         other_number = number_of(other_number, pdu.dest_addr_ton, national) or other_number
     return Report(
@@ -66,9 +66,9 @@ def _report(receipt: ReceiptContent, pdu: DeliverSm | DataSm, national: National
 
 
 def number_of(address: str, ton: int, national: NationalNumbers) -> str | None:
-    """Returns the international form of a phone's address, by which STOP and erasure find it. Names are unchanged; None
-    if a national number cannot be converted.
-    """
+    """Returns the international form of a phone's address, by which STOP and erasure find it. For example, the national
+    number `01701234567` becomes `491701234567` if the country is 49. Names are unchanged; None if a national number
+    cannot be converted."""
     if ton == c.Ton.ALPHANUMERIC:
         return address
     return national.international(address, is_national=ton == c.Ton.NATIONAL)
@@ -182,7 +182,7 @@ class ReceiptReceiver:
             context.events.on_inbound(incoming_of(request, sender, partial(self._answer, request), self._stands))
 
     def _sender_of(self, request: DeliverSm | DataSm) -> str:
-        """Returns the phone that sent a message. Complains of a national number that cannot be understood."""
+        """Returns the phone that sent a message. Logs a warning for a national number that cannot be converted."""
         address, context = request.source_addr, self._context
         number = number_of(address, request.source_addr_ton, context.national)
         if number is not None:
@@ -196,11 +196,12 @@ class ReceiptReceiver:
 
     @property
     def _only_receipts_come(self) -> bool:
-        """Whether no part awaits an answer any more, so that only deliver_sm come, which may never end."""
+        """Whether no part awaits an answer, so that only deliver_sm arrive, possibly without end."""
         return self._session.in_flight == 0 or self._session.state is SessionState.UNBOUND
 
     def _acknowledge(self, request: DeliverSm | DataSm, kept: bool) -> None:
-        """Answers a receipt; does nothing if the connection is gone, since the operator sends it again elsewhere."""
+        """Answers a receipt. Does nothing if the connection is gone: the operator then sends the receipt again on
+        another bind."""
         if not kept:
             self._counters.receipts_put_off += 1
         self._answer(request, kept)

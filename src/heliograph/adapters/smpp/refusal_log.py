@@ -68,7 +68,7 @@ class RefusalLog:
         self._note("smpp.unanswered", NO_ANSWER)
 
     def close(self) -> None:
-        """Ends all refusals and their timers, since the connector is taken down."""
+        """Ends all refusals and their timers when the connector is taken down."""
         for event, status in tuple(self._lasting):
             self._end(event, status)
 

@@ -53,7 +53,7 @@ ENQUIRE_S: Final = 60.0
 """Seconds of silence after which a client is sent enquire_link."""
 
 SILENCE_S: Final = 300.0
-"""Seconds without any PDU after which a connection is dropped."""
+"""Seconds without a PDU after which a connection is dropped."""
 
 BIND_S: Final = 10.0
 """Seconds from the connection to the bind (session_init_timer, SMPP v3.4, 7.2)."""
@@ -62,7 +62,7 @@ ANSWER_S: Final = 30.0
 """Seconds for the answer to a deliver_sm."""
 
 MAX_UNREAD_OCTETS: Final = 1 << 20
-"""Octets that may wait for a bound client that does not read; beyond that it is not read either."""
+"""Octets that may wait for a bound client that does not read. Beyond that its requests are not read either."""
 
 MAX_UNREAD_BEFORE_BIND: Final = 1 << 14
 """The same for a client that is not bound: thousands of such clients must not fill the memory."""
@@ -101,7 +101,7 @@ class EsmeConnection(asyncio.Protocol):
         """Whether octets that waited for the client were thrown away."""
         self._peer: Address = ("", 0)
         self._header: ProxyHeader | None = None
-        """Reads the address of the client behind a trusted proxy; None once it is read."""
+        """Reads the client's address in the PROXY header of a trusted proxy; None once it is read."""
         self._who: Principal | None = None
         self._generation = -1
         """The directory's generation at which `_who` was read."""
@@ -158,7 +158,7 @@ class EsmeConnection(asyncio.Protocol):
 
     @property
     def host(self) -> str:
-        """The host of the client, as far as it is known."""
+        """The host of the client; the proxy's until its header is read."""
         return self._peer[0]
 
     def unbind(self) -> None:
@@ -343,7 +343,7 @@ class EsmeConnection(asyncio.Protocol):
 
     async def _leave(self) -> None:
         self._binds.leave(self)
-        with suppress(Unavailable):  # its row is given up after BIND_ALIVE_MS
+        with suppress(Unavailable):  # other nodes drop its row after BIND_ALIVE_MS
             await self._services.store.leave(self.id)
 
     async def _proven(self, request: p.BindRequest) -> tuple[int, AccountView | None]:
@@ -374,7 +374,8 @@ class EsmeConnection(asyncio.Protocol):
         self._own_statuses = dict(view.account.smpp.statuses)
 
     async def _refresh(self) -> None:
-        """Reads the account anew after a change of the configuration; unbinds a client that may not stay."""
+        """Reads the account again after a change of the configuration. Unbinds a client that may not stay, for example
+        of a suspended account."""
         name, hashed = self._name, cast("Principal", self._who).view.account.smpp.password_hash
         try:
             view = await self._services.directory.account(name)

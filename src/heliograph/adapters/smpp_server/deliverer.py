@@ -86,7 +86,7 @@ class BindDeliverer:
         return [account for account in self._suspects if self._binds.has_room(account)]
 
     def suspect(self, account: int) -> None:
-        """Has the account's parked notices looked up: it has a new bind, or free slots again."""
+        """Has the account's parked notices looked up, because it has a new bind or free slots again."""
         self._suspects[account] = self._clock.monotonic() + SUSPECT_S
 
     def deliver(self, notices: Sequence[Notice]) -> list[Notice]:

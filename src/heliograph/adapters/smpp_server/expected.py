@@ -1,4 +1,4 @@
-"""What a client expects in the receipts of a message, kept with the message (`Extras.esme`).
+"""A client's expectations of the receipts of a message, kept with the message (`Extras.esme`).
 
 1.1.0.,5.0.0.,uuid,1    the spelling of the destination and of the sender, the form of the id, and when
 """
@@ -36,7 +36,7 @@ class ReceiptWish(IntEnum):
 
 
 class Expected(NamedTuple):
-    """What a client expects in the receipts of a message."""
+    """A client's expectations of the receipts of a message."""
 
     destination: Spelling
     sender: Spelling
@@ -48,16 +48,16 @@ class Expected(NamedTuple):
         return f"{self.destination.text()},{self.sender.text()},{self.id_form},{self.wish:d}"
 
     def wants(self, state: Delivery) -> bool:
-        """True if the client wants a receipt of this state. States on the way are asked for by themselves."""
+        """True if the client wants a receipt of this state. `Wish` has a field of its own for states on the way."""
         return self.wish is not ReceiptWish.FAILURE or state is not Delivery.DELIVRD
 
 
 USUAL: Final = Expected(Spelling(1, 1, 0, ""), Spelling(0, 0, 0, ""), UUID, ReceiptWish.ALL)
-"""Of a message that did not come from an SMPP client."""
+"""The expectations for a message that did not come from an SMPP client."""
 
 
 def expected_of(message: Message) -> Expected:
-    """Returns what the client that sent a message expects."""
+    """Returns the expectations of the client that sent a message."""
     return parse_expected(read_extras(message.extras).esme)
 
 
@@ -78,7 +78,7 @@ def message_id(form: str, key: int, tail: int) -> str:
 
 
 def key_of(form: str, text: str) -> int | None:
-    """Returns the key of a message by the id that a client sends, or None if it is no such id."""
+    """Returns the key of a message by the id that a client sends, or None if the text is no id."""
     if form == DECIMAL:
         return int(text) if _DECIMAL(text) else None
     if form == HEX16:

@@ -15,14 +15,14 @@ class Bind(Protocol):
 
     @property
     def room(self) -> int:
-        """deliver_sm that it takes now; 0 for a transmitter."""
+        """Number of deliver_sm that it takes now; 0 for a transmitter."""
 
     @property
     def state(self) -> BindState:
         """Its state for people."""
 
     def unbind(self) -> None:
-        """Ends it: answers first, then unbind."""
+        """Ends the bind: answers first, then unbind."""
 
 
 class Binds:
@@ -66,7 +66,7 @@ class Binds:
         return sum(bind.room for bind in self.of(account))
 
     def has_room(self, account: int) -> bool:
-        """True if any of the account's binds takes a deliver_sm now: quick where there are hundreds of them."""
+        """True if any of the account's binds takes a deliver_sm now. Fast even with hundreds of binds."""
         return any(bind.room for bind in self.of(account))
 
     def drop(self, number: int) -> bool:

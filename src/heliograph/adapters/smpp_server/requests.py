@@ -54,7 +54,7 @@ class RequestAnswers:
     # --- submit_multi
 
     async def submit_multi(self, pdu: p.SubmitMulti) -> None:
-        """Sends to the destinations that can be sent to, and names the others with their status."""
+        """Sends to the valid destinations, and answers with the others and their status."""
         connection = self._connection
         addresses = [each for each in pdu.destinations if isinstance(each, p.Address)]
         if len(addresses) < len(pdu.destinations):
@@ -89,7 +89,7 @@ class RequestAnswers:
     def _sorted(
         self, pdu: p.SubmitMulti, addresses: list[p.Address]
     ) -> tuple[list[p.Address], tuple[p.FailedDestination, ...], Fault | None]:
-        """Returns the addresses that can be sent to, the others with their status, and the first fault."""
+        """Returns the valid addresses, the others with their status, and the first fault."""
         good: list[p.Address] = []
         failed: list[p.FailedDestination] = []
         first: Fault | None = None
@@ -149,9 +149,9 @@ class RequestAnswers:
         )
 
     async def cancel(self, pdu: p.CancelSm) -> None:
-        """Cancels a scheduled message and refunds it: ESME_RCANCELFAIL if there is none that can be cancelled.
+        """Cancels a scheduled message and refunds it. Answers ESME_RCANCELFAIL if no message can be cancelled.
 
-        Messages are cancelled by their id only, not by their addresses.
+        Messages are cancelled by their id only. Addresses are not compared.
         """
         services, view = self._services, self._who.view
         try:

@@ -31,11 +31,11 @@ HANDSHAKES_OF_ONE: Final = 16
 """TLS handshakes that an address may have under way."""
 
 END_S: Final = 1.0
-"""Seconds that connections may take to close once the time of a stop is over."""
+"""Seconds that connections may take to close after the grace period of a stop."""
 
 
 class SmppServer:
-    """Accepts connections at the addresses that it was given, and ends them."""
+    """Accepts connections at its addresses, and ends them."""
 
     def __init__(self, services: Services, binds: Binds, deliverer: BindDeliverer, most_connections: int) -> None:
         self._services = services
@@ -64,7 +64,7 @@ class SmppServer:
         return listener.port
 
     async def report(self) -> None:
-        """Reports the binds of this node for as long as it runs, and unbinds the binds that somebody dropped."""
+        """Reports the binds of this node while it runs, and unbinds binds that an administrator dropped."""
         services = self._services
         reported: dict[int, BindState] = {}
         while True:
@@ -91,7 +91,8 @@ class SmppServer:
             await resubmissions.flush()
 
     async def stop(self, grace_s: float) -> None:
-        """Accepts nothing more, answers what came, and unbinds; cuts what is left after `grace_s` seconds."""
+        """Stops accepting, answers pending requests, and unbinds. Cuts the remaining connections after `grace_s`
+        seconds."""
         for loop in self._loops:
             loop.cancel()
         for listener in self._listeners:
@@ -119,9 +120,8 @@ class SmppServer:
         return connection
 
     def _is_unwelcome(self, host: str) -> bool:
-        """True if a new connection of the host is closed at once: its host has too many that are not bound, or the
-        server is full of bound clients. A full server closes the connection that has taken longest to bind.
-        """
+        """True if a new connection of the host is closed at once: its host has too many unbound connections, or the
+        server is full of bound clients. A full server first closes the connection that has taken longest to bind."""
         services = self._services
         unbound = [each for each in self._connections if not each.account]
         mine = sum(each.host == services.host_of(host) for each in unbound)

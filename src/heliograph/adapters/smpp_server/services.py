@@ -1,4 +1,4 @@
-"""The parts of the application behind the SMPP server, and what the settings say."""
+"""The parts of the application behind the SMPP server, and its settings."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -20,11 +20,11 @@ from heliograph.net.proxies import Proxies, unmapped
 DOOR: Final = Door("SMPP", Secret.SMPP_PASSWORD, way=Way.BIND)
 
 OVERLOAD_S: Final = 0.4
-"""Seconds. While a submission has waited longer for its commit, new ones are refused at once. Clients such as go-smpp
-give up after a second, and would send a message again that was accepted."""
+"""Seconds. While a submission has waited longer for its commit, new submissions are refused at once. Clients such as
+go-smpp give up after a second, and would send an accepted message again."""
 
 UNBOUND_WINDOW: Final = 1
-"""Requests of a connection that is not bound."""
+"""Requests that a connection may have open before it is bound."""
 
 
 class Delay:
@@ -63,7 +63,7 @@ class Services:
     journal: Journal
     refusals: Refusals
     wake: Callable[[], None]
-    """Has parked notices looked up at once."""
+    """Called to have parked notices looked up at once."""
     store: CustomerBinds
     node: int
     """The number of this run."""
@@ -90,7 +90,7 @@ class Services:
         return unmapped(host)
 
     def window_of(self, who: Principal | None) -> int:
-        """Returns how many requests of a client may wait for their answer before it is not read any more."""
+        """Returns the number of unanswered requests at which a client is no longer read."""
         return UNBOUND_WINDOW if who is None else who.view.account.smpp.window
 
     def note_refusal(self, view: AccountView | None, fault: Fault, what: str, host: str, bind: int) -> None:

@@ -52,6 +52,6 @@ def status_of(fault: Fault, own: Mapping[str, int]) -> int:
 
 
 def status_text(problem: str) -> Tlvs:
-    """Returns the TLV that tells people why."""
+    """Returns the TLV with the reason for people."""
     text = problem.encode("ascii", "replace")[:MAX_TEXT_OCTETS]
     return ((tlv.ADDITIONAL_STATUS_INFO_TEXT, text + b"\0"),)

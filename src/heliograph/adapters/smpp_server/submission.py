@@ -45,7 +45,7 @@ class SubmissionReader:
     """Reads the submissions of an account's clients."""
 
     def __init__(self, terms: SmppTerms, longest_validity_ms: int) -> None:
-        """`longest_validity_ms`: validity of a message at most; a longer validity is cut."""
+        """`longest_validity_ms`: longest validity of a message; a longer validity is cut."""
         self._terms = terms
         self._longest_ms = longest_validity_ms
         self._reference_tag = reference_tag(terms.reference)

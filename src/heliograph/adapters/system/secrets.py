@@ -45,7 +45,7 @@ class Argon2Secrets:
             return False
 
     def is_outdated(self, hashed: str) -> bool:
-        """Returns whether a hash was made with other parameters than new ones are."""
+        """Returns whether a hash was made with other parameters than new hashes."""
         try:
             return self._hasher.check_needs_rehash(hashed)
         except InvalidHashError:

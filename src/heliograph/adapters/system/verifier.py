@@ -86,7 +86,7 @@ class PasswordVerifier:
 
 
 def _step_back() -> None:
-    """Lets other threads have the processor first, where the system has priorities of threads."""
+    """Lowers the priority of the thread, on systems with priorities of threads."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -40,7 +40,7 @@ class TraceWatcher:
     """Makes spans of facts as a `Watcher`, and wraps requests, intake and sender."""
 
     def __init__(self, processor: SpanProcessor, ratio: float, clock: Clock) -> None:
-        """`ratio` of the requests that bring no decision with them are traced."""
+        """`ratio`: share of the requests that are traced, for example 0.01, among requests without a traceparent."""
         resource = Resource.create({"service.name": "heliograph", "service.version": __version__})
         # The spans end with `close`, not with the interpreter.
         self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
@@ -109,7 +109,8 @@ class TraceWatcher:
             self._messages.pop(done.key, None)
 
     def _received(self, message: InboundMessage, now: int) -> None:
-        """Begins the trace of a message from a phone: from when it, or its last part, was read until it was on disk."""
+        """Begins the trace of a message from a phone. Its first span lasts from the read of the message, or of its last
+        part, until it is on disk."""
         attributes: Attributes = {
             "heliograph.message.id": ids.to_hex(message.key, message.tail),
             "heliograph.connector": message.connector,

@@ -34,13 +34,13 @@ def request(job: WebhookJob, path: str, standing: str, timestamp: int) -> bytes:
 
 
 def has_reply(code: int, answer: AnswerBody) -> bool:
-    """Tells by its head whether the body of an answer is a reply."""
+    """Returns whether the body of an answer is a reply, by status and type: for example a 200 with `text/plain`."""
     return 200 <= code < 300 and _TEXT(answer.headers.get(b"content-type", b"")) is not None
 
 
 def read_reply(answer: AnswerBody, most: int) -> tuple[str, str]:
-    """Returns the text without the blanks around it; and why it cannot be read, else nothing. `most` is how many octets
-    it may have."""
+    """Returns the text without surrounding blanks, and the reason if it cannot be read, such as "its text is
+    compressed". `most`: octets that it may have."""
     if answer.is_too_long:
         return "", f"its text has more than {most} octets"
     if answer.headers.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"):

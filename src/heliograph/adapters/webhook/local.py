@@ -48,7 +48,7 @@ class LocalSender:
         self._listener = listener
 
     def on_lost(self, listener: Callable[[], None]) -> None:
-        """Ignores the listener: this sender lives and dies with its process."""
+        """Ignores the listener, because this sender ends together with its process."""
 
     def post(self, jobs: Sequence[WebhookJob]) -> None:
         self._outstanding += len(jobs)

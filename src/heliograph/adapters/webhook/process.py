@@ -28,12 +28,12 @@ RESPAWN_SECONDS = 0.1
 """The pause before the second start in a row; doubles up to `RESPAWN_LONGEST_SECONDS`. The first start is at once."""
 RESPAWN_LONGEST_SECONDS = 10.0
 STEADY_SECONDS = 10.0
-"""The life after which a child died by chance: the next is started at once."""
+"""Seconds. A child that lived longer died by chance, and the next is started at once."""
 WATCH_SECONDS = 1.0
 SILENCE_SECONDS = 10.0
-"""The silence, beyond the longest life of a job, after which a child that owes results is taken for stuck."""
+"""Seconds without a result, beyond the longest life of a job, after which a child counts as stuck."""
 EXIT_SECONDS = 2.0
-"""The time, beyond its drain, for the child to end by itself."""
+"""Seconds, beyond its drain, for the child to end by itself."""
 
 
 class SocketEnd(asyncio.Protocol):
@@ -97,7 +97,7 @@ class ProcessSender:
         return None if self._child is None else self._child.pid
 
     async def start(self) -> None:
-        """Starts the child and returns as soon as jobs may be posted; it takes them up a moment later.
+        """Starts the child and returns as soon as jobs may be posted; the child posts them once it is up.
 
         Raises OSError if no process can be started.
         """
@@ -199,7 +199,7 @@ class ProcessSender:
             await asyncio.to_thread(child.wait)
 
     def _look(self) -> None:
-        """Kills a child that is stuck, which would keep its jobs for ever; that is a death like any other."""
+        """Kills a stuck child, which would keep its jobs for ever. The watcher handles it like any other death."""
         self._watch = self._loop.call_later(WATCH_SECONDS, self._look)
         limits = self._settings.limits
         silence = self._loop.time() - self._heard - limits.wait_seconds - limits.try_seconds
@@ -237,7 +237,7 @@ class ProcessSender:
 
 
 def start_child(theirs: socket.socket) -> subprocess.Popen[bytes]:
-    """Starts the child with its socket and nothing else: neither other files nor the gateway's settings."""
+    """Starts the child with its socket only, without other files and without the gateway's settings."""
     with theirs:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-P", "-m", "heliograph.adapters.webhook.process", str(theirs.fileno())],

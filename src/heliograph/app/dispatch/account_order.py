@@ -59,8 +59,8 @@ class AccountQueues(Generic[T]):
     """Takes the messages of a lane's accounts in turn, so that a campaign of a million does not delay another account's
     ten messages.
 
-    `begun` and `done` count commits: a row that is asked for now is written by the commit after `begun`, and can be
-    read once `done` has reached that number.
+    `begun` and `done` count commits. A row that is requested now is written by the commit after `begun`, for example
+    commit 8 if `begun` is 7. The row can be read once `done` has reached 8.
     """
 
     __slots__ = ("_turns", "awaited", "begun", "by_account", "count", "done", "held")

@@ -73,7 +73,7 @@ class Dispatcher:
         shared: bool = False,
         policy_of: PolicyOf | None = None,
     ) -> None:
-        """`shared`: connectors are other nodes' until their lane is opened."""
+        """`shared`: connectors belong to other nodes until their lane is opened here."""
         self.mark = mark
         self._shared = shared
         self.gathering = gathering
@@ -85,7 +85,7 @@ class Dispatcher:
         self._clock = clock
 
     def lane(self, connector: int) -> Lane:
-        """Returns the connector's lane; makes it when it is first asked for."""
+        """Returns the connector's lane; makes it on the first call."""
         lane = self.lanes.get(connector)
         if lane is None:
             lane = self.lanes[connector] = Lane(connector)
@@ -93,7 +93,7 @@ class Dispatcher:
         return lane
 
     def monotonic(self) -> float:
-        """Returns monotonic seconds, as lanes use them."""
+        """Returns monotonic seconds, the times of lanes."""
         return self._clock.monotonic()
 
     # --- around a commit
@@ -139,7 +139,7 @@ class Dispatcher:
 
     def withdraw(self, account: int, number: str, before: int) -> None:
         """Cancels and refunds waiting messages of the account to a number that opted out, with keys below `before`. A
-        message that a part has left of goes on."""
+        message goes on if any part of it has left."""
         self.withdraw_all({(account, number): before})
 
     def withdraw_all(self, suppressed: Mapping[tuple[int, str], int]) -> None:
@@ -154,8 +154,8 @@ class Dispatcher:
                 self.outcomes.withdraw(lane, item)
 
     def judge_anew(self) -> None:
-        """Has the gate judge waiting messages again, since accounts' rules have changed. Held messages go back to the
-        queue, and refused messages fail. A message that a part has left of goes on."""
+        """Has the gate judge waiting messages again, because accounts' rules have changed. Held messages go back to the
+        queue, and refused messages fail. A message goes on if any part of it has left."""
         for lane in self.lanes.values():
             for item in lane.withdraw(self.claims.is_stopped):
                 self.claims.passes(lane, item)

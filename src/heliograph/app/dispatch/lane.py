@@ -309,7 +309,7 @@ class Lane:
         return self._take_out(lambda item: item.message.expires <= now_ms)
 
     def withdraw(self, wanted: Callable[[Message], bool]) -> list[LaneItem]:
-        """Removes and returns the `wanted` waiting messages that certainly no part of has left."""
+        """Removes and returns the `wanted` waiting messages of which certainly no part has left."""
 
         def is_wanted(item: LaneItem) -> bool:
             return item.accept is None and wanted(item.message)

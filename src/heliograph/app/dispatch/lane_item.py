@@ -33,7 +33,7 @@ class LaneItem:
         self.open = message.segments
         """Number of parts without an answer."""
         self.taken = 0
-        """Number of parts that the operator has, or may have and that are never sent again."""
+        """Number of parts that the operator has, or may have but that are never sent again."""
         self.doubtful: set[int] = set()
         """Parts with an unknown outcome that are sent again."""
         self.paused: set[int] = set()
@@ -61,13 +61,14 @@ class LaneItem:
 
     @property
     def waiting(self) -> list[int]:
-        """Numbers of the parts that wait."""
+        """Numbers of the waiting parts, from 0, for example `[0, 2]`."""
         if self.to_send is not None:
             return self.to_send
         return [0] if self.open == 1 else list(range(self.open))
 
     def covers(self, segment: int) -> tuple[int, ...]:
-        """Returns the numbers of the segments, as the customer was charged for them, that a part stands for."""
+        """Returns the numbers of the charged segments that a part carries. For example, a long message that is sent
+        whole gives `(0, 1, 2)`."""
         return tuple(range(self.message.segments)) if self.whole else (segment,)
 
     def shape(self, whole: bool) -> None:

@@ -15,7 +15,7 @@ from heliograph.domain.pace.pace import Pace
 from heliograph.domain.text.segment import HEADER_OCTETS
 
 TROUBLES = 3
-"""Parts deferred in a row after which the whole lane pauses: the messages are then hardly the reason."""
+"""Parts deferred in a row after which the whole lane pauses, because the messages are then hardly the reason."""
 
 
 class LaneWindow:
@@ -40,7 +40,7 @@ class LaneWindow:
     in_flight: int
     """Slots of the window in use: by parts in flight, and by parts with an outcome that is not committed yet."""
     pace: Pace
-    """The rate that the operator takes, as far as known, up to the configured rate."""
+    """The rate that the operator accepts, as measured, up to the configured rate."""
     took: int
     """Taken parts that are not counted in `pace` yet, since the pace is free."""
     paused_until: float

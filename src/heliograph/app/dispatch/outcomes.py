@@ -15,10 +15,10 @@ from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 
 UNANSWERED_TRIES = 3
-"""Times that a part without an answer is sent; then it counts as sent, with an unknown fate."""
+"""Times that a part without an answer is sent. Then it counts as sent, with an unknown outcome."""
 
 PUT_OFF_SHARE = 4
-"""A deferred message is due again after its age divided by this."""
+"""Divisor: a deferred message is due again after its age divided by this. For example, after 20 s at an age of 80 s."""
 
 LONGEST_PUT_OFF_MS = 300_000
 """Longest time, in milliseconds, until a deferred message is due again."""
@@ -167,7 +167,7 @@ class PartOutcomes:
             unknown.queued = True
 
     def _end_part(self, lane: Lane, item: LaneItem, segment: int, state: Delivery, status: int = NO_ANSWER) -> None:
-        """Ends a part that is not sent again, whether or not it ever was, and that has no answer."""
+        """Ends a part without an answer that is not sent again, or never was."""
         message = item.message
         for number in item.covers(segment):
             self.gathering.facts.submissions.append(
@@ -196,9 +196,10 @@ class PartOutcomes:
             self.rest(lane, item)
 
     def end_waiting(self, lane: Lane, item: LaneItem, state: Delivery) -> None:
-        """Ends the waiting parts of a message that has left its lane: too late, without a route, or refused here.
+        """Ends the waiting parts of a message that has left its lane, for example because it is too late or has no
+        route.
 
-        A part that the operator has, or may have, means that the message did leave; else it is refunded.
+        The message is refunded unless the operator has, or may have, a part of it.
         """
         if item.unsent:
             self._fail(lane, item, state, NO_CODE)
@@ -221,7 +222,7 @@ class PartOutcomes:
         self.gathering.wake()
 
     def _fail(self, lane: Lane, item: LaneItem, state: Delivery, err: str) -> None:
-        """Fails a message that never left: refunds it, and owes the customer the news."""
+        """Fails a message that never left: refunds it, and owes the customer a notice."""
         lane.forget(item)
         message = item.message
         facts = self.gathering.facts
@@ -274,7 +275,7 @@ class PartOutcomes:
         self.gathering.wake()
 
     def requeue(self, lane: Lane, item: LaneItem) -> None:
-        """Puts a message into the queue for this lane, in its place among its account's others."""
+        """Puts a message into the queue for this lane, in the order of its account."""
         self.gathering.facts.queueings.append(queueing(item, lane.connector, claimed=False))
         lane.expect_row(item.message.account)
         self.unknown.forget(item.message.key)

@@ -111,7 +111,8 @@ class PartCutter:
     def _reference(self, message: Message) -> int:
         """Returns a reference, 1 to 255, that no other long message to this number has at the moment.
 
-        It is derived from the key, so that parts sent again after a restart most likely join the parts sent before.
+        It is derived from the key, so that parts sent again after a restart most likely join the parts sent before. If
+        it is taken, the next free reference is used; after 255 comes 1.
         """
         used = self._used.setdefault(message.destination, set())
         reference = (message.key * 0x9E3779B97F4A7C15 >> 40) % REFERENCES + 1

@@ -1,4 +1,4 @@
-"""The accounts that notices are owed to, kept in memory."""
+"""A cache of the accounts that notices are owed to."""
 
 from itertools import islice
 from zoneinfo import ZoneInfo

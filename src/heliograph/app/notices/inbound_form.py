@@ -43,7 +43,8 @@ class InboundRenderer:
 
 
 def inbound_fields(message: InboundMessage, uuid: str, zone: ZoneInfo) -> dict[str, str]:
-    """Returns the parameters of an inbound message, in the order of the contract."""
+    """Returns the parameters of an inbound message, in the order of the contract. For example, `from` is
+    `491701234567`, `to` is `3388`, and `time` is `2026-11-27 02:54:36`."""
     suspected = {"opt_out_suspected": "yes"} if message.wish is Wish.SUSPECTED else {}
     return {
         "id": uuid,

@@ -1,4 +1,4 @@
-"""The notifier: keeps each notice until its account has it, or its time is up. See `app.notice`."""
+"""The notifier: keeps each notice until its account has received it, or its time is over. See `app.notice`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ ACCOUNTS_ASKED = 200
 """Most accounts with pending rows that are checked in a turn. The next turn continues behind them."""
 
 NOBODY = -1
-"""Less than the id of any account."""
+"""A number below the id of any account."""
 
 KEEP_MS = 30_000
 """A notice whose key is older than this has a row from the start. Milliseconds."""
@@ -47,7 +47,7 @@ ABSENT_MS = 720 * 3_600_000
 `retry_hours` may be. Without an end its message would stay pending, and retention would never erase it."""
 
 UNREACHABLE = "the account cannot be reached by its way"
-"""Why a notice is parked, for people."""
+"""The reason for people why a notice is parked."""
 
 
 class Notifier:
@@ -187,7 +187,7 @@ class Notifier:
             for account in accounts:
                 most = min(deliverer.capacity(account), self._room_of(account), share)
                 alike.setdefault(most.bit_length(), []).append(account)
-            # a claim takes as many of each account: those with about the same capacity are claimed together
+            # a claim takes equally many of each account, so accounts with about the same capacity are claimed together
             for bits, group in alike.items():
                 if bits:
                     limit = 1 << bits - 1
@@ -199,7 +199,7 @@ class Notifier:
     async def _resume_claimed(self, claimed: Sequence[Notice]) -> None:
         for notice in claimed:
             if self._accounts.known(notice.account) is None:
-                # A claim must not be left lying: without its account the notice goes back to its row.
+                # If this fails, `resume` puts the notice back to its row, so that its claim is not lost.
                 with suppress(Unavailable):
                     await self._accounts.learn(notice.account)
         self.resume(claimed, rowed=True)
@@ -257,7 +257,7 @@ class Notifier:
         self._gathering.wake()
 
     def _put_off(self, notice: Notice, problem: str, now: int, room: float = 0.0) -> None:
-        """Puts off a notice that was not tried, or may not have been: for a little while, or for `room` seconds."""
+        """Puts off a notice that was not tried, or perhaps not tried, for `room` seconds or a short pause."""
         if room > 0:
             due = now + int(room * 1000)
         else:
@@ -315,23 +315,24 @@ class Notifier:
         return near
 
     def _give_up(self, notice: Notice, now: int) -> None:
-        """Ends a notice that was not within reach until its time was over."""
+        """Ends a notice with an account that could not be reached until the notice's time was over."""
         self._leave(notice)
         self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.FAILED, 0, now))
         self._gathering.wake()
 
     def _park(self, notice: Notice, due: int) -> None:
-        """Leaves a notice to its row until its account can be reached, or until `due` (ms)."""
+        """Parks a notice in its row until its account can be reached, or until `due` (ms)."""
         self._leave(notice)
         self._later(notice, due, UNREACHABLE, parked=True)
 
     def _leave(self, notice: Notice) -> None:
-        """Takes a notice out of the air."""
+        """Removes a notice from the notices in flight."""
         del self._flights[notice.key]
         self._give_back(notice)
 
     def _room_of(self, account: int) -> int:
-        """Returns how many more notices of the account may be in memory: fewer, the fewer places are free."""
+        """Returns how many more notices of the account may be in memory. Afterwards it has at most half as many as are
+        free."""
         return (2 * ((IN_THE_AIR - self._taken + 1) // 2 - self._held.get(account, 0)) + 2) // 3
 
     def _take(self, notice: Notice) -> None:
@@ -340,7 +341,7 @@ class Notifier:
         self._held[notice.account] = self._held.get(notice.account, 0) + 1
 
     def _give_back(self, notice: Notice) -> None:
-        """Counts the notice no more."""
+        """Removes the notice from the count."""
         self._taken -= 1
         left = self._held[notice.account] - 1
         if left:

@@ -45,7 +45,7 @@ class ReceiptRenderer:
 
 
 def content_type_of(body: bytes) -> str:
-    """Returns the type of a body that was made before: the account may have another format by now."""
+    """Returns the type of a stored body, such as `application/json`. The account may have another format by now."""
     return JSON if body.startswith(b"{") else FORM
 
 
@@ -70,4 +70,4 @@ def receipt_form(fields: dict[str, str]) -> bytes:
 
 
 _quoted = lru_cache(maxsize=4_096)(quote_plus)
-"""Caches quoted values: many receipts have their seconds, and many messages their first words, in common."""
+"""Caches quoted values, because many receipts share their seconds, and many messages their first words."""

@@ -19,7 +19,8 @@ _DELIVERED: Final = CallbackEnd.DELIVERED
 _GONE: Final = CallbackEnd.GONE
 
 UNLIMITED: Final = 1 << 30
-"""Notices that an account may be handed at once: the sender's own limits hold, and the notifier's."""
+"""Most notices handed to the sender at once for an account. In practice the limits of the sender and the notifier are
+lower."""
 
 
 class SubjectRenderer(Protocol):
@@ -39,8 +40,8 @@ class ReplyTaker(Protocol):
 
 
 class WebhookDeliverer:
-    """Implements `notice.Deliverer`: has each notice rendered and posts it through a `WebhookSender`. A notice is
-    delivered when its reply, if its account has them sent, is over."""
+    """Implements `notice.Deliverer`: has each notice rendered and posts it through a `WebhookSender`. If the account
+    has replies sent, a notice is delivered only when its reply is durable or refused."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ class Accounts(Protocol):
         """Returns every account with its balance, by name."""
 
     async def without_credit(self, limit: int) -> list[str]:
-        """Returns the names of accounts that are not suspended and can pay for nothing more, in their order."""
+        """Returns the names, in order, of accounts that are not suspended and cannot pay for another message."""
 
     async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
         """Tops up (or, below zero, takes back) and writes the ledger; returns the new balance. Raises Missing."""
@@ -53,7 +53,7 @@ class Accounts(Protocol):
         """Raises Missing for an unknown account, Exists for an id that the account has used before."""
 
     async def revoke_key(self, account: int, key: str, now: int) -> None:
-        """Raises Missing if there is no such key that is not revoked."""
+        """Revokes the key. Raises Missing if there is no such key, or if it was revoked before."""
 
 
 class Senders(Protocol):
@@ -67,7 +67,7 @@ class Senders(Protocol):
         """
 
     async def remove(self, account: int, sender: str) -> None:
-        """Raises Missing where the account's registry lacks the sender."""
+        """Removes the sender. Raises Missing if the account's registry lacks it."""
 
 
 class Suppressions(Protocol):
@@ -83,16 +83,17 @@ class Suppressions(Protocol):
         """
 
     async def lift(self, account: int, number: str) -> None:
-        """Raises Missing where the number is not suppressed."""
+        """Lifts the suppression. Raises Missing if the number is not suppressed."""
 
     async def find(self, account: int, number: str) -> Suppression | None:
         """Returns the suppression of a number, whether or not the number itself was erased."""
 
     async def page(self, account: int, after: str, limit: int) -> list[Suppression]:
-        """Returns suppressions of known numbers, ordered by number, from the first after `after` on."""
+        """Returns suppressions of known numbers, ordered by number, behind the number `after`, for example behind
+        `491701234567`."""
 
     async def made_since(self, since: int) -> list[tuple[int, str, int]]:
-        """Returns the accounts, the numbers and the times of suppressions of a time (ms) and later."""
+        """Returns the accounts, numbers and times of suppressions since a time (ms)."""
 
 
 SUBMISSION_PREFIX: Final = "smpp:"
@@ -117,7 +118,7 @@ class CustomerBinds(Protocol):
         """Removes all binds: those of an earlier run, on a store with a single node."""
 
     async def drop(self, number: int) -> None:
-        """Has its node unbind a bind. Raises Missing."""
+        """Asks the node of a bind to unbind it. Raises Missing."""
 
     async def all(self, now: int) -> list[CustomerBind]:
         """Returns all binds, by account and id."""

@@ -35,7 +35,8 @@ class Part:
     owner: Any = None
     """A value of the dispatcher. Carriers ignore it."""
     header_octets: int = HEADER_OCTETS
-    """Octets that the parts of a long message leave free for their header."""
+    """Octets that the parts of a long message leave free for their header, for example 6 for a header with an 8-bit
+    reference."""
     elements: bytes = b""
     """Elements of the user data header, without the element that numbers the parts."""
     tlvs: tuple[Tlv, ...] = ()
@@ -46,7 +47,7 @@ class Part:
 
 @dataclass(slots=True)
 class Accepted:
-    """The operator took the part; `operator_id` is its own name for it."""
+    """The operator took the part. `operator_id` is the operator's id of it, for example `7f3a90c1`."""
 
     operator_id: str
 
@@ -213,10 +214,10 @@ class Carrier(Protocol):
 
     @property
     def can_ask(self) -> bool:
-        """Whether `ask` asks now: the operator answers questions, and there is room that no part needs."""
+        """Whether `ask` sends a query now: the operator answers queries, and a slot is free that no part needs."""
 
     def ask(self, question: Question) -> None:
-        """Asks the operator for the state of a part; its answer comes as a report, if ever. Does nothing unless
+        """Queries the operator for the state of a part. The answer, if any, comes as a report. Does nothing unless
         `can_ask`."""
 
     def state(self) -> CarrierState:

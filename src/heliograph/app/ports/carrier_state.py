@@ -29,7 +29,7 @@ class BindCounters:
     receipts_unreadable: int = 0
     mobile_originated: int = 0
     national_numbers: int = 0
-    """Of `mobile_originated`: from a national number that no country is set for."""
+    """Those of `mobile_originated` that came from a national number although no country is set."""
     protocol_errors: int = 0
 
     @classmethod
@@ -90,11 +90,11 @@ class CarrierState:
     capacity: int = 0
     in_flight: int = 0
     asked: int = 0
-    """Questions about parts without a receipt."""
+    """Queries about parts without a receipt."""
     told: int = 0
-    """Answers to these that had a state."""
+    """Answers to these queries that had a state."""
     queries_off: str = ""
-    """The operator's answer after which it is asked no more; empty while it may be asked."""
+    """The operator's answer after which queries stopped, such as `ESME_RINVCMDID`; empty while it may be queried."""
     counters: BindCounters = field(default_factory=BindCounters)
     """The sum over all binds."""
     binds: list[BindState] = field(default_factory=list)

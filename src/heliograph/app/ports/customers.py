@@ -57,7 +57,8 @@ class Customers(Protocol):
         """
 
     async def messages(self, account: int, query: ListQuery) -> list[Message]:
-        """Returns Sent and Failed messages (Scheduled too if `pending`), by time and key. Cancelled ones never."""
+        """Returns Sent and Failed messages (Scheduled too if `pending`), by time and key, but never Cancelled
+        messages."""
 
     async def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> int:
         """Returns 0 and remembers this list query if the account's last admitted query is at least `interval` ms old.
@@ -84,7 +85,8 @@ class Customers(Protocol):
         """
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
-        """Moves a scheduled message, or all still scheduled ones of a batch, to `time`; returns them as they now are.
+        """Moves a scheduled message, or all messages of a batch that are still scheduled, to `time`. Returns them with
+        the new time.
 
         Raises as `cancel` does.
         """

@@ -28,8 +28,8 @@ class Commits(Protocol):
         """
 
     async def recover(self, worker: int, node: int) -> Recovery:
-        """Returns the work above the marks that was not finished. On an embedded store, first gives up the claims of
-        other nodes."""
+        """Returns the unfinished work above the marks. On an embedded store, first gives up the claims of other
+        nodes."""
 
 
 class Queue(Protocol):
@@ -104,8 +104,8 @@ class Receipts(Protocol):
         """Returns receipts that match nothing, newest first."""
 
     async def forget(self, before: int, most: int, limit: int) -> int:
-        """Deletes receipts that matched nothing and came before `before`, or are beyond the latest `most`, about. Looks
-        at the oldest `limit`; returns how many it deleted."""
+        """Deletes receipts that matched nothing and came before `before`, or are beyond about the latest `most`. Looks
+        at the oldest `limit`. Returns how many it deleted."""
 
 
 class Notices(Protocol):

@@ -9,7 +9,8 @@ MAGIC: Final = b"\xffHG\x01"
 octet is the number of the format. Four octets with the number of the key follow."""
 
 SWITCH_MS: Final = 15_000
-"""Milliseconds from the making of a key until rows are sealed with it: every process reads the keys more often."""
+"""Milliseconds from the creation of a key until rows are sealed with it. Every process reads the keys more often than
+that."""
 
 HEAD_OCTETS: Final = len(MAGIC) + 4
 NONCE_OCTETS: Final = 12
@@ -27,7 +28,7 @@ class DataKey(Protocol):
     """A key that rows are sealed with. Safe to use from several threads."""
 
     number: int
-    """The key's number, which its envelopes begin with."""
+    """The key's number. It is at the beginning of its envelopes."""
 
     def seal(self, plain: bytes, associated_data: bytes, nonce: bytes | None = None) -> bytes:
         """Returns an envelope of `plain` that opens only with the same `associated_data`, for example `message.content`
@@ -47,7 +48,7 @@ class KeyVault(Protocol):
         """Returns an envelope of the secret of a data key, to be kept in the store."""
 
     def unwrap(self, number: int, wrapped: bytes) -> bytes:
-        """Returns the secret of a data key. Raises KeyRefused where another master key wrapped it."""
+        """Returns the secret of a data key. Raises KeyRefused if another master key wrapped it."""
 
     def data_key(self, number: int, secret: bytes) -> DataKey:
         """Returns the data key of a secret that `new_secret` made."""
@@ -58,11 +59,11 @@ class KeyRow:
     """A data key as the store keeps it."""
 
     number: int
-    """From 1 on, in the order of making."""
+    """From 1 on, in the order of creation."""
     wrapped: bytes
-    """The envelope of the key's secret; empty where rows are plain from `since` on."""
+    """The envelope of the key's secret; empty if rows are plain from `since` on."""
     since: int
-    """Time in ms from which on the key counts."""
+    """Time in ms from which on rows are sealed with the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ octets."""
 
 
 class SealedRows(Protocol):
-    """The keys of a store, and the columns that hold envelopes. The store takes all of them for octets."""
+    """The keys of a store, and the columns with envelopes. For the store, all of them are octets."""
 
     async def keys(self) -> tuple[list[KeyRow], Rewriting | None]:
         """Returns the data keys, oldest first, and the progress of the rewrite; None for the progress if no rewrite
@@ -95,15 +96,16 @@ class SealedRows(Protocol):
         """Replaces the wrapped secret of each key, given its number and the envelope; returns how many there are."""
 
     async def rewrite(self, change: RowChange, newest: int, now: int, limit: int) -> bool:
-        """Changes the next `limit` rows, once the key `newest` has counted for SETTLE_MS; returns whether there may be
-        more to do. Nothing is changed where the store has a newer key."""
+        """Changes the next `limit` rows, once the key `newest` has been in use for SETTLE_MS. Returns whether more may
+        be left. Changes nothing if the store has a newer key."""
 
     async def count(self) -> int:
         """Returns the number of rows of the largest tables. Takes seconds on a large store."""
 
 
 SETTLE_MS: Final = 15_000
-"""Milliseconds from when a key counts until older rows are rewritten. By then every process seals with the new key."""
+"""Milliseconds from the first use of a key until older rows are rewritten. By then every process seals with the new
+key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class EncryptionState:
     newest: int
     """Number of the newest key, 0 for none."""
     since: int
-    """Time in ms from which on it counts."""
+    """Time in ms from which on rows are sealed with it."""
     table: str | None
     """The table that is being rewritten; None when all rows are sealed with the newest key."""
     sealed: int | None

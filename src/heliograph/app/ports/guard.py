@@ -1,4 +1,4 @@
-"""The pumping guard: traffic of watched accounts by range, and the messages held."""
+"""The pumping guard: traffic of watched accounts by range of numbers, such as `4479`, and held messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class Guard(Protocol):
         """
 
     async def hold(self, hold: TrafficHold, quiet: int) -> bool:
-        """Holds a range from now on. Returns False, having done nothing, where it is held already, or was let go of
-        since `quiet` (ms)."""
+        """Holds a range from now on. Does nothing and returns False if it is held already, or was released since
+        `quiet` (ms)."""
 
     async def holds(self, limit: int) -> list[HeldTraffic]:
         """Returns all holds, by account and prefix; of each the messages are counted up to `limit`."""
@@ -38,8 +38,8 @@ class Guard(Protocol):
         """Releases a range; `let_go` then makes its held messages due. Raises Missing if the range is not held."""
 
     async def refund(self, account: int, prefix: str, now: int, limit: int) -> int:
-        """Cancels and refunds up to `limit` held messages of a range, which stays held; returns how many. Raises
-        Missing where it is not held."""
+        """Cancels and refunds up to `limit` held messages of a range, which stays held. Returns how many. Raises
+        Missing if it is not held."""
 
     async def let_go(self, now: int, limit: int) -> int:
         """Makes up to `limit` held messages due if their range is no longer held. Returns how many."""

@@ -8,7 +8,7 @@ from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.numbers.number_rules import InboundNumber
 
 REPEAT_MS = 600_000
-"""Time (ms) for which a message that was never answered is known again."""
+"""Time (ms) for which repeats of a message that was never answered are recognised."""
 
 SLOW_ANSWER_MS = 5_000
 """Age (ms) from which a message that another node has not answered counts as never answered: otherwise it would
@@ -40,8 +40,8 @@ class Inbound(Protocol):
         """Claims up to `limit` sets that are complete, or that have a part older than `before`."""
 
     async def forget(self, before: int, limit: int) -> int:
-        """Deletes up to `limit` joined parts, and as many notes of unanswered messages, of before `before`. Returns how
-        many."""
+        """Deletes up to `limit` joined parts and as many notes of unanswered messages, all from before `before`.
+        Returns how many."""
 
     async def find(self, query: InboundQuery) -> list[InboundRecord]:
         """Returns messages, newest first."""
@@ -49,8 +49,8 @@ class Inbound(Protocol):
     async def show(self, key: int, tail: int) -> InboundRecord | None: ...
 
     async def route(self, key: int, tail: int, account: int, now: int) -> InboundRecord:
-        """Gives an unrouted message to an account, and owes it the notice if it takes any. Raises Missing for a message
-        that is not there or has an owner."""
+        """Gives an unrouted message to an account, and owes it the notice if the account takes any. Raises Missing if
+        there is no such message, or if it has an owner."""
 
     async def add_number(self, number: InboundNumber) -> InboundNumber:
         """Raises Missing for an unknown account or connector, Exists for the same number, keyword and connector."""
@@ -77,4 +77,4 @@ class Pulls(Protocol):
         """Returns a message of the account."""
 
     async def newest(self, accounts: Sequence[int]) -> dict[int, int]:
-        """Returns a number for each of these accounts that grows when it has another message."""
+        """Returns a number for each of these accounts. The number grows when the account gets another message."""

@@ -16,7 +16,8 @@ class Leases(Protocol):
 
     async def heartbeat(self, node: int, lasts: int) -> bool:
         """Extends the node's lease to `lasts` milliseconds from now; the first call begins it. Returns False if the
-        lease was given up: the node is fenced. A negative `lasts` lets the lease have ended so long ago."""
+        lease was given up: the node is fenced. A negative `lasts` ends the lease in the past, for example -60,000 a
+        minute ago."""
 
     async def release_dead(self, ago: int = 0) -> list[int]:
         """Ends the leases that expired at least `ago` ms ago, and returns their nodes.

@@ -42,14 +42,13 @@ class RefusedRequests(Protocol):
     reason."""
 
     async def add(self, counts: Sequence[RefusalCount], latest: Sequence[RefusedRequest], most: int) -> None:
-        """Adds to the counts, and keeps the requests; of each account and reason among them at most the `most` that
-        were added last stay."""
+        """Adds to the counts, and keeps the requests. Of each account and reason among them, the last `most` stay."""
 
     async def totals(self, query: RefusalQuery, limit: int) -> list[RefusalTotal]:
         """Returns sums by account and reason, the largest first."""
 
     async def hours(self, query: RefusalQuery) -> list[tuple[int, int]]:
-        """Returns hours in which requests were refused, and how many were, in the order of time."""
+        """Returns hours with refused requests, and their numbers, oldest first."""
 
     async def latest(self, query: RefusalQuery, limit: int) -> list[RefusedRequest]:
         """Returns requests that are kept, newest first."""

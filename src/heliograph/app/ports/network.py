@@ -11,8 +11,8 @@ class Network(Protocol):
     """Connectors, routes, prices and numbers. Each change adds one to the revision, except for link states."""
 
     async def revision(self) -> int:
-        """Returns a number that grows with each change of accounts, keys, connectors, routes, prices, numbers or
-        templates, in any process."""
+        """Returns the revision, for example 42. It grows with each change of accounts, keys, connectors, routes,
+        prices, numbers or templates, in any process."""
 
     async def tables(self) -> Tables: ...
 
@@ -35,16 +35,16 @@ class Network(Protocol):
         """
 
     async def set_price(self, price: Price) -> Price:
-        """Sets the price that holds from its date on; returns it as it is now."""
+        """Sets the price from its date on. Returns the stored price."""
 
     async def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> None:
         """Sets all of these prices, or none. Each plan in `replaced` then has these prices only."""
 
     async def remove_price(self, plan: str, prefix: str, since: int | None = None) -> None:
-        """Removes the price that holds from that date on, or all of the prefix. Raises Missing."""
+        """Removes the price from that date on, or all prices of the prefix. Raises Missing."""
 
     async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:
-        """Keeps the nodes' reports of their binds, for people; the revision stays."""
+        """Keeps the nodes' reports of their binds, for people. The revision stays the same."""
 
     async def link_states(self) -> list[ConnectorReport]: ...
 

@@ -33,7 +33,7 @@ class StoreRejected(Exception):
 
 
 class NotScheduled(Exception):
-    """The message is not in a state for it: already sent, cancelled, or due."""
+    """The message cannot be cancelled or moved any more: it is sent, cancelled, or due."""
 
 
 class Store(Protocol):

@@ -13,7 +13,7 @@ class Clock(Protocol):
         """Milliseconds since the Unix epoch, UTC. May jump."""
 
     def monotonic(self) -> float:
-        """Seconds from some point on; never goes back."""
+        """Seconds from an arbitrary start. Never goes back."""
 
 
 class Ids(Protocol):
@@ -27,7 +27,8 @@ class Secrets(Protocol):
     """Secrets and their verifiers."""
 
     def hash_password(self, password: str) -> str:
-        """Returns the argon2id hash, its parameters inside. Slow on purpose: tens of milliseconds of CPU."""
+        """Returns the argon2id hash with its parameters, such as `$argon2id$v=19$m=19456,t=2,p=1$...`. Slow on purpose:
+        tens of milliseconds of CPU."""
 
     def verify_password(self, hashed: str, password: str) -> bool:
         """Returns whether the password is right, False also for a text that is no hash. As slow as hashing."""
@@ -36,10 +37,10 @@ class Secrets(Protocol):
         """True if the hash was made with other parameters than new hashes; False for a malformed hash."""
 
     def token(self, octets: int) -> str:
-        """URL-safe text from so many random octets."""
+        """Returns URL-safe text made from this many random octets."""
 
     def octets(self, count: int) -> bytes:
-        """Random octets."""
+        """Returns random octets."""
 
 
 class Passkeys(Protocol):
@@ -82,6 +83,6 @@ class WebhookSender(Protocol):
 
 
 class Journal(Protocol):
-    """The log: happenings for people and machines. Cheap; never raises."""
+    """The log: events for people and machines. Cheap; never raises."""
 
     def log(self, level: str, event: str, **fields: Any) -> None: ...

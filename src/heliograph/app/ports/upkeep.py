@@ -8,16 +8,16 @@ from heliograph.domain.message.retention import Stage
 
 
 class Upkeep(Protocol):
-    """Keeps the store in order: housekeeping, counts for the gateway and its users, the proof of the books."""
+    """Keeps the store in order: housekeeping, counts for the gateway and its users, the proof of the ledger."""
 
     async def index_numbers(self, now: int, size: int) -> int:
         """Adds the next `size` messages to the search index of numbers, all or none. Returns how many.
 
-        Messages of the last seconds may be left out; a search finds them all the same.
+        Messages of the last seconds may be left out; a search reads them from their rows.
         """
 
     async def probe(self) -> None:
-        """Writes something small and durable; raises Unavailable if that cannot be done."""
+        """Writes a small durable value, to test the disk. Raises Unavailable if that fails."""
 
     async def hazards(self) -> list[str]:
         """Returns a sentence for each risk to durability that the gateway cannot remove. Usually empty."""
@@ -29,15 +29,14 @@ class Upkeep(Protocol):
         """Counts the backlog, each kind up to COUNTED."""
 
     async def ended_unknown(self, since: int) -> int:
-        """Counts messages accepted from `since` on that ended as UNKNOWN: whether they arrived is not known. Reads all
-        undelivered messages since then.
-        """
+        """Counts messages accepted from `since` on that ended as UNKNOWN, so that it is not known if they arrived.
+        Reads all undelivered messages since then."""
 
     async def reach(self) -> RestorePoint:
-        """Returns the point that the store has reached: exact counts of a single moment. Reads whole tables."""
+        """Returns exact counts of all tables in a single snapshot. Reads whole tables."""
 
     async def audit(self) -> list[str]:
-        """Verifies the ledger against the rows. Returns a sentence for each error; empty if all is well."""
+        """Verifies the ledger against the rows. Returns a sentence for each error; empty if there is none."""
 
 
 class Retention(Protocol):

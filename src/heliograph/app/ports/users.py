@@ -41,7 +41,7 @@ class Users(Protocol):
         """Returns None if there is no such session, or if it has expired by `now`."""
 
     async def use_session(self, digest: bytes, now: int) -> None:
-        """Notes when the user last did something. Harmless if there is no such session."""
+        """Notes the time of the user's last action. Harmless if there is no such session."""
 
     async def close_session(self, digest: bytes) -> None: ...
 
@@ -53,13 +53,13 @@ class Tokens(Protocol):
         """Raises Exists for the same id."""
 
     async def all(self) -> list[AdminToken]:
-        """Returns the tokens in the order of their making, revoked ones included."""
+        """Returns the tokens in the order of their creation, revoked tokens included."""
 
     async def find(self, digest: bytes) -> AdminToken | None:
         """Returns the token of that digest unless it is revoked."""
 
     async def revoke(self, token: str, now: int) -> None:
-        """Raises Missing if there is no such token that is not revoked."""
+        """Revokes the token. Raises Missing if there is no such token, or if it was revoked before."""
 
 
 class AuditLog(Protocol):
@@ -72,13 +72,13 @@ class AuditLog(Protocol):
     async def append(self, deed: AuditEntry) -> None: ...
 
     async def head(self) -> AuditHead:
-        """Returns the end of the log; key 0 and GENESIS while it has no line."""
+        """Returns the key and the hash of the last entry; 0 and GENESIS while the log is empty."""
 
     async def links(self, after: int, limit: int) -> list[AuditLink]:
-        """Returns lines after the key `after` as they are kept, oldest first."""
+        """Returns stored entries after the key `after`, oldest first."""
 
     async def find(self, query: AuditQuery) -> list[AuditEntry]:
-        """Returns lines that the query asks for, newest first."""
+        """Returns the entries of the query, newest first."""
 
 
 class SignIns(Protocol):

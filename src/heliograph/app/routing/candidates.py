@@ -74,7 +74,7 @@ class Candidate(NamedTuple):
     route: Route | None
     """The rule of this candidate; None for the fallback."""
     obstacle: str = ""
-    """Why it cannot send now, such as `paused`; empty where it can."""
+    """Why it cannot send now, such as `paused`; empty if it can."""
 
     @property
     def usable(self) -> bool:
@@ -83,7 +83,7 @@ class Candidate(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The reason that put it there, for people: `The route for the prefix 44 with priority 9`."""
+        """The reason for this position, for people: `The route for the prefix 44 with priority 9`."""
         if self.route is None:
             return "No route covers the number; in a development run it"
         return f"The route for {numbers_of(self.route.prefix)} with priority {self.route.priority}"

@@ -27,7 +27,7 @@ REMEMBERED_S = 300.0
 """Seconds that a successful check is remembered."""
 
 REMEMBERED = 20_000
-"""Successful checks remembered at once; of more, the oldest is dropped."""
+"""Most successful checks in memory. Beyond that the oldest is dropped."""
 
 FAILURES_REFUSED = 100
 """Failures of a user from an address within LOGIN_WINDOW_S after which the address is refused without a check. The same
@@ -44,7 +44,7 @@ class ClientCredentials:
     name: str
     secret: str
     sent: bytes
-    """The octets that they were read from; a success is remembered by these."""
+    """The octets that they were read from. A success is remembered under their hash."""
 
 
 @dataclass(slots=True)
@@ -80,11 +80,11 @@ class Rehash:
     async def account(self, account: int, hashed: str, password: str) -> None:
         """Replaces the hash of a customer's password, unless the password has changed meanwhile."""
         if self._secrets.is_outdated(hashed):
-            with suppress(Unavailable):  # then it is done at the next login
+            with suppress(Unavailable):  # the hash is then replaced after the next sign-in
                 await self._store.rehash_account(account, hashed, await self._hash(password))
 
     async def user(self, name: str, hashed: str, password: str) -> None:
-        """Replaces the hash of a console user's password, likewise; sessions stay open."""
+        """Replaces the hash of a console user's password, unless it has changed meanwhile. Sessions stay open."""
         if self._secrets.is_outdated(hashed):
             with suppress(Unavailable):
                 await self._store.rehash_user(name, hashed, await self._hash(password))
@@ -96,7 +96,7 @@ class Authenticator:
     def __init__(
         self, directory: Directory, secrets: Secrets, verify: Verify, register: FailureRegister, rehash: Rehash
     ) -> None:
-        """`register` remembers failures, and who signed in from where; `rehash` replaces outdated hashes."""
+        """`register` remembers failures and known pairs of user and place. `rehash` replaces outdated hashes."""
         self._directory = directory
         self._passwords = PasswordQueue(verify)
         self._hash_key = secrets.octets(32)

@@ -46,13 +46,13 @@ class SignInDoor(StrEnum):
 
 
 class SignInProblem(StrEnum):
-    """The reasons for not letting somebody in, as the metrics name them."""
+    """The reasons for a failed sign-in, as the metrics name them."""
 
     WRONG = "wrong"
     LOCKED = "locked"
-    """Nothing was checked, since too much had been wrong before."""
+    """Nothing was checked, because of too many failures before."""
     SECOND_FACTOR = "second_factor"
-    """The password was right, and the code or the passkey was not."""
+    """The password was right, but the code or the passkey was wrong."""
 
 
 SIGN_IN_PROBLEMS: Final = (
@@ -63,7 +63,7 @@ SIGN_IN_PROBLEMS: Final = (
     (SignInDoor.CONSOLE, SignInProblem.SECOND_FACTOR),
     (SignInDoor.ADMIN_API, SignInProblem.WRONG),
 )
-"""Pairs of both that there can be."""
+"""Possible pairs of door and problem."""
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class FailureRegister:
         return self._hash(b"place", network(address))
 
     def token_place(self, address: str) -> bytes:
-        """Names the place of clients with tokens, which belong to no user."""
+        """Returns the name of the place of clients with tokens. Tokens belong to no user."""
         return self._hash(b"token", network(address))
 
     def guessed(self, name: str) -> bytes:
@@ -126,7 +126,7 @@ class FailureRegister:
         return self.counts.wait(name, most, now)
 
     def wait_for_tries(self, name: bytes, most: int, now: float) -> float:
-        """Returns the same as `wait`, but a second where as many tries are under way as may still fail."""
+        """Returns the same as `wait`, but 1 second if as many tries are under way as may still fail."""
         wait = self.counts.wait(name, most, now)
         return wait if wait or self.counts.count(name, now) + self._under_way[name] < most else 1.0
 
@@ -153,7 +153,7 @@ class FailureRegister:
     # --- keys
 
     def expired(self, expires: int | None) -> bool:
-        """Returns whether a key that is good until then is good no more."""
+        """Returns whether a key with this expiry has expired."""
         return expires is not None and expires <= self._now_ms()
 
     def note_use(self, account: int, key: str, used: int | None) -> None:

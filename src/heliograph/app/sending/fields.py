@@ -20,7 +20,7 @@ UTF-8 and with ignored characters.
 """
 
 TIME_CHARS = 64
-"""Characters of a `time`; every form that is understood is shorter."""
+"""Most characters of a `time`; every valid form is shorter, for example `2026-11-27T02:54:36Z`."""
 
 
 @dataclass(slots=True)
@@ -28,10 +28,10 @@ class Fields:
     """The decoded fields; None means absent."""
 
     to: list[str] | None = None
-    """The destinations without repeats, in the order given; whether or not they are numbers."""
+    """The destinations without repeats, in the given order, before they are checked to be numbers."""
     sender: str | None = None
     content: str | None = None
-    """The text itself, or hexadecimal digits where the kind is BINARY."""
+    """The text itself, or hexadecimal digits if the kind is BINARY."""
     time: str | None = None
     """Time of sending, in the formats of `domain.calendar`; Unix seconds may be a `Number`. None: now."""
     kind: Kind = Kind.TEXT
@@ -56,13 +56,13 @@ class Fields:
         return self.reference if self.submission is None else self.submission
 
     def refuse(self, field: str, fault: Fault) -> None:
-        """Puts down that a field could not be read."""
+        """Notes that a field could not be read."""
         if self.unreadable is None:
             self.unreadable = {}
         self.unreadable[field] = fault
 
 
 def shown(value: object) -> str:
-    """Returns a customer's value as an error message may repeat it."""
+    """Returns a customer's value, shortened for an error message."""
     text = value if isinstance(value, str) else str(value)
     return repr(text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…")

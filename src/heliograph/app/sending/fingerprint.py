@@ -11,9 +11,9 @@ from heliograph.domain.numbers import phone
 def fingerprint(fields: Fields) -> bytes:
     """Returns the SHA-256 of the decoded fields, the reference left out; of requests with the required fields only.
 
-    Each field is written with its length, so that no two requests are written alike. Stored fingerprints outlive the
-    release that made them: a field that is new must add nothing where it is absent. The name of a submission is made of
-    its octets, and stands for its fields: times in them may be relative.
+    Each field is hashed with its length, such as `5:Hello`, so that no two requests are hashed alike. Stored
+    fingerprints outlive the release that made them, so an absent new field must add nothing. The name of a submission
+    is made of its octets, and replaces its fields, because times in them may be relative.
     """
     if fields.submission is not None:
         return hashlib.sha256(fields.submission.encode()).digest()

@@ -12,7 +12,8 @@ class RateLimits:
         self._left: dict[int, _Left] = {}
 
     def take(self, account: int, rate: float, messages: int, now: float, burst: int = 0) -> float:
-        """Counts messages that may go now, and returns 0; or counts nothing, and returns the seconds until they may."""
+        """Counts the messages and returns 0 if they may go now. Otherwise counts nothing, and returns the seconds until
+        they may, for example 0.25."""
         left = self._left.get(account)
         if left is None:
             left = self._left[account] = _Left(rate, burst, now)
@@ -22,7 +23,7 @@ class RateLimits:
 
 
 class _Left:
-    """The messages that an account may send at once; negative after a request larger than the burst."""
+    """Messages that the account may send now; negative after a request larger than the burst."""
 
     __slots__ = ("_at", "_most", "_number", "burst", "rate")
 

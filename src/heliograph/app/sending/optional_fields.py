@@ -1,4 +1,4 @@
-"""OptionalFields: the optional fields of a request beyond the usual ones, which few requests have.
+"""The rarer optional fields of a request, such as `validity`, `priority` or `tlvs`.
 
 They are checked after all others, in the order of `NAMES`.
 """

@@ -8,7 +8,7 @@ from heliograph.domain.message.way import Way
 
 
 class Secret(Enum):
-    """The kind of secret that proves who somebody is."""
+    """The kind of secret that proves an identity."""
 
     API_KEY = "API key"
     PASSWORD = "password"  # noqa: S105 - a word for people
@@ -30,7 +30,7 @@ class Door:
     numeric_senders: bool = True
     """Whether a sender may be a phone number."""
     way: Way = Way.WEBHOOK
-    """The way by which receipts go back to who asks for them here. Only webhooks need a URL."""
+    """The way of receipts for requests through this door. Only webhooks need a URL."""
     default_callback: bool = True
     """True if a receipt without URL goes to the account's URL; otherwise such a request is refused."""
     needs_templates: bool = True

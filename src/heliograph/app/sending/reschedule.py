@@ -14,7 +14,7 @@ from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, missing
 
 @dataclass(slots=True)
 class Rescheduled:
-    """A message with its new time, or the messages of a batch that could still be moved; and the id asked for."""
+    """A message with its new time, or the messages of a batch that could still be moved, and the requested id."""
 
     key: int
     tail: int
@@ -36,7 +36,7 @@ class Rescheduling:
         self._composer = composer
 
     def through(self, customers: Customers) -> "Rescheduling":
-        """Returns the same, its changes made through this store."""
+        """Returns a copy that makes its changes through this store."""
         return Rescheduling(customers, self._composer)
 
     def new_time(self, view: AccountView, time: str | None, now: int) -> int:
@@ -61,9 +61,7 @@ class Rescheduling:
         return Rescheduled(key, tail, True, shown, messages)
 
     async def _validity(self, account: int, key: int, tail: int) -> int:
-        """Returns for how long after its time a message is valid, in ms. All messages of a batch have the same
-        validity.
-        """
+        """Returns how many ms a message stays valid after its time. All messages of a batch have the same validity."""
         message = await self._customers.message(account, key, tail)
         if message is None:
             batch = await self._customers.batch(account, key, tail, 0, 1)

@@ -45,9 +45,9 @@ class Sending:
         """The account's day by time zone: its start and its end."""
 
     def send(self, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:
-        """Hands the request to the next commit, after which `then` is called once, with its verdict.
+        """Hands the request to the next commit. `then` is called once after the commit, with the verdict.
 
-        Raises Fault, having done nothing, and `then` is not called: UNAVAILABLE where too much waits for its commit.
+        Raises Fault without any effect and without a call of `then`, for example UNAVAILABLE if too many requests wait.
         """
         self.hand_in(self.prepare(who, fields), then)
 
@@ -70,7 +70,7 @@ class Sending:
         return accept
 
     def hand_in(self, accept: Accept, then: Callable[[Accept], None]) -> None:
-        """Hands a prepared request to the next commit. Raises Fault (UNAVAILABLE) where too much waits."""
+        """Hands a prepared request to the next commit. Raises Fault (UNAVAILABLE) if too many requests wait."""
         if not self._intake.accept(accept, then):
             raise busy()
 
@@ -95,11 +95,11 @@ class Sending:
         return accept
 
     def split(self, message: Message) -> Split:
-        """Returns how the content of a quoted message would go over the air."""
+        """Returns the encoding and the parts of a quoted message."""
         return self._composer.split(message)
 
     def may_be_replayed(self, fields: Fields, fault: Fault) -> bool:
-        """Says whether a request that ended in this Fault may have been accepted before."""
+        """Returns whether a request that ended in this Fault may have been accepted before."""
         return fields.replays is not None and fault.entry is not UNAVAILABLE
 
     async def replay(self, who: Principal, fields: Fields, fault: Fault) -> Accept:
@@ -131,5 +131,5 @@ def _judge(rules: tuple[Rule, ...], accept: Accept) -> None:
 
 
 def busy() -> Fault:
-    """Returns the fault for a request that finds too many others waiting."""
+    """Returns the fault for a request while too many others wait."""
     return Fault(UNAVAILABLE, "Too many requests are waiting; nothing was charged. Send it again in a second.")

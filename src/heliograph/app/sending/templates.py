@@ -22,7 +22,7 @@ class RequiringConnector:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredText:
-    """A template that texts can be tried on."""
+    """A parsed template."""
 
     template: MessageTemplate
     pattern: TemplatePattern
