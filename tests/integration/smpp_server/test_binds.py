@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.smpp_server import server
-from heliograph.adapters.smpp_server.connection import MAX_UNREAD_BEFORE_BIND
+from heliograph.adapters.smpp_server import connection, server
+from heliograph.adapters.smpp_server import submission as submission_module
+from heliograph.adapters.smpp_server.connection import MAX_OCTETS_BEFORE_BIND, MAX_UNREAD_OCTETS
+from heliograph.adapters.smpp_server.content import read_content
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.resubmissions import Resubmissions
@@ -18,6 +20,7 @@ from heliograph.adapters.smpp_server.services import Services
 from heliograph.app.configuration import SmppTerms
 from heliograph.app.observing.counters import BindCounters
 from heliograph.app.observing.refusals import Refusals
+from heliograph.app.ports import Unavailable
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain.error import Reason
 from heliograph.domain.message import ids
@@ -27,6 +30,7 @@ from heliograph.net.portioned_reader import PORTION_OCTETS
 from heliograph.net.proxies import Proxies
 from heliograph.net.tls import DONE, FAILED, CertificateFiles, Tls
 from heliograph.smpp import codec, tlv
+from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.pdu import Address
@@ -36,6 +40,8 @@ from tests.support.esme import Esme
 from tests.support.gateway import Gateway, open_gateway
 from tests.support.memory_rows import Rows
 from tests.support.smsc import wait_until
+
+SUBMISSION = p.SubmitSm(source_addr="Helio", destination_addr="491701234567", short_message=b"x")
 
 TERMS = SmppTerms(password_hash="hash of smpp-pw")
 
@@ -185,19 +191,90 @@ async def test_an_address_has_so_many_connections_without_a_bind(rig: Rig, monke
 
 @pytest.mark.slow
 async def test_a_client_that_reads_nothing_is_not_read_either(rig: Rig) -> None:
-    client = await rig.connect()
+    client = await rig.bound()
     client._transport.pause_reading()
     pdu = codec.encode(p.EnquireLink(1))
-    await wait_until(lambda: rig.server._connections)
-    (connection,) = rig.server._connections
+    (read,) = rig.server._connections
     for _ in range(5_000):  # until the buffers of the system are full
-        if "writing" in connection._reading_stopped:
+        if "writing" in read._reading_stopped:
             break
         client._transport.write(pdu * 1_000)
         await asyncio.sleep(0)
-    await wait_until(lambda: "writing" in connection._reading_stopped)
-    assert connection._transport is not None
-    assert connection._transport.get_write_buffer_size() < 2 * MAX_UNREAD_BEFORE_BIND + PORTION_OCTETS
+    await wait_until(lambda: "writing" in read._reading_stopped)
+    assert read._transport is not None
+    assert read._transport.get_write_buffer_size() < MAX_UNREAD_OCTETS + 2 * PORTION_OCTETS
+
+
+async def test_before_the_bind_a_client_may_send_little(rig: Rig) -> None:
+    client = await rig.connect()
+    client._transport.write(codec.encode(p.EnquireLink(1)) * (MAX_OCTETS_BEFORE_BIND // 16 + 1))
+    await client.until(lambda: client.gone)
+    assert len(client.session.data_to_send()) == 0
+    await rig.bound()
+
+
+async def test_pdus_without_sense_are_told_once_and_end_at_some_point(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "MAX_ERRORS", 100)
+    client = await rig.bound()
+    client._transport.write(codec.HEADER.pack(16, 0x1234, 0, 1) * 100)
+    assert (await client.submit()).status == 0
+    client._transport.write(codec.HEADER.pack(16, 0x1234, 0, 1))
+    await client.until(lambda: client.gone)
+    lines = [fields for _, event, fields in rig.gateway.journal.lines if event == "esme.protocol_error"]
+    assert len(lines) == 1
+
+
+async def test_a_bind_whose_end_the_store_did_not_take_is_forgotten_later(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "REPORT_S", 0.01)
+    await rig.change(binds=1)
+    client, leave = await rig.bound(), rig.services.store.leave
+
+    async def away(number: int) -> None:
+        raise Unavailable("the disk is full")
+
+    monkeypatch.setattr(rig.services.store, "leave", away)
+    client.close()
+    await wait_until(lambda: rig.services.departed)
+    assert await (await rig.connect()).bind() == CommandStatus.ESME_RALYBND
+    monkeypatch.setattr(rig.services.store, "leave", leave)
+    reporting = asyncio.create_task(rig.server.report())
+    await wait_until(lambda: not rig.services.departed)
+    reporting.cancel()
+    await rig.bound()
+
+
+async def test_a_connection_that_ends_while_it_binds_leaves_no_bind(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    enter = rig.services.store.enter
+
+    async def cut_before(*entry: Any) -> bool:
+        (cut,) = rig.server._connections
+        cut.abort()
+        await cut.ended
+        return await enter(*entry)
+
+    monkeypatch.setattr(rig.services.store, "enter", cut_before)
+    assert await (await rig.connect()).bind() == -1
+    await wait_until(lambda: not rig.services.tasks)
+    assert await rig.services.store.all(rig.gateway.clock.now()) == []
+
+
+async def test_a_busy_client_has_its_answers_before_it_is_unbound(rig: Rig) -> None:
+    client = await rig.bound()
+    for _ in range(20):
+        client.begin(SUBMISSION)
+    (bind,) = rig.binds.all()
+    await wait_until(lambda: rig.gateway.intake.accepted)
+    bind.unbind()
+    while not client.gone:
+        if client.session.bound:
+            client.begin(SUBMISSION)  # after our unbind it is refused: its answer might not arrive
+        await asyncio.sleep(0)
+    taken = sum(len(accept.messages) for accept in rig.gateway.intake.accepted)
+    assert sum(answer.status == 0 for answer in client.answers.values()) == taken >= 20
 
 
 @pytest.mark.peer
@@ -216,6 +293,7 @@ async def test_a_client_binds_with_tls(rig: Rig, tmp_path: Path) -> None:
     assert await plain.bind() == -1
     assert tls.handshakes[DONE] == 1
     await wait_until(lambda: tls.handshakes[FAILED] == 1)
+    assert len(rig.server._connections) == 1, "a handshake that failed leaves nothing"
 
 
 @pytest.mark.parametrize("header", [b"PROXY TCP4 192.0.2.1 127.0.0.1 40112 2775\r\n", b""])
@@ -323,10 +401,19 @@ async def test_while_the_oldest_submission_waits_long_new_ones_are_refused(rig: 
 async def test_beyond_the_window_a_client_is_not_read(rig: Rig) -> None:
     await rig.change(window=5)
     client = await rig.bound()
-    begun = [client.begin(p.SubmitSm(source_addr="Helio", destination_addr="491701234567", short_message=b"x"))
-             for _ in range(200)]  # fmt: skip
+    begun = [client.begin(SUBMISSION) for _ in range(200)]
     await client.until(lambda: all(number in client.answers for number in begun))
     assert {client.answers[number].status for number in begun} == {0}
+
+
+async def test_a_submission_with_a_field_longer_than_ours_has_a_name(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    client = await rig.bound()
+    body = b"longer than six\0" + codec.encode_body(SUBMISSION)[1:]
+    sequence = client.session.send_request(c.SUBMIT_SM, body, None, 0.0)
+    client._flush()
+    await client.until(lambda: sequence in client.answers)
+    assert client.answers[sequence].status == 0
 
 
 async def test_a_reference_is_charged_once(rig: Rig) -> None:
@@ -442,6 +529,19 @@ async def test_submit_multi_names_the_destinations_that_it_refused(rig: Rig) -> 
     assert [each.destination for each in rig.gateway.intake.accepted[-1].messages] == ["491701234567", "491701234568"]
 
 
+async def test_submit_multi_with_a_number_that_no_answer_has_room_for(rig: Rig) -> None:
+    client = await rig.bound()
+    good, long = (Address(1, 1, digits) for digits in ("491701234567", "9" * 20))
+    body = codec.encode_body(p.SubmitMulti(source_addr="Helio", destinations=(good, long), short_message=b"Hi"))
+    body = body.replace(b"9" * 20, b"9" * 60)
+    sequence = client.session.send_request(c.SUBMIT_MULTI, body, None, 0.0)
+    client._flush()
+    await client.until(lambda: sequence in client.answers)
+    answer = client.answers[sequence]
+    assert isinstance(answer, p.SubmitMultiResp)
+    assert [each.number for each in answer.unsuccess_sme] == ["9" * 20]
+
+
 async def test_submit_multi_without_a_good_destination_is_refused(rig: Rig) -> None:
     client = await rig.bound()
     answer = await client.ask(
@@ -450,6 +550,34 @@ async def test_submit_multi_without_a_good_destination_is_refused(rig: Rig) -> N
     assert answer.status == CommandStatus.ESME_RINVDSTADR
     lists = await client.ask(p.SubmitMulti(source_addr="Helio", destinations=(p.DistributionList("all"),)))
     assert lists.status == CommandStatus.ESME_RINVDLNAME
+
+
+async def test_submit_multi_with_much_nonsense_costs_little(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def counted(*content: Any) -> Any:
+        read.append(1)
+        return read_content(*content)
+
+    monkeypatch.setattr(submission_module, "read_content", counted)
+    client = await rig.bound()
+    numbers = [*map(str, range(253)), "491701234567"]
+    answer = await client.ask(
+        p.SubmitMulti(source_addr="Helio", destinations=tuple(Address(1, 1, each) for each in numbers),
+                      tlvs=((tlv.MESSAGE_PAYLOAD, b"x" * 1_000),))
+    )  # fmt: skip
+    assert (answer.status, len(answer.unsuccess_sme), len(read)) == (0, 253, 2)
+
+
+async def test_work_that_fails_is_answered(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: Any) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(rig.services.customers, "tail", broken)
+    client = await rig.bound()
+    answer = await client.ask(p.QuerySm(message_id="019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2"))
+    assert answer.status == CommandStatus.ESME_RSYSERR
+    assert [event for _, event, _ in rig.gateway.journal.lines if event == "answer.failed"] == ["answer.failed"]
 
 
 async def test_a_scheduled_message_is_cancelled_once(rig: Rig) -> None:

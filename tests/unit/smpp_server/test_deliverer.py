@@ -204,3 +204,25 @@ def test_a_long_text_and_octets_of_a_phone() -> None:
     assert (long.short_message, tlv.find(long.tlvs, tlv.MESSAGE_PAYLOAD)) == (b"", b"x" * 300)
     octets = read(inbound_body(InboundMessage(7, 1, "49", "3388", "", b"\1\2", 4, AT), "gsm"))
     assert (octets.data_coding, octets.short_message) == (4, b"\1\2")
+
+
+def test_a_message_from_a_phone_that_is_too_long_for_a_deliver_sm_is_cut(rig: Rig) -> None:
+    """Operators send addresses of up to 64 characters (data_sm), and texts that grow in UCS-2."""
+    bind = rig.bind(1, 10)
+    message = InboundMessage(7, 1, "A" * 64, "B" * 64, "á" * 40_000, b"", 3, AT, key=1)
+    assert rig.deliverer.deliver([Notice(7, 1, message, AT, way=Way.BIND)]) == []
+    pdu = codec.decode(codec.HEADER.pack(len(bind.taken[0][1]) + 16, 5, 0, 1) + bind.taken[0][1])
+    assert isinstance(pdu, p.DeliverSm)
+    assert (pdu.source_addr, pdu.destination_addr) == ("A" * 20, "B" * 20)
+    assert len(pdu.content) == 65_534
+
+
+def test_a_notice_that_no_pdu_can_hold_fails_alone(rig: Rig) -> None:
+    bind = rig.bind(1, 10)
+    messages = [
+        InboundMessage(7, 1, sender, "3388", "Hi", b"", 0, AT, key=key)
+        for key, sender in enumerate(("\u20ac", "49"), 1)
+    ]
+    assert rig.deliverer.deliver([Notice(7, each.key, each, AT, way=Way.BIND) for each in messages]) == []
+    assert [(each.key, each.end) for each in rig.told] == [(1, CallbackEnd.FAILED)]
+    assert [key for key, _ in bind.taken] == [2]

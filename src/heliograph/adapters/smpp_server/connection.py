@@ -12,7 +12,7 @@ client does not read stop the reading as well.
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import suppress
+from dataclasses import astuple, replace
 from functools import partial
 from math import inf
 from secrets import randbits
@@ -24,7 +24,7 @@ from heliograph.adapters.smpp_server.expected import message_id
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.requests import RequestAnswers
 from heliograph.adapters.smpp_server.resubmissions import are_acknowledged
-from heliograph.adapters.smpp_server.services import DOOR, Services
+from heliograph.adapters.smpp_server.services import DOOR, Services, overloaded
 from heliograph.adapters.smpp_server.statuses import status_of, status_text
 from heliograph.adapters.smpp_server.submission import SubmissionReader, Submit
 from heliograph.app.configuration import Missing
@@ -46,6 +46,7 @@ from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, Role
+from heliograph.smpp.error import FieldError
 from heliograph.smpp.session import Session, SessionOptions
 from heliograph.smpp.state import BOUND_BY, SessionState
 
@@ -66,6 +67,13 @@ MAX_UNREAD_OCTETS: Final = 1 << 20
 
 MAX_UNREAD_BEFORE_BIND: Final = 1 << 14
 """The same for a client that is not bound: thousands of such clients must not fill the memory."""
+
+MAX_OCTETS_BEFORE_BIND: Final = 2_048
+"""Octets that a client may send until it is bound: a bind has fewer than 200. Each PDU before it costs an answer, and
+nobody knows yet who asks."""
+
+MAX_ERRORS: Final = 1_000
+"""PDUs without sense after which a bound client is cut. A client that sends such a PDU now and then binds anew once."""
 
 CLOSE_GRACE_S: Final = 2.0
 """Seconds that the last octets may take to leave before the connection is cut."""
@@ -95,6 +103,10 @@ class EsmeConnection(asyncio.Protocol):
         self._guard: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._flush_due = False
+        self._unbound_octets = 0
+        """Octets that came before the bind."""
+        self._errors = 0
+        """PDUs without sense that came."""
         self._reading_stopped: set[str] = set()
         self._stopping = False
         self._is_cut = False
@@ -125,8 +137,6 @@ class EsmeConnection(asyncio.Protocol):
         )
         self.id = randbits(ID_BITS)
         self.account = 0
-        self.begun = self._loop.time()
-        """When it was accepted, by the loop's clock."""
         self.ended: asyncio.Future[None] = self._loop.create_future()
 
     # --- for the registry and the deliverer
@@ -164,12 +174,14 @@ class EsmeConnection(asyncio.Protocol):
     def unbind(self) -> None:
         """See `registry.Bind`."""
         self._stopping = True
+        self._stop_reading("stopping")  # a client that goes on submitting would never have all its answers
         if not self.session.bound or self.session.closing:
             self._close()
         elif not self.session.unanswered:
             self.session.unbind(self._services.clock.monotonic())
             self._flush()
             self._arm()
+            self._go_on_reading("stopping")
 
     # --- the loop's callbacks
 
@@ -180,6 +192,7 @@ class EsmeConnection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(MAX_UNREAD_BEFORE_BIND)
         trusted = not self._state.tls and self._services.proxies.trust(self._peer[0])
         self._header = ProxyHeader() if trusted else None
+        self._binds.connections.enter(self, self._peer[0])
         self._reader = PortionedReader(self._transport, self._read)
         self._arm()
 
@@ -206,6 +219,7 @@ class EsmeConnection(asyncio.Protocol):
                 timer.cancel()
         for task in self._tasks:
             task.cancel()
+        self._binds.connections.leave(self)
         if self.account:
             self._services.start(self._leave())
         self._tell_answers()
@@ -222,14 +236,17 @@ class EsmeConnection(asyncio.Protocol):
             try:
                 rest = self._header.feed(data)
             except ProxyHeaderError as problem:
-                self._services.journal.log(
-                    "warning", "esme.protocol_error", account="", address=self._peer[0], problem=str(problem)
-                )
+                self._note_error(str(problem))
                 self.abort()
                 return
             if rest is None:
                 return
             self._peer, self._header, data = self._header.client or self._peer, None, rest
+        if not self.session.bound:
+            self._unbound_octets += len(data)
+            if self._unbound_octets > MAX_OCTETS_BEFORE_BIND:
+                self.abort()
+                return
         self._handle(self.session.receive(data, self._services.clock.monotonic()))
         self._tell_answers()
         if self.session.unanswered >= self._services.window_of(self._who):
@@ -249,7 +266,8 @@ class EsmeConnection(asyncio.Protocol):
                     else:
                         self._state.put_off += 1
                 case e.BindRequested(request):
-                    self._start(self._sign_in(request))
+                    self._stop_reading("bind")
+                    self._services.start(self._sign_in(request))
                 case e.TimedOut(token):
                     self._deliverer.unanswered(token, ANSWER_S)
                 case e.Lost(tokens):
@@ -258,11 +276,19 @@ class EsmeConnection(asyncio.Protocol):
                     if reason in (e.CloseReason.LINK_DEAD, e.CloseReason.UNBIND_TIMEOUT):
                         self.abort()  # the client does not read: an orderly close would never finish
                 case e.ProtocolError(error):
-                    self._services.journal.log(
-                        "warning", "esme.protocol_error", account=self._name, address=self._peer[0], problem=str(error)
-                    )
+                    self._note_error(str(error))
                 case _:
                     pass  # late answers and unbinds need nothing of us
+
+    def _note_error(self, problem: str) -> None:
+        """Logs the first PDU without sense of a connection: its client may send thousands in a second."""
+        self._errors += 1
+        if self._errors == 1:
+            self._services.journal.log(
+                "warning", "esme.protocol_error", account=self._name, address=self._peer[0], problem=problem
+            )
+        elif self._errors > MAX_ERRORS:
+            self.abort()
 
     def _tell_answers(self) -> None:
         if not self._answered:
@@ -312,12 +338,14 @@ class EsmeConnection(asyncio.Protocol):
         self._take_view(view)
         self._reads_text = request.interface_version >= c.INTERFACE_VERSION_50
         self.session.window_limit = view.account.smpp.window
+        self._binds.connections.bound(self)
         if self._transport is not None:
             self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS)
         version = ((tlv.SC_INTERFACE_VERSION, bytes((c.INTERFACE_VERSION_34,))),)
         self.session.respond(response(request.sequence, 0, version, self._services.system_id))
         self._flush()
         self._arm()
+        self._go_on_reading("bind")
         if self.room:
             self._deliverer.suspect(self.account)
             self._services.wake()
@@ -328,7 +356,10 @@ class EsmeConnection(asyncio.Protocol):
         self._state = BindState(kind, f"{self._peer[0]}:{self._peer[1]}", self._state.tls, services.clock.now(), 0)
         try:
             entered = await services.store.enter(self.entry(), view.account.smpp.binds)
-        except (Unavailable, Missing):
+        except Missing:
+            return CommandStatus.ESME_RSYSERR
+        except Unavailable:
+            services.departed.add(self.id)  # it may be there
             return CommandStatus.ESME_RSYSERR
         if not entered:
             return CommandStatus.ESME_RALYBND
@@ -343,8 +374,10 @@ class EsmeConnection(asyncio.Protocol):
 
     async def _leave(self) -> None:
         self._binds.leave(self)
-        with suppress(Unavailable):  # other nodes drop its row after BIND_ALIVE_MS
+        try:
             await self._services.store.leave(self.id)
+        except Unavailable:
+            self._services.departed.add(self.id)
 
     async def _proven(self, request: p.BindRequest) -> tuple[int, AccountView | None]:
         """Returns the status of a bind, and the account if its credentials and its address are right."""
@@ -399,19 +432,31 @@ class EsmeConnection(asyncio.Protocol):
         if self._generation != self._services.directory.generation:
             self._generation = self._services.directory.generation
             self._start(self._refresh())
+        if self._stopping and self.session.state is SessionState.UNBOUND:
+            # The client answers our unbind and closes: an answer that waits for a commit would be lost.
+            self.refuse(pdu, Fault(UNAVAILABLE, "The bind ends; nothing was charged. Bind anew, and send it again."))
+            return
         match pdu:
             case p.SubmitSm() | p.DataSm():
                 self._state.submitted += 1
                 self._submit(pdu)
             case p.SubmitMulti():
                 self._state.submitted += 1
-                self._start(self._answers.submit_multi(pdu))
+                self._start(self._answering(pdu, self._answers.submit_multi(pdu)))
             case p.QuerySm():
-                self._start(self._answers.query(pdu))
+                self._start(self._answering(pdu, self._answers.query(pdu)))
             case p.CancelSm():
-                self._start(self._answers.cancel(pdu))
+                self._start(self._answering(pdu, self._answers.cancel(pdu)))
             case _:
                 self.respond(pdu, CommandStatus.ESME_RREPLACEFAIL)
+
+    async def _answering(self, pdu: p.Pdu, work: Coroutine[Any, Any, None]) -> None:
+        """Answers a request even if its work fails: otherwise its place in the window would never be free again."""
+        try:
+            await work
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
+            self._services.journal.log("error", "answer.failed", bind=self.id, problem=repr(problem))
+            self.respond(pdu, CommandStatus.ESME_RSYSERR)
 
     @property
     def _answers(self) -> RequestAnswers:
@@ -421,7 +466,7 @@ class EsmeConnection(asyncio.Protocol):
     def _submit(self, pdu: p.SubmitSm | p.DataSm) -> None:
         services, who = self._services, cast("Principal", self._who)
         if services.delay.is_long(services.clock.monotonic()):
-            self.refuse(pdu, Fault(UNAVAILABLE, "The gateway is overloaded; nothing was charged. Send it again later."))
+            self.refuse(pdu, overloaded())
             return
         destination = p.Address(pdu.dest_addr_ton, pdu.dest_addr_npi, pdu.destination_addr)
         try:
@@ -436,7 +481,7 @@ class EsmeConnection(asyncio.Protocol):
         except Fault as fault:
             services.delay.end(number)
             if services.sending.may_be_replayed(fields, fault):
-                self._start(self._replay(pdu, fields, fault))
+                self._start(self._answering(pdu, self._replay(pdu, fields, fault)))
             else:
                 self.refuse(pdu, fault, fields.submission)
 
@@ -444,7 +489,11 @@ class EsmeConnection(asyncio.Protocol):
         """Names a submission, if the account is to find it again after its answer was lost."""
         account = cast("Principal", self._who).view.account
         if account.smpp.dedupe_s and fields.reference is None:
-            octets = c.command_name(pdu.command_id).encode() + codec.encode_body(pdu)
+            try:
+                body = codec.encode_body(pdu)
+            except FieldError:  # a client's field may be longer than ours: service_type, for example
+                body = repr(astuple(replace(pdu, sequence=0))).encode()
+            octets = c.command_name(pdu.command_id).encode() + body
             fields.submission = self._services.resubmissions.name(account.id, octets)
 
     def _stored(self, pdu: p.SubmitSm | p.DataSm, name: str | None, number: int, accept: Accept) -> None:

@@ -19,6 +19,7 @@ from heliograph.app.facts import NO_ANSWER, CallbackEnd, InboundMessage
 from heliograph.app.notice import KnownAccounts, Notice, ReachedState, TriedNotice
 from heliograph.app.ports import Clock
 from heliograph.smpp.constants import CommandStatus
+from heliograph.smpp.error import FieldError
 
 HOUR_MS: Final = 3_600_000
 
@@ -110,11 +111,15 @@ class BindDeliverer:
                 continue
             if not notice.body:
                 account, zone = known
-                notice.body = (
-                    receipt_body(subject, zone)
-                    if isinstance(subject, ReachedState)
-                    else inbound_body(cast("InboundMessage", subject), account.smpp.alphabet)
-                )
+                try:
+                    notice.body = (
+                        receipt_body(subject, zone)
+                        if isinstance(subject, ReachedState)
+                        else inbound_body(cast("InboundMessage", subject), account.smpp.alphabet)
+                    )
+                except FieldError as problem:  # raised further, it would end the commits, again after each start
+                    over.append(TriedNotice(notice.key, CallbackEnd.FAILED, problem=str(problem)))
+                    continue
             cast("DeliveringBind", bind).deliver(notice, notice.body)
         if over:
             self._tell(over)

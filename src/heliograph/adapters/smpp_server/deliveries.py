@@ -64,20 +64,23 @@ def receipt_body(reached: ReachedState, zone: ZoneInfo) -> bytes:
 
 
 def inbound_body(message: InboundMessage, account_alphabet: str) -> bytes:
-    """Returns the body of a message from a phone: its text in the account's alphabet, else in UCS-2; or its octets."""
+    """Returns the body of a message from a phone: its text in the account's alphabet, else in UCS-2; or its octets.
+
+    Operators send longer addresses (data_sm) and texts than a deliver_sm has room for: they are cut.
+    """
     coding, octets = _content(message, account_alphabet)
     tlvs: tlv.Tlvs = ()
     if len(octets) > c.MAX_SHORT_MESSAGE_OCTETS:
-        tlvs, octets = ((tlv.MESSAGE_PAYLOAD, octets),), b""
+        tlvs, octets = ((tlv.MESSAGE_PAYLOAD, octets[: c.MAX_TLV_OCTETS & ~1]),), b""  # whole characters of UCS-2
     return codec.encode_body(
         DeliverSm(
             tlvs=tlvs,
             source_addr_ton=c.Ton.INTERNATIONAL,
             source_addr_npi=c.Npi.E164,
-            source_addr=message.sender,
+            source_addr=message.sender[: c.ADDRESS_OCTETS - 1],
             dest_addr_ton=c.Ton.UNKNOWN,
             dest_addr_npi=c.Npi.UNKNOWN,
-            destination_addr=message.recipient,
+            destination_addr=message.recipient[: c.ADDRESS_OCTETS - 1],
             data_coding=coding,
             short_message=octets,
         )

@@ -1,10 +1,13 @@
-"""The binds of customers on this node, by account: their free slots, and figures about them."""
+"""The connections of customers on this node, and their binds by account: free slots, and figures about them."""
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
 from heliograph.app.observing.counters import BindCounters
 from heliograph.app.records import BindState
+
+C = TypeVar("C")
 
 
 class Bind(Protocol):
@@ -25,11 +28,56 @@ class Bind(Protocol):
         """Ends the bind: answers first, then unbind."""
 
 
+class Connections(Generic[C]):
+    """All connections, and those that are not bound, by host. Each look takes the same time, however many there are: a
+    flood of new connections is looked at one by one."""
+
+    def __init__(self) -> None:
+        self._all: set[C] = set()
+        self._unbound: dict[C, str] = {}
+        """Their hosts, slowest first."""
+        self._unbound_of: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[C]:
+        return iter(self._all)
+
+    def enter(self, connection: C, host: str) -> None:
+        """Adds a connection that is not bound."""
+        self._all.add(connection)
+        self._unbound[connection] = host
+        self._unbound_of[host] += 1
+
+    def bound(self, connection: C) -> None:
+        """Notes that the connection is bound; harmless if it is noted already."""
+        host = self._unbound.pop(connection, None)
+        if host is not None:
+            self._unbound_of[host] -= 1
+            if not self._unbound_of[host]:
+                del self._unbound_of[host]
+
+    def leave(self, connection: C) -> None:
+        """Forgets a connection."""
+        self._all.discard(connection)
+        self.bound(connection)
+
+    def unbound_of(self, host: str) -> int:
+        """Returns how many connections of the host are not bound."""
+        return self._unbound_of[host]
+
+    def slowest(self) -> C | None:
+        """Returns the connection that has taken longest to bind, if any is not bound."""
+        return next(iter(self._unbound), None)
+
+
 class Binds:
     """The binds of this node."""
 
     def __init__(self, counts: BindCounters) -> None:
         self.counts = counts
+        self.connections: Connections[Any] = Connections()
         self._by_account: dict[int, dict[int, Bind]] = {}
 
     def __len__(self) -> int:

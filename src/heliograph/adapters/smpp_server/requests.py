@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from heliograph.adapters.smpp_server.content import Refused
 from heliograph.adapters.smpp_server.expected import key_of
-from heliograph.adapters.smpp_server.services import Services
+from heliograph.adapters.smpp_server.services import Services, overloaded
 from heliograph.adapters.smpp_server.statuses import status_of
 from heliograph.adapters.smpp_server.submission import SubmissionReader
 from heliograph.adapters.smpp_server.times import absolute
@@ -17,6 +17,7 @@ from heliograph.app.sending.refusal import refusal_of, unavailable
 from heliograph.domain.error import Fault
 from heliograph.domain.message.receipt import Delivery, err_of
 from heliograph.domain.message.state import State
+from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus
 
@@ -60,6 +61,9 @@ class RequestAnswers:
         if len(addresses) < len(pdu.destinations):
             connection.decline(pdu, CommandStatus.ESME_RINVDLNAME, "There are no distribution lists here.")
             return
+        if self._services.delay.is_long(self._services.clock.monotonic()):
+            connection.refuse(pdu, overloaded())
+            return
         if not 1 <= len(addresses) <= MOST_DESTINATIONS:
             problem = f"There are {len(addresses)} destinations; give 1 to {MOST_DESTINATIONS}."
             connection.decline(pdu, CommandStatus.ESME_RINVNUMDESTS, problem)
@@ -94,14 +98,17 @@ class RequestAnswers:
         failed: list[p.FailedDestination] = []
         first: Fault | None = None
         now, own = self._services.clock.now(), dict(self._who.view.account.smpp.statuses)
+        fields = self._reader.read(pdu, addresses, now)  # once: a content of 64 KiB takes its time
         for address in addresses:
             try:
-                self._services.sending.compose(self._who, self._reader.read(pdu, [address], now))
+                fields.to = [self._reader.destination(address)]
+                self._services.sending.compose(self._who, fields)
             except Fault as fault:
                 if fault.field != "to":
                     raise
                 first = first or fault
-                failed.append(p.FailedDestination(*address, status_of(fault, own)))
+                number = address.number[: c.ADDRESS_OCTETS - 1]  # clients may send longer numbers than an answer has
+                failed.append(p.FailedDestination(address.ton, address.npi, number, status_of(fault, own)))
             else:
                 good.append(address)
         return good, tuple(failed), first

@@ -9,7 +9,7 @@ from typing import Final
 
 from heliograph.adapters.smpp_server.connection import EsmeConnection
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
-from heliograph.adapters.smpp_server.registry import Binds
+from heliograph.adapters.smpp_server.registry import Binds, Connections
 from heliograph.adapters.smpp_server.services import Services
 from heliograph.app.ports import Unavailable
 from heliograph.app.records import BindState
@@ -44,7 +44,7 @@ class SmppServer:
         self._most = most_connections
         self._handshaking = Clients(Shares(most_connections, unfinished_of_one=HANDSHAKES_OF_ONE), lambda *_: None)
         self._listeners: list[Listener] = []
-        self._connections: set[EsmeConnection] = set()
+        self._connections: Connections[EsmeConnection] = binds.connections
         self._loops: list[asyncio.Task[None]] = []
 
     async def listen(self, host: str, port: int, tls: Tls | None = None) -> int:
@@ -72,6 +72,9 @@ class SmppServer:
             bound = {each.id: each for each in self._connections if each.session.bound}
             changed = [each.entry() for number, each in bound.items() if reported.get(number) != each.state]
             with suppress(Unavailable):
+                for number in list(services.departed):
+                    await services.store.leave(number)
+                    services.departed.discard(number)
                 for number in await services.store.report(services.node, services.clock.now(), changed):
                     self._binds.drop(number)
                 reported |= {each.id: replace(each.state) for each in changed}
@@ -114,22 +117,20 @@ class SmppServer:
             await asyncio.wait(ends, timeout=seconds)
 
     def _connect(self, *, tls: bool) -> EsmeConnection:
-        connection = EsmeConnection(self._services, self._binds, self._deliverer, tls=tls)
-        self._connections.add(connection)
-        connection.ended.add_done_callback(lambda _: self._connections.discard(connection))
-        return connection
+        return EsmeConnection(self._services, self._binds, self._deliverer, tls=tls)
 
     def _is_unwelcome(self, host: str) -> bool:
         """True if a new connection of the host is closed at once: its host has too many unbound connections, or the
         server is full of bound clients. A full server first closes the connection that has taken longest to bind."""
-        services = self._services
-        unbound = [each for each in self._connections if not each.account]
-        mine = sum(each.host == services.host_of(host) for each in unbound)
-        if mine >= UNBOUND_OF_ONE and not services.proxies.trust(services.host_of(host)):
+        services, connections = self._services, self._connections
+        host = services.host_of(host)
+        if connections.unbound_of(host) >= UNBOUND_OF_ONE and not services.proxies.trust(host):
             return True
-        if len(self._connections) < self._most:
+        if len(connections) < self._most:
             return False
-        if not unbound:
+        slowest = connections.slowest()
+        if slowest is None:
             return True
-        min(unbound, key=lambda each: each.begun).abort()
+        connections.leave(slowest)  # at once: more may be accepted in this turn of the loop
+        slowest.abort()
         return False

@@ -13,7 +13,7 @@ from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.principal import Door, Principal, Secret
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
-from heliograph.domain.error import Fault
+from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.domain.message.way import Way
 from heliograph.net.proxies import Proxies, unmapped
 
@@ -25,6 +25,11 @@ go-smpp give up after a second, and would send an accepted message again."""
 
 UNBOUND_WINDOW: Final = 1
 """Requests that a connection may have open before it is bound."""
+
+
+def overloaded() -> Fault:
+    """Returns the fault of a submission that would wait for its commit too long."""
+    return Fault(UNAVAILABLE, "The gateway is overloaded; nothing was charged. Send it again later.")
 
 
 class Delay:
@@ -73,6 +78,9 @@ class Services:
     system_id: str = "heliograph"
     """Our system_id in the answers to binds."""
     delay: Delay = field(default_factory=Delay)
+    departed: set[int] = field(default_factory=set)
+    """Ids of binds that have ended and may still have a row, since the store was not available. Reports keep rows of
+    this node alive: without another try they would count against their account until the next start."""
     resubmissions: Resubmissions = field(init=False)
     tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 

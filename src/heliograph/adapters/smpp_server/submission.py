@@ -56,7 +56,7 @@ class SubmissionReader:
         content = read_content(pdu.data_coding, pdu.esm_class, pdu.content, pdu.tlvs, terms.alphabet)
         source = p.Address(pdu.source_addr_ton, pdu.source_addr_npi, pdu.source_addr)
         sender = sender_of(source)
-        numbers = [destination_of(each, terms.country) for each in destinations]
+        numbers = [self.destination(each) for each in destinations]
         given: dict[str, Any] = {}
         if content.udh:
             given[UDH] = content.udh
@@ -91,6 +91,10 @@ class SubmissionReader:
             spelling = spelling_of(destinations[0], numbers[0])
             fields.esme = Expected(spelling, spelling_of(source, sender), terms.id_form, wish).text()
         return fields
+
+    def destination(self, address: p.Address) -> str:
+        """Returns an address as a request names it."""
+        return destination_of(address, self._terms.country)
 
     def _read_times(self, pdu: p.SubmitSm | p.SubmitMulti, fields: Fields, given: dict[str, Any], now: int) -> None:
         due = now
