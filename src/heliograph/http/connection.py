@@ -26,7 +26,7 @@ from heliograph.http.reply import Declined, Reply
 from heliograph.http.request_scope import Endpoints, request_scope
 from heliograph.http.seat import ANSWER, BODY, HEAD, IDLE, LEAVING, Seat
 from heliograph.http.server_state import ServerState
-from heliograph.http.short_cut import DirectRequest
+from heliograph.http.short_cut import DirectRequest, RepeatedHead, repeated_head
 from heliograph.net.clients import TOO_MANY
 from heliograph.net.flow import Flow, Transport
 from heliograph.net.limits import WORK_OF_HANDSHAKE_S
@@ -43,7 +43,7 @@ class Connection(Seat):
 
     __slots__ = (
         "_begun", "_direct", "_direct_body", "_head_octets", "_held", "_left_octets", "_method", "_octets_without_body",
-        "_parser", "_reading", "_refusal", "_repeated_head", "_under_way", "url",
+        "_parser", "_reading", "_refusal", "_repeated", "_told_again", "_under_way", "url",
     )  # fmt: skip
 
     def __init__(self, state: ServerState) -> None:
@@ -63,7 +63,10 @@ class Connection(Seat):
         self._head_octets = 0
         self._octets_without_body = 0
         """Octets of chunked framing and trailers since the last of the body."""
-        self._repeated_head = False
+        self._told_again = False
+        """Whether the parser reads a head that another parser has read."""
+        self._repeated: RepeatedHead | None = None
+        """The first head that the short cut took."""
         self._held = b""
         """Octets to parse when the requests before them have their turn."""
         self._refusal: Reply | None = None
@@ -98,7 +101,7 @@ class Connection(Seat):
         self.waiting.clear()
         self.flow.resume_writing()
         # Breaks the reference cycles, so that reference counting frees all of them.
-        self._parser = self.latest = self._reading = self._direct = None
+        self._parser = self.latest = self._reading = self._direct = self._repeated = None
 
     def data_received(self, data: bytes) -> None:
         if self.phase == LEAVING:
@@ -111,8 +114,11 @@ class Connection(Seat):
             self.transport.pause_reading()  # some event loops begin to read whatever `connection_made` says
         elif self._held:
             self._held += data  # it was on its way when reading was paused
-        elif self._refusal is None:
+        elif self._refusal is None and not self._repeats(data):
+            begins, latest = self.phase == IDLE, self.latest
             self._parse(data)
+            if begins and self._repeated is None and self.latest is not latest:
+                self._repeated = repeated_head(data, self.latest) if isinstance(self.latest, DirectRequest) else None
 
     def eof_received(self) -> bool:
         """Ends the connection after the answers to the open requests: a client that shut down its side may still wait
@@ -141,7 +147,7 @@ class Connection(Seat):
     # --- from the parser
 
     def on_message_begin(self) -> None:
-        if self._repeated_head:
+        if self._told_again:
             return
         self._begun += 1
         if self.unfinished_of is not None:
@@ -153,7 +159,7 @@ class Connection(Seat):
         self._head_octets = 0
 
     def on_url(self, url: bytes) -> None:
-        if not self._repeated_head:
+        if not self._told_again:
             self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -161,8 +167,8 @@ class Connection(Seat):
             self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        if self._repeated_head:
-            self._repeated_head = False
+        if self._told_again:
+            self._told_again = False
             return
         if self.transport.is_closing():
             raise ConnectionAbortedError  # who said that there is nothing more has more all the same
@@ -262,7 +268,7 @@ class Connection(Seat):
                 self._parser.feed_data(rest)
             except httptools.HttpParserUpgrade as upgrade:
                 rest = rest[upgrade.args[0] :]
-                self._repeated_head = True
+                self._told_again = True
                 self._parser = body_parser(self, self.headers)
             except httptools.HttpParserInvalidMethodError:
                 # The start of the request is known only if it is the first of these octets.
@@ -409,6 +415,19 @@ class Connection(Seat):
         self._direct_body = b""
         self.phase = BODY
         self.since = self.state.now
+        return True
+
+    def _repeats(self, data: bytes) -> bool:
+        """Runs a request whose head is the first one that the short cut took; returns False where the data are anything
+        else."""
+        repeated = self._repeated
+        if repeated is None or self.phase != IDLE or self.unfinished_of is not None:
+            return False
+        body = repeated.body_in(data)
+        if body is None or self.flow.writing_paused or self._is_over() or not repeated.request.again(len(body)):
+            return False
+        self.url, self.headers = repeated.request.target, repeated.request.headers
+        self._run(repeated.request, body)
         return True
 
     def _run(self, direct: DirectRequest, body: bytes) -> None:

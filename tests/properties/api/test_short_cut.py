@@ -317,6 +317,57 @@ def test_the_short_cut_is_the_usual_way(stream: bytes, sizes: list[int], patient
     asyncio.run(both())
 
 
+HEADS = [
+    SEND, b"POST /api/v2/messages HTTP/1.1\r\nHost: x\r\n" + V2 + JSON, SEND + b"X-Request-Id: mine\r\n",
+    SEND + b"X: 1\r\nContent-Length : 54", SEND + b"Y: \r\n ", SEND + b"Connection: close\r\n",
+]  # fmt: skip
+LENGTHS = [
+    b"Content-Length: %d\r\n\r\n", b"content-length:%d \r\nX: y\r\n\r\n", b"Content-Length: 0%d\r\n\r\n",
+    b"Content-Length: +%d\r\n\r\n", b"Content-Length: %d\r\nContent-Length: 5\r\n\r\n",
+    b"Content-Length: %d\r\n\r", b"Content-Length: %d\n\n",
+    b"Content-Length: 1%d\r\n\r\n",
+]  # fmt: skip
+
+
+@given(
+    pieces=st.lists(
+        st.builds(
+            lambda head, length, body, more: head + length % len(body) + body + more,
+            st.sampled_from([SEND, *HEADS]),
+            st.sampled_from([LENGTHS[0], LENGTHS[0], *LENGTHS]),
+            plain | st.just(b""),
+            st.sampled_from([b"", b"", b"", b"\r\n", b"P", GOOD]),
+        )
+        | st.just(SHORTEST),
+        min_size=2,
+        max_size=6,
+    ),
+    patient=st.lists(st.booleans(), max_size=4),
+)
+@example(pieces=[GOOD, SEND + LENGTHS[0] % 9 + b"{}", GOOD], patient=[True])
+@example(pieces=[GOOD, SEND + LENGTHS[0] % 20_000 + b" " * 20_000, GOOD], patient=[True])
+def test_a_head_that_repeats_is_the_usual_way(pieces: list[bytes], patient: list[bool]) -> None:
+    async def both() -> None:
+        whole = [*pieces, b"\r\n\r\n"]
+        assert await outcome(fast, whole, patient, 0) == await outcome(usual, whole, patient, 0)
+
+    asyncio.run(both())
+
+
+async def test_a_head_that_repeats_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = await opened(fast)
+    await line.hear(GOOD)
+    await line.settle()
+    monkeypatch.setattr(line.connection, "_parser", None)
+    other = GOOD.replace(b"Hello", b"Hello again").replace(b"Length: 54", b"Length: 60")
+    for _ in range(2):
+        await line.hear(other)
+        await line.settle()
+    assert [status for status, _, _ in line.answers()] == [b"HTTP/1.1 200 OK"] * 3
+    assert line.connection._parser is None
+    assert [each.messages[0].content for each in line.gateway.intake.accepted] == ["Hello", *["Hello again"] * 2]
+
+
 async def test_a_client_that_sends_far_ahead_is_read_no_further_than_it_is_answered() -> None:
     for protocol in (fast, usual):
         line = await opened(protocol)

@@ -54,6 +54,14 @@ class PlainSend(DirectRequest):
         self._sends = sends
         self._channel = channel
 
+    def again(self, octets: int) -> bool:
+        sends = self._sends
+        if octets > sends.longest or sends.choose is not None:
+            return False
+        self.complete = False
+        self.work = 0.0
+        return True
+
     def run(self, body: bytes) -> bool:
         """Sends. The answer follows now, or when the message is stored.
 
@@ -81,9 +89,11 @@ class PlainSend(DirectRequest):
         fields: Fields | None = None
         now = sends.clock.monotonic()
         try:
-            proven = head.proven = sends.authenticator.proven(head.door, head.authorization, now)
-            if proven is None:
-                return None
+            proven = head.proven
+            if proven is None or not sends.authenticator.holds(proven, now):
+                proven = head.proven = sends.authenticator.proven(head.door, head.authorization, now)
+                if proven is None:
+                    return None
             who = proven.principal
             if who.view.policy is not None:
                 sends.authenticator.admission.admit(who.view, self._channel.client(head.forwarded)[0], now)
