@@ -23,12 +23,12 @@ _KINDS: Final = (
 
 
 class UnusableFile(OSError):
-    """A file is unreadable, or no regular file. `strerror` says why, `filename` which."""
+    """A file is unreadable, or no regular file. `filename`: its path. `strerror`: the reason."""
 
 
 def read(path: Path) -> bytes:
-    """Returns the octets of a regular file, without waiting for anything but the disk. Raises UnusableFile, also where
-    it has more than MOST_OCTETS."""
+    """Returns the octets of a regular file; waits only for the disk. Raises UnusableFile, also for more than
+    MOST_OCTETS."""
     try:
         _check_kind(path, path.stat().st_mode)
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

@@ -98,6 +98,6 @@ class AccountDoor:
 
 
 async def _gone(receive: Receive) -> None:
-    """Ends when the client has gone."""
+    """Returns when the client has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -129,7 +129,8 @@ def of_rescheduled(moved: Rescheduled) -> Reply:
 
 
 def of_quote(accept: Accept, longest: Message, split: Split, asked: str | None) -> Reply:
-    """`longest` is the message that takes most segments, and `split` how it goes; `asked` is the content as given."""
+    """Answers with a quote. `longest`: the message with most segments. `split`: its encoding and parts. `asked`: the
+    content of the request."""
     parts = [QuotePart(each.destination, _number(each.price), each.segments) for each in accept.messages]
     language = LANGUAGE_NAMES[split.language].capitalize() if split.language else msgspec.UNSET
     content = longest.content if longest.content != asked else msgspec.UNSET
@@ -208,7 +209,7 @@ def _end(delivery: tuple[Delivery, str, int] | None, zone: ZoneInfo) -> RecordEn
 
 
 def _number(micro: int) -> msgspec.Raw:
-    """Credits as an exact JSON number."""
+    """Returns credits as an exact JSON number, for example `0.035`."""
     return msgspec.Raw(format_credits(micro))
 
 
@@ -221,5 +222,5 @@ def not_allowed(methods: Iterable[str]) -> Fault:
 
 
 def allow(methods: Iterable[str]) -> tuple[bytes, bytes]:
-    """Returns the header of a 405, with the methods that there are."""
+    """Returns the header of a 405, for example `allow: GET, HEAD`."""
     return b"allow", ", ".join(sorted(methods)).encode()

@@ -73,7 +73,7 @@ class Api:
         self.turned_away = TurnedAway(services.journal)
         self._mounts: list[tuple[str, Asgi]] = []
         self.home: str | None = None
-        """The page for people that `/` leads to."""
+        """The page for people to which `/` redirects."""
         self.overhear: Callable[[bytes, Reply], None] | None = None
         """Called with each answer of the API and its request's id; None without a listener."""
         self._paths: dict[str, Handlers] = {}
@@ -82,7 +82,7 @@ class Api:
             self.add(door)
 
     def add(self, door: HttpDoor) -> None:
-        """Serves the paths of a door, which no other door has."""
+        """Serves the paths of a door. Each path belongs to a single door."""
         paths: dict[str, Handlers] = {}
         for (method, path), handler in door.handlers.items():
             handlers = paths.setdefault(path, {})
@@ -130,7 +130,7 @@ class Api:
         return None
 
     def _with_request_id(self, scope: Scope, send: Send) -> Send:
-        """Names the request in an answer that a mounted application did not name it in."""
+        """Adds the request's id to the answer of a mounted application, if the answer lacks it."""
 
         async def named(message: Event) -> None:
             if message["type"] == "http.response.start":
@@ -182,14 +182,14 @@ class Api:
         self.services.refusals.note(account, fault, asked, self._clock.now())
 
     def _refused(self, call: Call, fault: Fault) -> Reply:
-        """Notes the Fault, and returns the answer in the door's words."""
+        """Notes the Fault, and returns the door's answer to it."""
         request_id = b"" if call.request_id is None else call.request_id
         asked = Asked(call.scope["method"], call.scope["path"], call.address, request_id.decode())
         self.note_refusal(getattr(call, "who", None), fault, asked)
         return call.refuse(fault)
 
     def _refused_early(self, fault: Fault) -> Reply:
-        """Refuses a request that does not belong to the API, or that is not complete."""
+        """Refuses a request that does not belong to the API, or is incomplete."""
         self.note_refusal(None, fault, Asked("", "", "", ""))
         return answer.of_fault(fault)
 
@@ -201,7 +201,7 @@ class Api:
         self.turned_away.note(why, client, self._clock.monotonic())
 
     def note_no_room(self, problem: OSError) -> None:
-        """Reports that the system lets no more connections be accepted."""
+        """Reports that the system refuses to accept more connections."""
         self.services.journal.log("error", "http.no_room", problem=problem.strerror or str(problem))
 
     def note_response(self, status: int) -> None:

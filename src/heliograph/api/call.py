@@ -1,4 +1,4 @@
-"""A request as doors and their operations see it."""
+"""A request, in the form for doors and their operations."""
 
 from collections.abc import Callable
 
@@ -29,11 +29,11 @@ class Call:
         self.content_encoding: bytes | None = None
         self.request_id: bytes | None = None
         self.refuse: Callable[[Fault], Reply] = answer.of_fault
-        """Makes the answer to a Fault: that of the request's door, once the door is found."""
+        """Makes the answer to a Fault, in the form of the request's door once the door is found."""
         self.target = ""
         self.waits_to_send = False
         self.begun = 0.0
-        """Monotonic clock's time when work on the body began; 0 where nothing but waiting follows."""
+        """Monotonic time when work on the body began; 0 if only waiting follows."""
         for name, value in scope["headers"]:
             if name == b"authorization":
                 self.authorization = value

@@ -1,4 +1,4 @@
-"""The checks that every door makes of a request, each at its turn: credentials, rate of requests, size of the body."""
+"""The checks of every door, in this order: credentials, rate of requests, size of the body."""
 
 import binascii
 
@@ -19,7 +19,7 @@ PAUSE_S = 1
 
 
 class Bodies:
-    """Octets of bodies that are not whole yet, by account."""
+    """Octets of incomplete bodies, by account."""
 
     def __init__(self) -> None:
         self._octets: dict[int, int] = {}
@@ -33,7 +33,7 @@ class Bodies:
         self._octets[account] = total
 
     def release(self, account: int, octets: int) -> None:
-        """Takes off the octets of a body that is complete or was given up."""
+        """Subtracts the octets of a body that is complete or was abandoned."""
         left = self._octets.get(account, 0) - octets
         if left > 0:
             self._octets[account] = left
@@ -62,7 +62,7 @@ class RequestChecks:
             await self.sign_in_with(door, call, basic_credentials(call.authorization))
 
     async def sign_in_with(self, door: Door, call: Call, credentials: ClientCredentials) -> None:
-        """Does the same with credentials that the door read elsewhere, for example in the query."""
+        """Does the same with credentials from another part of the request, for example the query."""
         now = self._clock.monotonic()
         call.who = who = await self._authenticator.check(door, credentials, call.address, now)
         self._authenticator.admission.admit(who.view, call.address, self._clock.monotonic())
@@ -79,7 +79,7 @@ class RequestChecks:
         readmit(call.who.view, call.address)
 
     async def body(self, call: Call) -> bytes:
-        """The whole body. Raises Fault (413, 415) and ClientGone."""
+        """Returns the whole body. Raises Fault (413, 415) and ClientGone."""
         most = self._max_body
         declared = call.content_length
         if declared is not None and declared.isdigit() and int(declared[:20]) > most:

@@ -16,25 +16,26 @@ JSON: Final = 1
 FORM: Final = 2
 
 LITTLE: Final = 2_048
-"""Octets of a body, at most, that is decoded whatever it holds."""
+"""Octets. A body up to this size is decoded without counting its values first."""
 
 SHORT_VALUE: Final = 2_048
-"""Octets, escapes or values that a body may have beside its text and its destinations."""
+"""Octets, escapes or values that a body may have in addition to its text and its destinations."""
 
 DESTINATION_CHARS: Final = 32
-"""Characters of a destination, at most, as it may be encoded."""
+"""Most characters of an encoded destination."""
 
 MEDIA_TYPES_KEPT = 256
-"""The most values of Content-Type that are remembered."""
+"""Most values of Content-Type in the cache."""
 
 WHOLE_DIGITS = 18
-"""Digits up to which a number with a point or an exponent is read as the integer that it is."""
+"""Digits up to which a number such as 7.0 or 7e0 is read as an integer."""
 
 _PERHAPS_WHOLE = re.compile(r"(-?[0-9]+)(?:\.([0-9]+))?(?:[eE]\+?([0-9]{1,2}))?").fullmatch
 
 
 def _number(text: str) -> int | Number:
-    """Reads a number of JSON, which has a single type: 7.0 and 7e0 are the integer 7, as some clients write it."""
+    """Reads a number of JSON. JSON has a single type of number, so 7.0 and 7e0 are the integer 7; some clients write it
+    so."""
     parts = _PERHAPS_WHOLE(text)
     if parts is None:
         return Number(text)
@@ -117,7 +118,7 @@ def json_object(body: bytes, bounds: Bounds = USUAL) -> dict[str, Any]:
     if type(document) is not dict:
         raise Fault(MALFORMED, "The JSON body must be one object.")
     if body.count(b'":') != len(document) or _LF in body or _TAB in body or _CR in body or b" :" in body:
-        # a key repeats, or an object is nested, or white space may stand before a colon
+        # a key is repeated, an object is nested, or white space precedes a colon
         try:
             _decode_strictly(body.decode())
         except RecursionError:
@@ -133,11 +134,12 @@ def _check_keys(pairs: list[tuple[str, Any]]) -> None:
 _decode_strictly: Final = json.JSONDecoder(
     object_pairs_hook=_check_keys, parse_int=str, parse_float=str, strict=False
 ).decode
-"""Raises Fault on a repeated key at any depth, which the fast decoder passes over: the last one wins there."""
+"""Raises Fault on a repeated key at any depth. The fast decoder uses the last value without an error."""
 
 
 def form(octets: bytes, bounds: Bounds = USUAL) -> dict[str, list[str]]:
-    """The values of each name of a form body or a query. Raises Fault (400) where it is not UTF-8, or too much."""
+    """Returns the values of each name of a form body or a query. Raises Fault (400) if it is not UTF-8, or too
+    large."""
     longest = len(octets)
     if longest > LITTLE:
         longest = bounds.longest
@@ -169,7 +171,7 @@ def _escapes_of_short(octets: bytes, longest: int) -> int:
 
 
 def _count(octets: bytes, signs: bytes) -> int:
-    """Counts the octets that are one of the signs, in a time that does not depend on how many there are."""
+    """Counts the octets that are among the signs, in a time that does not depend on their number."""
     return len(octets) - len(octets.translate(None, signs))
 
 

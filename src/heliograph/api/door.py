@@ -1,7 +1,7 @@
-"""Doors: ways into the API over HTTP, and how a door is made of operations.
+"""Doors: ways into the API over HTTP, such as `/api/v2` or `/account/v1`. A door is made of operations.
 
-A door has paths. It reads what its clients write into `Fields`, hands them to the use cases in `app`, and says in its
-clients' words what became of them. `app.Api` finds the door of a request, names the request and counts its answer.
+A door has paths. It parses its clients' requests into `Fields`, passes them to the use cases in `app`, and formats the
+results for its clients. `app.Api` finds the door of a request, names the request and counts its answer.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -15,14 +15,14 @@ from heliograph.domain.error import Fault
 from heliograph.http.reply import Reply
 
 Run = Callable[[Call], Awaitable[Reply]]
-"""Serves one operation, from the credentials on. Raises Fault, Unavailable or ClientGone."""
+"""Serves an operation, from the credentials on. Raises Fault, Unavailable or ClientGone."""
 
 Operation = Callable[[Call, bytes], Awaitable[Reply]]
 """Serves an operation, after the checks of credentials and body."""
 
 
 class Handler(NamedTuple):
-    """An operation that is served, and the door that it belongs to."""
+    """The handler of an operation, and its door."""
 
     run: Run
     door: "HttpDoor"
@@ -33,8 +33,8 @@ class HttpDoor(Protocol):
 
     @property
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """The operations by method and path. A path may have one name in braces, such as `/api/v1/messages/{id}`: then
-        the part is in `call.target`. HEAD is served wherever GET is."""
+        """The operations by method and path. A path may have a name in braces, such as `/api/v1/messages/{id}`.
+        `call.target` then has that part. HEAD is served wherever GET is."""
 
     def refuse(self, fault: Fault) -> Reply:
         """Returns the answer to a request that ended in the Fault."""

@@ -1,4 +1,4 @@
-"""The doors of the API that there are. A door is a module, or a folder, and its line in `open_doors`."""
+"""The list of the API's doors. A door is a module or a folder, and a line in `open_doors`."""
 
 from heliograph.api import answer, operations
 from heliograph.api.account import AccountDoor
@@ -12,11 +12,11 @@ from heliograph.domain.error import Fault
 from heliograph.http.reply import Reply
 
 READY_KEPT_S = 1.0
-"""Seconds for which the answer of /health/ready is kept, since finding out writes to the disk."""
+"""Seconds for which the answer of /health/ready is cached, because the check writes to the disk."""
 
 
 def open_doors(services: Services, checks: RequestChecks) -> list[HttpDoor]:
-    """Returns the doors that are open by the settings."""
+    """Returns the doors that the settings open."""
     doors: list[HttpDoor] = [HealthDoor(services, checks)]
     if services.customers:
         doors += [

@@ -71,9 +71,9 @@ class Field(NamedTuple):
     loose: tuple[Callable[[Terms], Schema], ...] = ()
     required: bool = False
     repeats: bool = False
-    """A form may have it more than once."""
+    """Whether a form may repeat it."""
     in_forms: bool = True
-    """A form may have it."""
+    """Whether a form may have it."""
 
 
 class Parameter(NamedTuple):
@@ -153,10 +153,10 @@ DLR_WORDS: dict[str, bool] = {
     "yes": True, "true": True, "1": True, "on": True, "2": True, "3": True,
     "no": False, "false": False, "0": False, "off": False, "": False,
 }  # fmt: skip
-"""Every accepted text of `dlr`, in any case, and whether it asks for a receipt."""
+"""Every accepted text of `dlr`, in any case, and whether it asks for a receipt, for example `yes`."""
 
 WANTED: tuple[Any, ...] = (True, *(word for word, wants in DLR_WORDS.items() if wants), 1, 2, 3)
-"""Every `dlr` that asks for a receipt, as JSON may have it."""
+"""Every JSON value of `dlr` that asks for a receipt."""
 
 
 TO = Field(
@@ -311,7 +311,7 @@ def _object(fields: tuple[Field, ...], properties: dict[str, Schema], version: i
         "required": [field.name for field in fields if field.required],
     }
     if form:
-        # none is repeated that is not told so
+        # fields are not repeated unless declared so
         schema["additionalProperties"] = {"type": "string"}
     conditions = []
     if KIND in fields:
@@ -363,7 +363,7 @@ ORDER = Parameter(
 )
 
 CURSOR = "^[0-9a-f]{1,32}-[0-9]{1,18}$"
-"""Matches the place of a notice."""
+"""Matches the cursor of a notice, such as `7f3a90c1-18`."""
 
 AFTER = Parameter(
     "after",

@@ -1,4 +1,4 @@
-"""The doors `/api/v1` and `/api/v2`: sending messages, what became of them, and the credit."""
+"""The doors `/api/v1` and `/api/v2`: sending messages, reading their states, and the credit."""
 
 import asyncio
 from functools import partial

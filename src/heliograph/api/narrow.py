@@ -16,10 +16,10 @@ from heliograph.domain.numbers.phone import MAX_DIGITS, MIN_DIGITS
 _JSON: Final = MEDIA_TYPES[0]
 
 _NAMES: Final = {"Record": "MessageRecord", "Done": "Confirmation"}
-"""Shapes with names that mean something else in a language of generated clients."""
+"""Shapes with names that have another meaning in a language of generated clients."""
 
 _EITHER: Final = "MessageOrBatch"
-"""The answer that is a message or the list of a batch."""
+"""The answer that is either a message or the list of a batch."""
 
 _FIELDS: Final[dict[str, Callable[[Schema], Schema]]] = {
     "to": lambda was: {
@@ -36,7 +36,7 @@ _FIELDS: Final[dict[str, Callable[[Schema], Schema]]] = {
     "coding": lambda _: {"type": "integer", "minimum": 0, "maximum": 255, "example": 245},
     "tlvs": lambda was: {"type": "object", "additionalProperties": True, "example": was["examples"][0]},
 }
-"""Fields of requests with another type than the first that the whole document gives them."""
+"""Fields of requests for which the narrow document uses another type than the first type in the whole document."""
 
 
 def narrowed(document: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _body(schema: Schema) -> Schema:
 
 
 def _answer(schema: Schema) -> Schema:
-    """The schema of an answer, or of a part of it."""
+    """Returns the schema of an answer, or of a part of it."""
     if "$ref" in schema:
         return _renamed(schema)
     nullable = "anyOf" in schema and {"type": "null"} in schema["anyOf"]
@@ -125,7 +125,7 @@ def _answer(schema: Schema) -> Schema:
 
 
 def _plain(schema: Schema) -> Schema:
-    """The schema in the words of OpenAPI 3.0."""
+    """Returns the schema in the vocabulary of OpenAPI 3.0."""
     plain = {
         name: value
         for name, value in schema.items()

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the customers' API, drawn from its operations, fields, shapes and errors."""
+"""The OpenAPI 3.1 document of the customers' API, generated from its operations, fields, shapes and errors."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -128,7 +128,7 @@ def document(terms: Terms) -> dict[str, Any]:
 
 
 def _own_doors(terms: Terms) -> Section:
-    """Draws the doors of our own, all with JSON and Basic credentials, from their operations."""
+    """Makes the sections of our own doors, all with JSON and Basic credentials, from their operations."""
     _, schemas = msgspec.json.schema_components(shapes.SHAPES, ref_template="#/components/schemas/{name}")
     for name, body, version in _BODIES:
         schemas[f"{name}Request"] = fields.json_body(body, terms, version)
@@ -152,7 +152,7 @@ def _own_doors(terms: Terms) -> Section:
 
 
 SECTIONS: list[Callable[[Terms], Section]] = [_own_doors]
-"""Makers of the document's sections. A door that speaks otherwise than ours adds its own."""
+"""Makers of the document's sections. A door in another style than ours adds its own maker."""
 
 
 def json_paths(document: dict[str, Any]) -> dict[str, Any]:
@@ -345,7 +345,7 @@ def _example(schema: Schema, schemas: dict[str, Schema], *, whole: bool) -> Any:
 
 
 def _call(operation: CustomerOperation) -> ShownCall:
-    """The request that its samples make."""
+    """Returns the request of the operation's samples."""
     parameter = _path_parameter(operation)
     examples = _examples(operation) if operation.body else [None]
     shown = {name for names in operation.shown for name in names}

@@ -53,9 +53,9 @@ class CustomerOperation(NamedTuple):
     body: tuple[Field, ...] = ()
     query: tuple[Parameter, ...] = ()
     replays: bool = False
-    """Whether a `reference` makes it safe to repeat; its answer then says whether it was."""
+    """Whether a `reference` makes the operation safe to repeat. Its answer then shows whether it was repeated."""
     shown: tuple[tuple[str, ...], ...] = ()
-    """The examples: of each the fields or parameters that are in it, where not all that are required."""
+    """The examples: the fields or parameters of each. An example without a list has all required fields."""
 
 
 _SEND_MEANING = (

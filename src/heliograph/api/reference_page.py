@@ -50,7 +50,7 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-# --- the document as the template wants it
+# --- the document in the form for the template
 
 
 def _view(api: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _receipt_view(parts: Schema, receipt: Schema) -> dict[str, Any]:
 
 
 def _as_fields(parameters: Iterable[Schema]) -> Schema | None:
-    """Parameters in the form of an object's schema."""
+    """Returns the parameters in the form of an object's schema."""
     properties = {each["name"]: {**each["schema"], "description": each["description"]} for each in parameters}
     required = [each["name"] for each in parameters if each.get("required")]
     return {"properties": properties, "required": required} if properties else None
@@ -154,7 +154,7 @@ def _paragraphs(text: str) -> Markup:
 
 
 def _type_words(schema: Schema) -> str:
-    """The types of a value, in words."""
+    """Returns the types of a value in words, for example "text or number"."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     if "anyOf" in schema:

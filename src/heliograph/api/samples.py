@@ -11,7 +11,7 @@ Json = Any
 
 
 class ShownCall(NamedTuple):
-    """A request to be shown. `user` and `secret` are empty where the operation takes no credentials."""
+    """A request in a sample. `user` and `secret` are empty if the operation takes no credentials."""
 
     method: str
     url: str
@@ -30,7 +30,7 @@ class ShownCall(NamedTuple):
 
 class ShownProgram(NamedTuple):
     language: str
-    """In the words of Redoc and its like."""
+    """The name in Redoc and similar tools."""
     label: str
     source: str
 

@@ -43,11 +43,11 @@ def _bare(name: str) -> str:
 _NEARLY: Final = {_bare(name): name for name in _KNOWN}
 
 TLV_PREFIX: Final = "tlv_"
-"""In a form, the name of a field that gives a TLV begins so."""
+"""Prefix of the names of form fields with TLVs, as in `tlv_0x1400`."""
 
 
 def send_fields(media: int, body: bytes, who: Principal, bounds: Bounds = USUAL) -> Fields:
-    """Reads a request to send. Raises Fault (400) where the body cannot be read or is beyond `bounds`; faults of single
+    """Reads a request to send. Raises Fault (400) if the body cannot be read or exceeds `bounds`. Faults of single
     fields stay in the `Fields`."""
     values: dict[str, Any]
     if media == FORM:
@@ -125,7 +125,7 @@ def _given(fields: Fields, values: dict[str, Any], *, is_form: bool) -> dict[str
 
 
 def _kept(fields: Fields, name: str, read: Callable[[Any], Value], value: Any) -> Value | None:
-    """Reads a value; keeps the Fault where it cannot be read."""
+    """Reads a value. Keeps the Fault if it cannot be read."""
     try:
         return read(value)
     except Fault as fault:
@@ -134,7 +134,7 @@ def _kept(fields: Fields, name: str, read: Callable[[Any], Value], value: Any) -
 
 
 def time_text(time: Any) -> str:
-    """Returns the text of a `time`, a `Number` as it is. Raises Fault."""
+    """Returns the text of a `time`; a `Number` is returned unchanged. Raises Fault."""
     return time if type(time) is Number else _text(time, _TIME)
 
 

@@ -14,7 +14,7 @@ HEALTH_CONNECTIONS = 128
 """Connections of the listener for health and metrics."""
 
 NOWHERE = "/nowhere"
-"""A path that the API has nothing at."""
+"""A path without a resource of the API."""
 
 HEALTH = "heliograph.health"
 """The extension of ASGI by which an application knows a request of that listener."""
@@ -34,7 +34,7 @@ async def serve(
     tls: Tls | None = None,
     clients: Clients | None = None,
 ) -> Server:
-    """Starts to serve the API, and what is mounted on it, as `http.server.serve` does. Raises OSError.
+    """Starts to serve the API and its mounted applications, through `http.server.serve`. Raises OSError.
 
     `around` wraps the application. The wrapper sees no send on the short cut; `choose` says by their headers which
     sends must not take it.

@@ -19,7 +19,7 @@ from heliograph.runtime.long_polls import LongPolls
 
 @dataclass(slots=True)
 class Services:
-    """These parts, with what the settings say."""
+    """The parts, and the settings that the doors need."""
 
     authenticator: Authenticator
     sending: Sending
@@ -39,4 +39,4 @@ class Services:
     max_body: int = defaults.MAX_BODY_OCTETS
     bounds: Bounds = USUAL
     customers: bool = True
-    """Whether customers are served; /health always is."""
+    """Whether customers are served; /health is always served."""

@@ -230,7 +230,7 @@ class SuppressionPage(Struct):
 
 
 class NoticeItem(Struct, rename="pascal"):
-    """A request that a receiver of the account gets, or would get if it existed."""
+    """A request to a receiver of the account, also if the account has no receiver."""
 
     kind: Annotated[str, _text("What it tells of.", "receipt", enum=["receipt", "inbound"])]
     time: _Moment

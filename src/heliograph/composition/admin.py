@@ -71,11 +71,11 @@ class AdminParts:
 
 
 class AdminApps:
-    """The admin API and the console. Each is made when somebody first asks for it: together they are a tenth of the
-    gateway's memory, and most gateways run for weeks without."""
+    """The admin API and the console. Each is made by its first request: together they take 10 % of the gateway's
+    memory, and most gateways run for weeks without them."""
 
     def __init__(self, parts: AdminParts) -> None:
-        """To be made when the engine runs."""
+        """Must be made when the engine runs."""
         self._parts = parts
         store, clock = parts.store, parts.clock
         self._services = AdminServices(
@@ -150,7 +150,7 @@ class AdminApps:
         return HostCheck(application, settings.console.names) if settings.console.names or private else application
 
     async def stop(self) -> None:
-        """Stops the lists that the console is sending where they are."""
+        """Stops the lists that the console is sending; the sent part stays sent."""
         await self._pulse.stop()
         if self._console is not None:
             await self._console.stop()

@@ -12,10 +12,10 @@ from heliograph.domain.display import counted
 from heliograph.net.tls import CertificateFiles, CertificateProblem, LoadedCertificate, Tls
 
 LOOK_S: Final = 5.0
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 
 SOON_S: Final = 14 * 86_400
-"""Seconds before a certificate's end from which on that is worth a warning."""
+"""Seconds before a certificate's end from which on a warning is logged."""
 
 DAY_S: Final = 86_400
 
@@ -107,7 +107,7 @@ def until(loaded: LoadedCertificate) -> str:
 
 
 def ends_in(seconds: float) -> str:
-    """Says how long a certificate is valid yet."""
+    """Returns a sentence about the remaining validity of a certificate."""
     if seconds <= 0:
         return "the certificate has ended; clients refuse it"
     return f"the certificate ends in {counted(int(seconds // DAY_S), 'day')}; renew it"

@@ -103,7 +103,7 @@ def compact(settings: Settings) -> tuple[int, int]:
 
 
 def make_secrets(settings: Settings) -> "Secrets":
-    """Makes secrets, and hashes passwords as the settings say."""
+    """Makes secrets, and hashes passwords with the parameters of the settings."""
     from heliograph.adapters.system.secrets import Argon2Secrets
 
     passwords = settings.passwords
@@ -269,7 +269,7 @@ def refused_address(settings: Settings, host: str) -> str | None:
 
 
 def terms(settings: Settings) -> "Terms":
-    """Returns the settings that the API goes by and documents."""
+    """Returns the settings that the API uses and documents."""
     from heliograph.api.fields import Terms
     from heliograph.app.sending.compose import SendRules
 
@@ -284,7 +284,7 @@ def terms(settings: Settings) -> "Terms":
 
 
 def retention(settings: Settings) -> "RetentionDays":
-    """Returns how long data are kept of accounts that have nothing of their own."""
+    """Returns the retention for accounts without their own."""
     from heliograph.domain.message.retention import RetentionDays
 
     kept = settings.privacy

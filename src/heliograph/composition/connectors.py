@@ -1,4 +1,4 @@
-"""The kinds of connectors that there are. A kind is added here, and in the folder of the adapter that carries it."""
+"""The list of the kinds of connectors, such as SMPP. A new kind is a line here, and a folder with its adapter."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class ConnectorAdapter:
     carrier: Callable[[Connector, CarrierEvents, Clock, Journal, Settings], Carrier]
     """Makes a carrier and starts it."""
     probe: Callable[[Connector, Settings], Coroutine[Any, Any, Probed]]
-    """Binds, sends an enquiry, unbinds. Never raises for faults of the operator."""
+    """Binds, sends enquire_link, unbinds. Never raises for faults of the operator."""
 
 
 ADAPTERS: Final[Mapping[str, ConnectorAdapter]] = {

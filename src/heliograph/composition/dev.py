@@ -1,4 +1,4 @@
-"""The extras of a development run: a demo account, a demo user, and a board that shows the receipts it was sent.
+"""The extras of a development run: a demo account, a demo user, and a board with the received receipts.
 
 The demo account's secrets are public, and so is the password of the user `admin`, who signs in to the console. They
 work only while a development run lasts: a real run on the same data directory suspends the account and removes the
@@ -31,7 +31,7 @@ SIMULATOR = 0
 """The connector id of a development run's simulated operator; stored ones begin at 1."""
 
 NAMES = {SIMULATOR: "simulator"}
-"""Connectors that the store does not have, by id."""
+"""Connectors outside the store, by id."""
 
 DEMO_NAME = "demo"
 DEMO_PASSWORD = "demo-password"  # noqa: S105 - public on purpose
@@ -51,7 +51,7 @@ USER_PASSWORD = "demo-operator"  # noqa: S105 - public on purpose
 
 BOARD_PATH = "/dev/receipts"
 BOARD_RECEIPTS = 100
-"""Receipts that the board shows; older ones fall off."""
+"""Most receipts on the board; older receipts are dropped."""
 
 BOARD_OCTETS = 65_536
 """Octets of a callback's body that the board accepts; a longer body is refused."""
@@ -78,13 +78,13 @@ async def close_demo_account(desk: Desk) -> bool:
 
 
 async def open_demo_number(desk: Desk) -> None:
-    """Gives the demo account its number, unless somebody has it already."""
+    """Gives the demo account its number, unless another account has it."""
     with contextlib.suppress(AlreadyThere):
         await numbers.add(desk, DEMO_NUMBER, DEMO_NAME)
 
 
 async def close_demo_number(desk: Desk) -> None:
-    """Before a real run: takes the number from the demo account, so that others may have it."""
+    """Takes the number from the demo account before a real run, so that other accounts may have it."""
     for each in await numbers.find(desk):
         if (each["number"], each["account"]) == (DEMO_NUMBER, DEMO_NAME):
             await numbers.remove(desk, each["id"])

@@ -1,4 +1,4 @@
-"""The master key that the settings give, and the vault that is made of it."""
+"""The master key of the settings, and the vault made from it."""
 
 import shlex
 import subprocess
@@ -13,17 +13,17 @@ from heliograph.config import Settings
 LEAST_CHARACTERS = 32
 
 COMMAND_S = 60
-"""Seconds that the command may take."""
+"""Seconds. Timeout of the command."""
 
 
 class SealableStore(Store, Protocol):
-    """A store that may keep envelopes."""
+    """A store that can keep envelopes."""
 
     sealed_rows: SealedRows
 
 
 class OpenedStore(NamedTuple):
-    """A store that was opened with the master key of the settings, if they give one."""
+    """A store that was opened with the master key of the settings, if any."""
 
     store: Store
     encryption: Encryption

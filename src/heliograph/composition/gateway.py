@@ -50,10 +50,11 @@ OVERDUE_S = 10.0
 """Seconds beyond `shutdown.drain_s` after which a process that should have ended ends at once."""
 
 HTTP_GRACE_SHARE = 0.5
-"""Share of the time for a graceful stop that open HTTP requests may take."""
+"""Share of `shutdown.drain_s` that open HTTP requests may take."""
 
 GC_THRESHOLDS = (50_000, 20, 100)
-"""Collections are rarer than usual: queues are long here, and next to nothing in them is in a cycle."""
+"""Thresholds of the garbage collector. Collections are rarer than by default, because queues are long and have hardly
+any cycles."""
 
 
 def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> int:

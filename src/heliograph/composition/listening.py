@@ -76,7 +76,7 @@ class Listening:
         return None if self.certificate is None else self.certificate.tls
 
     def local_answers(self) -> LocalAnswers:
-        """Returns the answers to commands on the same machine about the addresses and the certificate."""
+        """Returns the handlers for commands on the same machine about the addresses and the certificate."""
 
         async def address() -> dict[str, Any]:
             return {"url": self.url}
@@ -96,7 +96,7 @@ class Listening:
         return "; ".join(filter(None, problems))
 
     async def stop(self, grace: float) -> None:
-        """Accepts nothing more, and lets requests end for up to `grace` seconds."""
+        """Stops accepting, and lets requests end for up to `grace` seconds."""
         for server in self._servers:
             await server.stop(grace)
             grace = 0.0  # connections count for all listeners

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 DEV_LISTEN: Final = "127.0.0.1:2775"
-"""Where a development run listens; at a free port if another program has this one."""
+"""The address of a development run, or a free port if another program uses this port."""
 
 
 class CustomerBinds:
-    """The SMPP server of a gateway: nothing of it is imported while it is off."""
+    """The SMPP server of a gateway. Its modules are imported only if it is on."""
 
     def __init__(self, settings: Settings, clock: Clock, counts: BindCounters, *, dev: bool) -> None:
         """`dev`: without an address it listens on loopback, at the usual port if that is free."""
@@ -98,7 +98,7 @@ class CustomerBinds:
         return "" if self._certificate is None else await self._certificate.renew()
 
     async def stop(self, grace_s: float) -> None:
-        """Accepts nothing more, answers what came, unbinds, and waits for at most `grace_s` seconds."""
+        """Stops accepting, answers pending requests, unbinds, and waits for at most `grace_s` seconds."""
         if self._server is not None:
             await self._server.stop(grace_s)
         if self._certificate is not None:

@@ -62,11 +62,11 @@ class Watching:
         return (self._counters, self._feed, self.traffic, *series, *traces)
 
     def sender(self, sender: WebhookSender) -> WebhookSender:
-        """The sender as the engine is to use it."""
+        """Returns the sender for the engine: with traces, a wrapper around it."""
         return sender if self._traces is None else self._traces.sender(sender)
 
     def intake(self, intake: Intake) -> Intake:
-        """The intake as the API is to use it."""
+        """Returns the intake for the API: with traces, a wrapper around it."""
         return intake if self._traces is None else self._traces.intake(intake)
 
     @property

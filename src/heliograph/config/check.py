@@ -10,7 +10,7 @@ ROLES = ("api", "dispatch", "notify", "upkeep")
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Host and port of `HOST:PORT` or `[IPV6]:PORT`. Raises ValueError with a sentence for people."""
+    """Returns host and port of `HOST:PORT` or `[IPV6]:PORT`. Raises ValueError with a sentence for people."""
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]

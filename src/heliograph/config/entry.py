@@ -1,4 +1,4 @@
-"""A single setting: its key, its variable, its right values, and the words for wrong ones."""
+"""A single setting: its key, its variable, its valid values, and the messages for invalid values."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -15,12 +15,12 @@ LIST = "(`heliograph settings` lists them all)"
 
 
 class SettingsError(Exception):
-    """A setting that cannot be used. The message has its name, its source, and the values that would be right."""
+    """A setting that cannot be used. The message has its name, its source, and the valid values."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingEntry:
-    """A setting as the reference shows it."""
+    """A setting in the form for the reference."""
 
     section: str
     name: str
@@ -44,7 +44,7 @@ class SettingEntry:
 
     @property
     def expected(self) -> str:
-        """The values that are right, in words."""
+        """Returns the valid values in words, for example "a whole number from 1 to 65535"."""
         if get_origin(self.type) is Literal:
             return "one of " + ", ".join(get_args(self.type))
         words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
@@ -102,7 +102,7 @@ def from_text(entry: SettingEntry, text: str, where: str) -> Any:
 
 
 def checked(entry: SettingEntry, value: Any, where: str) -> Any:
-    """The value as its field keeps it. Raises SettingsError."""
+    """Returns the value in the form of its field. Raises SettingsError."""
     wrong = partial(_wrong, entry, value, where)
     if get_origin(entry.type) is Literal:
         if value not in get_args(entry.type):
@@ -128,7 +128,7 @@ def checked(entry: SettingEntry, value: Any, where: str) -> Any:
 
 
 def nearest(word: str, among: Iterable[str]) -> list[str]:
-    """Returns the word that was probably meant, in a list; empty if no word is similar."""
+    """Returns the most similar word, in a list, for example `["port"]` for `prot`; empty if no word is similar."""
     from difflib import get_close_matches  # for typing errors
 
     return get_close_matches(word, list(among), n=1, cutoff=0.5)

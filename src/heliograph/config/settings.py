@@ -348,7 +348,7 @@ class Smpp:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """The place where messages and books are kept."""
+    """The store of messages and ledgers: a file or a database."""
 
     url: str = _setting(
         "",
@@ -505,7 +505,7 @@ class AdminSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReportSettings:
-    """The series that reports and charts are made of: counts by account, connector and country."""
+    """The series for reports and charts: counts by account, connector and country."""
 
     enabled: bool = _setting(True, "Whether the series are counted. Earlier counts are kept and shown in any case.")
     minutes_days: float = _setting(7.0, "Time for which counts by minute are kept.", unit="days", least=1, most=366)
@@ -601,5 +601,5 @@ class Settings:
 
     @property
     def kept(self) -> str:
-        """The place of the store, for people."""
+        """The path or URL of the store, for people."""
         return "in PostgreSQL" if self.store.url else f"in {self.data}"

@@ -21,7 +21,7 @@ _DATE_TIME = re.compile(
 ).fullmatch
 _UNESCAPED_PLUS = re.compile(r".*[Tt].* [0-9]{2}:?[0-9]{2}").fullmatch
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*").fullmatch
-# Files beside the zones that are not zones: the machine's own, and the trees with leap seconds.
+# Entries in the database of zones that are no zones: the machine's own zone, and the trees with leap seconds.
 _NO_ZONES = ("localtime", "posixrules", "posix/", "right/")
 _QUARTER_S: Final = 900  # offsets from UTC are whole quarters of an hour nowadays
 _SIXTY: Final = [f"{number:02}" for number in range(60)]
@@ -45,7 +45,7 @@ def zone(name: str) -> ZoneInfo:
 
 
 def day_of(at: int, zone: tzinfo) -> tuple[int, int]:
-    """Returns when the day of a time (ms) in a zone begins and when it ends, in ms."""
+    """Returns begin and end (ms) of the day of a time (ms) in a zone."""
     today = datetime.fromtimestamp(at / 1000, zone).date()
     first, last = (datetime.combine(day, time.min, zone) for day in (today, today + timedelta(days=1)))
     return int(first.timestamp()) * 1000, int(last.timestamp()) * 1000
@@ -56,7 +56,7 @@ def day_steps(at: int, days: int, zone: tzinfo, *, parts: int = 1, back: int = 0
     `back` days before the day of `at`.
 
     Each day is split into `parts` of equal hours by its clock. A day of a clock change has 23 or 25 hours, and one of
-    its parts an hour less or more. A day that a zone skipped has none.
+    its parts an hour less or more. A day that a zone skipped is left out.
     """
     end = datetime.fromtimestamp(at / 1000, zone).date() + timedelta(days=1 - back)
     bounds: list[int] = []
@@ -107,7 +107,7 @@ def check_future(ms: int, now: int, horizon_days: int) -> None:
 
 
 def format_utc(ms: int) -> str:
-    """ISO 8601 in UTC, with milliseconds."""
+    """Returns ISO 8601 in UTC, for example `2026-03-01T08:30:00.000Z`."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -10,8 +10,8 @@ terminal, are included.
 
 
 def counted(number: int | str, one: str, many: str = "") -> str:
-    """`1 message`, `2,048 messages`, `0.5 credits`; `many` is given where it is not `one` with an s. A number that is
-    not whole comes as the text that it is to have."""
+    """Returns `1 message`, `2,048 messages` or `0.5 credits`. `many`: the plural, unless it is `one` with an s. A
+    fraction is given as text, such as `0.5`."""
     shown = number if isinstance(number, str) else f"{number:,}"
     return f"{shown} {one if shown == '1' else many or one + 's'}"
 
@@ -31,7 +31,7 @@ def duration(ms: float) -> str:
 
 
 def harmless(text: str) -> str:
-    """Escapes a foreign text as in JSON wherever it would move the cursor, name the window, or turn or break the line.
-    Customers choose the texts of messages, operators their ids.
-    """
+    """Escapes characters that a terminal obeys as JSON does, for example ESC as a backslash and `u001b`. Texts of
+    messages come from customers, and ids from operators: they could move the cursor, rename the window, or turn or
+    break the line."""
     return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,12 +1,12 @@
-"""The catalogue of the errors that customers see. API, documentation and command line are drawn from it."""
+"""The catalogue of customers' errors. API, documentation and command line are generated from it."""
 
 from enum import StrEnum
 from typing import NamedTuple
 
 
 class Reason(StrEnum):
-    """Why a request was refused, for figures and lists: finer than the codes of answers, where causes differ in who can
-    do something about them."""
+    """Reason of a refused request, for figures and lists. Finer than the codes of answers if different people can fix
+    the cause: for example, the customer tops up, but an administrator adds a route."""
 
     MALFORMED = "malformed"
     MISSING = "missing"
@@ -27,7 +27,7 @@ class Reason(StrEnum):
     SUPPRESSED = "suppressed"
     """The recipient opted out."""
     FORBIDDEN = "forbidden"
-    """Not allowed, for any other reason."""
+    """Not allowed, for another reason."""
     NOT_FOUND = "not_found"
     METHOD = "method"
     CONFLICT = "conflict"
@@ -36,15 +36,15 @@ class Reason(StrEnum):
     PREFIX = "prefix"
     """The account may not send to the destination."""
     RATE = "rate"
-    """Over the messages a second that the account may send."""
+    """Over the account's messages a second."""
     REQUESTS = "requests"
-    """Over the requests a second that the account may make."""
+    """Over the account's requests a second."""
     DAILY_MESSAGES = "daily_messages"
-    """Over the messages that the account may send a day."""
+    """Over the account's messages a day."""
     DAILY_SPEND = "daily_spend"
-    """Over the credits that the account may spend a day."""
+    """Over the account's credits a day."""
     WAITING = "waiting"
-    """Over the messages that the account may have waiting."""
+    """Over the account's waiting messages."""
     TOO_EARLY = "too_early"
     UNAVAILABLE = "unavailable"
     INTERNAL = "internal"
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
     """The `Status` of the answer; `00` is success and never here."""
     http: int
     title: str
-    """A line that is true of every fault of the entry."""
+    """A line that fits every fault of the entry."""
     when: str
     """The causes, for the documentation."""
     reason: Reason
@@ -165,7 +165,7 @@ CATALOGUE: tuple[Entry, ...] = (
 
 
 class Fault(Exception):
-    """A fault, as it will be answered.
+    """A fault with the data of its answer.
 
     `message`: the problem and its solution.
 

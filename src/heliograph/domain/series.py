@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from heliograph.domain.sketch import Sketch, merge
 
 MOST_REASONS: Final = 40
-"""Most codes, and reasons, that a cell counts separately; an operator may invent any number of codes."""
+"""Most codes, and most reasons, that a cell counts separately. An operator may invent any number of codes."""
 
 OTHER: Final = "other"
 """Code of the failures beyond MOST_REASONS."""
@@ -30,7 +30,7 @@ class Grain(IntEnum):
         return WIDTH_MS[self]
 
     def start(self, at: int) -> int:
-        """Returns when the bucket begins that has this time."""
+        """Returns the beginning of the bucket with this time."""
         return at - at % WIDTH_MS[self]
 
 

@@ -12,7 +12,7 @@ from typing import Final
 Sketch = dict[int, int]
 
 RELATIVE_ERROR: Final = 1 / 32
-"""The most by which a quantile differs from a value of that rank, as a share of it."""
+"""The largest relative error of a quantile."""
 
 _EXACT: Final = 32
 _BITS: Final = 4
@@ -56,7 +56,7 @@ def merge(sketch: Sketch, other: Mapping[int, int]) -> None:
 
 
 def take_away(sketch: Sketch, other: Mapping[int, int]) -> None:
-    """Takes away the counts of another sketch that was merged into it."""
+    """Subtracts the counts of another sketch that was merged into it."""
     for bucket, count in other.items():
         left = sketch.get(bucket, 0) - count
         if left > 0:

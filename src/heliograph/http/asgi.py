@@ -15,7 +15,7 @@ Headers = list[tuple[bytes, bytes]]
 """Names in lower case."""
 
 WORK = "heliograph.work"
-"""Key of the seconds that an application spent on a request which it refuses, in the event that begins its answer."""
+"""Key in the event that begins an answer: seconds that the application spent on a request that it refuses."""
 
 
 async def respond(scope: Scope, send: Send, status: int, headers: Headers, body: bytes, work: float = 0.0) -> None:
@@ -48,17 +48,17 @@ async def respond_in_pieces(
 
 
 async def _gone(receive: Receive) -> None:
-    """Returns when the client hung up."""
+    """Returns once the client has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 class ClientGone(Exception):
-    """The client hung up before its request was complete."""
+    """The client closed the connection before its request was complete."""
 
 
 class BodyTooLarge(ValueError):
-    """The body of a request has more octets than its reader takes. The text says so to the client."""
+    """The body of a request is too large for its reader. The text is for the client."""
 
 
 async def read_body(receive: Receive, most: int) -> bytes:
@@ -85,7 +85,8 @@ def asked_host(scope: Scope) -> str:
 
 
 def is_own_name(host: str) -> bool:
-    """Whether the host is an address, or a name that a machine has for itself: no page of another name asks for it."""
+    """Whether the host is an address, or a machine's name for itself, such as `localhost`. A page of another site
+    cannot use it."""
     if not host or host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -57,7 +57,7 @@ class Connection(Seat):
         self._direct_body = b""
         self._parser: httptools.HttpRequestParser | None = None
         self._begun = 0
-        """Number of requests of which the parser has seen something."""
+        """Number of requests that the parser has begun."""
         self._method = ""
         """Method of the request with the latest head, if the parser does not know the method."""
         self._head_octets = 0
@@ -111,9 +111,9 @@ class Connection(Seat):
             return
         if self.is_held_back:
             self._held += data
-            self.transport.pause_reading()  # some event loops begin to read whatever `connection_made` says
+            self.transport.pause_reading()  # some event loops begin to read although `connection_made` paused reading
         elif self._held:
-            self._held += data  # it was on its way when reading was paused
+            self._held += data  # it was in transit when reading was paused
         elif self._refusal is None and not self._repeats(data):
             begins, latest = self.phase == IDLE, self.latest
             self._parse(data)
@@ -133,7 +133,7 @@ class Connection(Seat):
         return not self.state.is_secure  # TLS ends for both sides at once
 
     def pause_writing(self) -> None:
-        """Reads nothing more of a client that does not take answers: requests would pile up in memory."""
+        """Stops reading from a client that does not take answers, because requests would pile up in memory."""
         self.flow.pause_writing()
         self.since = self.state.now
         if not self._is_over():
@@ -171,7 +171,7 @@ class Connection(Seat):
             self._told_again = False
             return
         if self.transport.is_closing():
-            raise ConnectionAbortedError  # who said that there is nothing more has more all the same
+            raise ConnectionAbortedError  # a client that has announced its last request sends another
         parser = self._parser
         assert parser is not None
         version: str = parser.get_http_version()
@@ -236,7 +236,7 @@ class Connection(Seat):
             latest.keep_alive = False
 
     def go_on(self) -> None:
-        """Reads on, if it was held back: its client may ask for something again."""
+        """Resumes reading if it was paused, because the client may send again."""
         self.is_held_back = False
         if not self._is_over():
             self.since = self.state.now
@@ -271,7 +271,7 @@ class Connection(Seat):
                 self._told_again = True
                 self._parser = body_parser(self, self.headers)
             except httptools.HttpParserInvalidMethodError:
-                # The start of the request is known only if it is the first of these octets.
+                # The start of the request is known only if it is at the first of these octets.
                 method, end = unheard_of_method(octets) if self._begun == begun + 1 else ("", 0)
                 if not method:
                     self._give_up(self._malformed("The HTTP request does not begin with a method that is known here."))
@@ -374,7 +374,7 @@ class Connection(Seat):
     # --- the end
 
     def _is_over(self) -> bool:
-        """Whether input is ignored from now on."""
+        """Whether input is ignored."""
         return self.phase == LEAVING or self.transport.is_closing()
 
     def _leave(self) -> None:

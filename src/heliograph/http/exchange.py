@@ -16,20 +16,20 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class ExchangeConnection(Protocol):
-    """The connection that an exchange runs on, as the exchange sees it."""
+    """The part of a connection that an exchange uses."""
 
     transport: Transport
     flow: Flow
     state: ServerState
 
     def charge(self, headers: Headers, work: float) -> None:
-        """Charges the client of a refused request for so many seconds of work."""
+        """Charges the client of a refused request for seconds of work, for example 0.004."""
 
     def ended(self) -> None:
         """Starts the next request, because this request has its answer."""
 
     def hang_up(self) -> None:
-        """Closes after the answer, which was the last."""
+        """Closes the connection after this last answer."""
 
 
 class Exchange(PendingRequest):
@@ -45,7 +45,7 @@ class Exchange(PendingRequest):
         self._octets = 0
         self._more = True
         self._news: asyncio.Event | None = None
-        """Set when there is something to receive; made when somebody waits for it."""
+        """Set when an event can be received; made when the application first waits."""
         self._gone = False
         self._response: Response | None = None
         self._waits_to_send = scope["http_version"] != "1.0" and _expects_continue(scope["headers"])
@@ -78,7 +78,7 @@ class Exchange(PendingRequest):
         self._tell()
 
     async def run(self, application: Asgi) -> None:
-        """Calls the application. Closes the connection where the answer cannot be completed."""
+        """Calls the application. Closes the connection if the answer cannot be completed."""
         try:
             await application(self.scope, self.receive, self.send)
             if not self._is_over():

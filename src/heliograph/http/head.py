@@ -15,10 +15,10 @@ _HOST_OCTETS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 _FRAMING: Final = (b"content-length", b"transfer-encoding")
 
 _DIGITS: Final = 12
-"""Digits of a length that is believed, at most."""
+"""Most digits of a valid length."""
 
 _FRAGMENT: Final = 0x23
-"""A `#`."""
+"""The octet `#`."""
 
 _VERSIONS: Final = ("1.1", "1.0")
 

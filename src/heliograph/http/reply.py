@@ -11,12 +11,12 @@ class Reply:
     status: int
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
-    """Headers beyond content-type, content-length and x-request-id."""
+    """Headers in addition to content-type, content-length and x-request-id."""
     content_type: bytes = b"application/json"
 
 
 class Declined(Exception):
-    """A request is not to be answered by the application, but so."""
+    """The request gets this reply instead of an answer of the application."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__()
@@ -31,13 +31,13 @@ class Replies(Protocol):
     """
 
     def malformed(self, problem: str) -> Reply:
-        """Returns the reply (400) to octets of which no request is made."""
+        """Returns the reply (400) to octets that are no valid request."""
 
     def overloaded(self, problem: str) -> Reply:
-        """Returns the reply (503) to a client that should come again later."""
+        """Returns the reply (503) to a client that should try again later."""
 
     def too_many(self, problem: str, seconds: int) -> Reply:
-        """Returns the reply (429) to a client that has too much at once, and may come again after so many seconds."""
+        """Returns the reply (429) to a client over its share, which may try again after these seconds."""
 
     def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:
         """Reports an error of the application, and returns the reply (500) to its request."""
@@ -49,7 +49,7 @@ class Replies(Protocol):
         """Counts a reply that the application has not seen."""
 
     def note_no_room(self, problem: OSError) -> None:
-        """Reports that the system lets no more connections be accepted."""
+        """Reports that the system refuses to accept more connections."""
 
     def note_turned_away(self, why: str, client: str) -> None:
         """Counts, and may report, a connection that was refused or closed to make room; see `clients`."""

@@ -1,4 +1,4 @@
-"""The ASGI scope of a request, and the two ends of the connection that it came on."""
+"""The ASGI scope of a request, and the two ends of its connection."""
 
 import re
 from typing import Any, Final
@@ -12,7 +12,7 @@ from heliograph.net.flow import Transport
 from heliograph.net.proxies import Address, Proxies, is_loopback, last_named, unmapped
 
 NOBODY: Final = ("", 0)
-"""Address of a client that had gone when it was first asked for."""
+"""Address of a client that had left before its address was looked up."""
 
 _encoded_slash = re.compile("%2f", re.IGNORECASE).sub
 _SCHEMES = (b"http", b"https")
@@ -94,7 +94,7 @@ def request_scope(ends: Endpoints, method: str, version: str, target: bytes, hea
     raw_path: bytes = url.path or b"/"
     path = raw_path.decode("ascii")
     if "%" in path:
-        path = unquote(_encoded_slash("%252F", path))  # which is no slash (RFC 3986, 2.2)
+        path = unquote(_encoded_slash("%252F", path))  # an encoded slash is no slash (RFC 3986, 2.2)
     client = ends.client(_forwarded_for(headers))
     scope: Scope = {
         "type": "http",

@@ -51,7 +51,7 @@ class Response:
         if self._chunked:
             lines.append(b"transfer-encoding: chunked\r\n")
         elif length == UNKNOWN and not self._bodiless:
-            keep = False  # its end is that of the connection
+            keep = False  # the end of the connection ends it
         if not keep:
             lines.append(b"connection: close\r\n")
         lines.append(b"\r\n")

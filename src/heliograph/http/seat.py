@@ -1,6 +1,4 @@
-"""The part of a connection that its server sees: how long it may wait, when it may be closed, and which client it
-counts for.
-"""
+"""The server's view of a connection: its timeouts, when it may be closed, and its client."""
 
 from typing import Final
 
@@ -39,8 +37,12 @@ def patience(phase: int) -> float:
 
 
 class Seat:
-    """The seat of a connection which has been in its `phase` since the loop's time `since`; `latest` is the request
-    read last."""
+    """The seat of a connection.
+
+    `phase`: the event that it waits for, since the loop's time `since`.
+
+    `latest`: the last request that was read.
+    """
 
     __slots__ = (
         "begun_at", "ends", "flow", "headers", "is_held_back", "latest", "load", "phase", "since", "state",
@@ -63,7 +65,7 @@ class Seat:
         self.waiting: list[Exchange] = []
         """Requests that wait for their turn."""
         self.is_held_back = False
-        """Whether nothing is read until the client may ask for something again."""
+        """Whether reading is paused until the client may send again."""
 
     # --- time
 
@@ -75,7 +77,7 @@ class Seat:
         if self.flow.reading_paused and self.phase != LEAVING:
             return False
         if self.phase == HEAD and self.latest is not None and not self.latest.complete:
-            return False  # it is we who are slow
+            return False  # the server is slow, not the client
         return waited > patience(self.phase)
 
     def spare(self, now: float) -> bool:
@@ -85,7 +87,7 @@ class Seat:
     # --- room
 
     def may_go(self) -> bool:
-        """Whether the client is owed no answer."""
+        """Whether the server owes the client no answer."""
         latest = self.latest
         return latest is None or latest.complete or self.phase == LEAVING or (self.phase == BODY and not self.waiting)
 
@@ -111,18 +113,17 @@ class Seat:
     # --- charges
 
     def requester(self, headers: Headers) -> ClientLoad:
-        """Returns the load of the client that a request with these headers is of."""
+        """Returns the load of the client of a request with these headers."""
         return self.state.load_of(self.ends, headers) if self.load.stands_for_others else self.load
 
     def charge(self, headers: Headers, work: float) -> None:
-        """Charges the client of a request that was refused for so many seconds of work."""
+        """Charges the client of a refused request for seconds of work."""
         if work > limits.FREE_WORK_S:
             self.state.clients.charge(self.requester(headers), work, self.state.loop.time())
 
     def wait(self, headers: Headers, octets: int) -> int:
-        """Counts a request of so many octets. Returns 0 if it may be answered, otherwise the seconds until the client
-        may send again. Until then nothing more is read from it.
-        """
+        """Counts a request by its octets. Returns 0 if it may be answered, otherwise the seconds until the client may
+        send again, for example 3. Until then reading is paused."""
         state = self.state
         load, now = self.requester(headers), state.loop.time()
         seconds = load.wait(now)
@@ -135,7 +136,7 @@ class Seat:
         return int(seconds) + 1
 
     def go_on(self) -> None:
-        """Continues with the octets that were held."""
+        """Continues with the buffered octets."""
         raise NotImplementedError
 
     def shutdown(self) -> None:
@@ -143,7 +144,7 @@ class Seat:
         raise NotImplementedError
 
     def hold_back(self) -> None:
-        """Reads nothing more until `go_on`."""
+        """Stops reading until `go_on`."""
         if not self.transport.is_closing():
             self.is_held_back = True
             self.load.held_back.add(self)

@@ -16,13 +16,13 @@ from heliograph.net.proxies import Proxies
 from heliograph.net.tls import Tls
 
 WHOLE = Shares()
-"""Shares of a server that a single client may use completely."""
+"""Shares without a limit for a single client."""
 
 DRAIN_STEP_S = 0.02
 """Seconds between two checks for open connections while the server stops."""
 
 TICK_S = 1.0
-"""Seconds between two looks at the connections; the timeouts are late by up to twice this."""
+"""Seconds between two checks of the connections. Timeouts are late by up to twice this."""
 
 
 class Server:
@@ -55,7 +55,7 @@ class Server:
             await asyncio.sleep(DRAIN_STEP_S)
         for connection in list(state.connections):
             connection.transport.abort()
-        await asyncio.sleep(0)  # the connections learn of it before their requests end
+        await asyncio.sleep(0)  # connections must know of the stop before their requests end
         for task in list(state.tasks):
             task.cancel()
         self._ticking.cancel()
@@ -84,7 +84,7 @@ async def serve(
     """Starts to serve on the running loop. Port 0 chooses a free port; the host `::` listens on all addresses, IPv4
     included. Raises OSError if it cannot listen. A process may run several servers.
 
-    `shares`: how much of the server all clients, and each client, may use.
+    `shares`: limits of the server for all clients, and for each client.
 
     `trusted_proxies`: addresses or networks, for example `10.0.0.0/8`. Their requests count for the client in
     X-Forwarded-For.

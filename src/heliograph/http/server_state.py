@@ -66,7 +66,7 @@ class ServerState:
         self.now = self.loop.time()
 
     def tick(self, due: float) -> None:
-        """Begins another second; the next tick is at `due`. Renews the date header of replies."""
+        """Begins the next second; the next tick is at `due`. Renews the date header of replies."""
         self.now = due
         self._openings.clear()
         self.clients.tick(self.loop.time())
@@ -77,18 +77,16 @@ class ServerState:
         return self.clients.connections
 
     def is_unwelcome(self, host: str) -> bool:
-        """Whether a connection from this host would be refused for certain."""
+        """Whether a connection from this host would certainly be refused."""
         return self.clients.is_unwelcome(network(unmapped(host)), self.loop.time(), self.now)
 
     def load_of(self, ends: Endpoints, headers: Headers | None = None) -> ClientLoad:
-        """Returns the load of the client that a connection counts for; with `headers`, of the client that a request on
-        it counts for.
-        """
+        """Returns the load of the client of a connection; with `headers`, of the client of a request on it."""
         name, is_proxy = ends.client_name(headers)
         return self.clients.load(name, is_proxy=is_proxy, is_local=headers is None and is_loopback(ends.peer()[0]))
 
     def load_of_host(self, host: str) -> ClientLoad:
-        """Returns the load of the client that a newly connected host counts for."""
+        """Returns the load of the client of a new connection from this host."""
         host = unmapped(host)
         is_proxy = self.proxies is not None and self.proxies.trust(host)
         return self.clients.load(network(host), is_proxy=is_proxy, is_local=is_loopback(host))

@@ -1,8 +1,8 @@
-"""The hook for requests that are to be answered without a task and an ASGI call.
+"""The hook for requests that are answered without a task and an ASGI call, such as sends.
 
 A server may be given a `ShortCut`. Each POST of HTTP/1.1 that finds no other request under way is offered to it when
 its head has been read. If it returns a `DirectRequest`, the connection gathers the body, calls `run` once, and waits
-for `Channel.answer`. If `run` returns False, the ASGI application gets the request as if nothing had been tried.
+for `Channel.answer`. If `run` returns False, it had no effect, and the ASGI application gets the request.
 
 Most clients write the same head before each body of a connection. So the first head that the short cut took stays with
 its connection (`RepeatedHead`), and is not parsed again.
@@ -23,9 +23,9 @@ _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]+)[ \t]*\r\n", re.IGNOREC
 
 
 class PendingRequest:
-    """A request in its turn on a connection.
+    """A request that has its turn on a connection.
 
-    `complete` says whether it has its answer, `keep_alive` whether another request may follow.
+    `complete`: whether it has its answer. `keep_alive`: whether another request may follow.
     """
 
     __slots__ = ("complete", "keep_alive")
@@ -45,7 +45,7 @@ class DirectRequest(PendingRequest):
         self.target = target
         self.headers = headers
         self.work = 0.0
-        """Seconds that were spent on it, where it was refused."""
+        """Seconds that were spent on it if it was refused."""
 
     def run(self, body: bytes) -> bool:
         """Runs the request with its whole body. Returns True if `Channel.answer` is called, at once or later; False,
@@ -92,7 +92,7 @@ def repeated_head(octets: bytes, request: DirectRequest) -> RepeatedHead | None:
 
 
 class Channel(Protocol):
-    """A connection, as a direct request knows it."""
+    """The part of a connection that a direct request uses."""
 
     def client(self, forwarded: bytes | None) -> Address:
         """Returns the client's address; `forwarded` is the request's X-Forwarded-For."""

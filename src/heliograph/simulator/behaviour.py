@@ -77,12 +77,12 @@ class Notation(StrEnum):
     PREFIXED_HEX = "prefixed_hex"
     """Hexadecimal after 0x."""
     PADDED = "padded"
-    """Decimal, filled up with spaces to 20 characters."""
+    """Decimal, padded with spaces to 20 characters."""
     UUID = "uuid"
     BARE_UUID = "bare_uuid"
     """A UUID without dashes."""
     WRONG = "wrong"
-    """An id that no answer has."""
+    """An id that was in no answer."""
 
     def write(self, number: int) -> str:
         return _WRITERS[self](number)
@@ -100,9 +100,9 @@ class ReceiptAddresses(StrEnum):
     """Addresses of receipts."""
 
     SWAPPED = "swapped"
-    """The message's addresses, each in the other's place, as the specification has them."""
+    """The message's addresses, swapped as in the specification."""
     UNSWAPPED = "unswapped"
-    """The message's addresses, each in its own place."""
+    """The message's addresses, not swapped."""
     MASKED = "masked"
     """Swapped, with the last digits of the recipient as asterisks."""
     EMPTY = "empty"
@@ -156,7 +156,8 @@ def parse_status(text: str) -> int:
 
 
 def parse_refusals(text: str) -> tuple[Refusal, ...]:
-    """`PREFIX` or `PREFIX=STATUS`, with commas between; ESME_RINVDSTADR where no status is given."""
+    """Reads `PREFIX` or `PREFIX=STATUS`, separated by commas, for example `44,49=RINVDSTADR`. The default status is
+    ESME_RINVDSTADR."""
     found = []
     for entry in filter(None, (entry.strip() for entry in text.split(","))):
         prefix, equals, status = entry.partition("=")
@@ -379,7 +380,7 @@ class Knob:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words it takes, where it takes words."""
+        """The allowed words, if the knob takes words."""
         return tuple(member.value for member in self.kind) if issubclass(self.kind, StrEnum) else ()
 
     @property
@@ -389,7 +390,7 @@ class Knob:
 
     @property
     def is_list(self) -> bool:
-        """Whether it takes several values, with commas between."""
+        """Whether the knob takes several values, separated by commas."""
         return self.unit.endswith(",...")
 
     def read(self, text: str) -> Any:
@@ -407,7 +408,7 @@ class Knob:
             raise BehaviourError(self.name, f"{text!r} is not {takes}") from error
 
     def check(self, value: object) -> None:
-        """Raises `BehaviourError` where `value` is of another kind, or out of bounds."""
+        """Raises `BehaviourError` if `value` is of another type, or out of bounds."""
         if value is None and self.default is None:
             return
         wanted = (int, float) if self.kind is float else self.kind
@@ -440,4 +441,4 @@ def _knobs() -> tuple[Knob, ...]:
 
 
 KNOBS: Final = _knobs()
-"""Every knob, in the order in which people read of them."""
+"""Every knob, in the order of the documentation."""

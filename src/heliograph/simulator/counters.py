@@ -8,24 +8,24 @@ class DeliveryCounters:
     """Counts deliver_sm of one kind since the start, without the requests that still wait."""
 
     planned: int = 0
-    """All that are owed, due or not."""
+    """Deliveries that are owed, due or not."""
     sent: int = 0
-    """Writings, repeats of unanswered ones included."""
+    """Written deliveries, repeats included."""
     answered: int = 0
-    """Taken by the peer."""
+    """Accepted by the peer."""
     repeated: int = 0
-    """Sent again, since the link was lost, no answer came, or the peer asked for it."""
+    """Sent again, because the link was lost, no answer came, or the peer asked for it."""
     refused: int = 0
-    """Refused by the peer for good."""
+    """Finally refused by the peer."""
     waiting: int = 0
-    """Due, and waiting for a bind or for room in its window, now."""
+    """Due, and waiting now for a bind or for a window slot."""
     dropped: int = 0
-    """Given up, since too many were waiting."""
+    """Dropped, because too many were waiting."""
 
 
 @dataclass(slots=True)
 class SimulatorCounters:
-    """Counts since the start, except where a count is of the present moment."""
+    """Counts since the start, except for present numbers such as `links`."""
 
     links: int = 0
     """Connections now."""

@@ -1,4 +1,4 @@
-"""Brings each deliver_sm, a receipt or a message from a phone, to a bind of the system_id that is to get it."""
+"""Brings each deliver_sm, a receipt or a message from a phone, to a bind of its system_id."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -70,7 +70,8 @@ class Deliveries:
         later: Callable[[float, partial[None]], None],
         sent: Callable[[SimulatorLink, DeliverRequest, int], None],
     ) -> None:
-        """`later(seconds, task)` runs a task then; `sent(link, delivery, sequence)` hears of each deliver_sm."""
+        """`later(seconds, task)`: runs a task after these seconds. `sent(link, delivery, sequence)`: called for each
+        deliver_sm."""
         self._later = later
         self._sent = sent
         self._accounts: dict[str, BoundPeer] = {}
@@ -108,7 +109,7 @@ class Deliveries:
         self._pump(account)
 
     def answered(self, link: SimulatorLink, delivery: DeliverRequest, status: int) -> None:
-        """Counts the peer's answer, repeats the delivery later after a temporary error, and fills the free place."""
+        """Counts the peer's answer, repeats the delivery later after a temporary error, and fills the free slot."""
         if status in _TEMPORARY:
             self._later(AGAIN_AFTER_S, partial(self.again, [delivery]))
         elif status:

@@ -15,7 +15,7 @@ REFRESH_S: Final = 0.25
 SHOWN_MESSAGES: Final = 12
 LEAST_MESSAGES: Final = 3
 _LINES_AROUND: Final = 9
-"""Lines of the terminal that neither a count nor a message takes."""
+"""Lines of the terminal for other things than counts and messages, such as headings."""
 _SHOWN_CHARACTERS: Final = 160
 _RATED: Final = ("submits", "accepted", "throttled", "receipts_sent", "receipts_answered")
 

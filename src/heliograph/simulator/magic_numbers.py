@@ -11,7 +11,7 @@ from heliograph.smpp.constants import CommandStatus, MessageState
 
 
 class AnswerFault(StrEnum):
-    """A fault that takes the place of the ordinary answer."""
+    """A fault instead of the ordinary answer."""
 
     NONE = "none"
     WITHHELD = "withheld"

@@ -10,7 +10,7 @@ from heliograph.smpp import tlv
 from heliograph.smpp.constants import MessageState
 
 UNFINISHED_LIMIT: Final = 10_000
-"""Incomplete longer messages kept at once; beyond that the oldest waits for its parts no more."""
+"""Most incomplete long messages in memory. Beyond that the oldest is dropped."""
 
 _SEVERITY: Final = (
     MessageState.DELIVERED,
@@ -72,7 +72,7 @@ class JoinedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A message for people to look at."""
+    """A message in the form for people."""
 
     at_s: float
     """Time of the first part's submit, in seconds since 1970."""
@@ -80,7 +80,7 @@ class ReceivedMessage:
     source_addr: str
     destination_addr: str
     text: str
-    """Text of the parts that have come, in their order."""
+    """Text of the parts that have arrived, in their order."""
     data_coding: int
     parts: int
     total: int

@@ -22,13 +22,14 @@ PHONES: Final = 1_000
 """Number of phones that write at inbound_rate. Their numbers begin at 447700900000, a range reserved for fiction."""
 
 NUMBER_PLACE: Final = "{n}"
-"""In a text that is sent at inbound_rate, the place of its number: 1 for the first since the start."""
+"""In a text at inbound_rate, this is replaced by the number of the message: 1 for the first since the start."""
 
 PARTS_WAITING: Final = 1_000
-"""Parts of messages from phones that wait; beyond that the rate's are dropped: receipts have their room."""
+"""Most waiting parts of messages from phones. Beyond that, messages of inbound_rate are dropped, so that receipts have
+room."""
 
 BEHIND_S: Final = 1.0
-"""A rate that cannot be kept is not made up for beyond this time."""
+"""Seconds. A rate that cannot be kept catches up on at most this time."""
 
 _ONE, _PART = 140, 134
 """Octets of a short message, and of a part beside its header of six octets (3GPP TS 23.040, 9.2.3.24.1)."""
@@ -40,7 +41,7 @@ _PHONE: Final = re.compile(r"\+?([0-9]{3,15})")
 
 
 class PhoneProblem(ValueError):
-    """A message from a phone cannot be sent; the text says why."""
+    """A message from a phone cannot be sent. The text is the reason."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -50,7 +51,7 @@ class PhonePart(DeliverRequest):
     sender: str
     number: str
     text: str
-    """All of the message's."""
+    """The number of the message's parts."""
     place: int
     total: int
 
@@ -65,9 +66,9 @@ class PhonePart(DeliverRequest):
 
 
 def parts_of(text: str, alphabet: Alphabet) -> tuple[DataCoding, list[bytes]]:
-    """Encodes a text in the alphabet of data_coding 0, or in UCS-2 where that lacks a letter, and cuts it into parts.
+    """Encodes a text in the alphabet of data_coding 0, or in UCS-2 if that lacks a letter, and cuts it into parts.
 
-    No letter is cut in two.
+    Parts end between letters.
     """
     coding, one, part = DataCoding.DEFAULT, _ONE, _PART
     try:
@@ -131,7 +132,7 @@ class Phones:
         self._due = 0.0
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Sends as this behaviour says, from now on."""
+        """Uses this behaviour from now on."""
         self._behaviour = behaviour
         self._random = Random(behaviour.seed)
         self._turn += 1

@@ -19,7 +19,7 @@ REMEMBERED_TROUBLES: Final = 10_000
 """Numbers whose first submit met a fault, remembered until the second submit."""
 
 WRONG_BY: Final = 0x40000000
-"""Added to a sequence number to make a number for which no request waits."""
+"""Added to a sequence number to make a number without a waiting request."""
 
 _FINISHED: Final = replace(ORDINARY, what="its fault is over")
 _PLAIN_DIALECTS: Final = tuple(dialect for dialect in ReceiptWording if dialect is not ReceiptWording.MIXED)
@@ -59,7 +59,7 @@ class PlannedReceipt:
     tlv_notation: Notation
     other_bind: bool = False
     overtaken: bool = False
-    """Whether it waits until the next receipt of the same system_id has gone, a second at most."""
+    """Whether it waits until the next receipt of the same system_id was sent, for at most a second."""
 
 
 @dataclass(slots=True)

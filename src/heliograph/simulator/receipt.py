@@ -137,7 +137,7 @@ def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float,
     if dialect is ReceiptWording.LOWER:
         head = head.lower().replace(name.lower(), name, 1)
     if dialect is ReceiptWording.UCS2:
-        # 254 octets are 127 characters, which Appendix B fills but for the text
+        # 254 octets are 127 characters, and Appendix B without the text fills them
         return head.removesuffix(" text:").encode("utf-16-be")
     return head.encode() + quoted
 

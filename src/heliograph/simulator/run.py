@@ -15,8 +15,8 @@ from heliograph.simulator.smsc import Simulator
 def run(host: str, port: int, behaviour: Behaviour, log: Path | None = None, live: bool = False) -> int:
     """Listens until SIGINT or SIGTERM; returns the exit code.
 
-    `log` gets a JSON line for each event; `-` is standard output. `live` draws a table; otherwise one line says which
-    address it listens on. Raises OSError if it cannot listen or write.
+    `log` gets a JSON line for each event; `-` is standard output. `live` draws a table; otherwise a line shows the
+    address. Raises OSError if it cannot listen or write.
     """
     import uvloop
 

@@ -1,4 +1,4 @@
-"""Timed tasks: one heap and one timer for all responses and receipts, instead of a timer for each message."""
+"""Timed tasks: a single heap and timer for all responses and receipts, instead of a timer for each message."""
 
 import asyncio
 from collections.abc import Callable

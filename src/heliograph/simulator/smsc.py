@@ -1,4 +1,4 @@
-"""The simulated operator: an SMSC that binds, answers, and sends receipts, as its behaviour says."""
+"""The simulated operator: an SMSC that binds, answers, and sends receipts, controlled by its behaviour."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ class Simulator:
     """
 
     def __init__(self, behaviour: Behaviour | None = None, log: BinaryIO | None = None) -> None:
-        """`log` gets a JSON line for everything that comes and goes; it stays open at the end."""
+        """`log` gets a JSON line for each PDU in both directions; it stays open at the end."""
         self.counters = SimulatorCounters()
         self._behaviour = behaviour or Behaviour()
         self._reactions = Reactions(self._behaviour)
@@ -246,9 +246,8 @@ class Simulator:
             link.unbind()
 
     def _on_multi(self, link: SimulatorLink, request: p.SubmitMulti, now: float) -> None:
-        """Each destination has its own scenario. There is a single response with a single id, sent at the time of the
-        slowest.
-        """
+        """Each destination has its own scenario. The single response with its single id is sent at the time of the
+        slowest."""
         failed = []
         plans = []
         for destination in request.destinations:
@@ -465,5 +464,5 @@ class Simulator:
 
     def _note(self, event: str, link: SimulatorLink, **details: object) -> None:
         if self._journal is not None:
-            # a bind and its answer have a system_id of their own
+            # a bind and its answer have their own system_id
             self._journal.note(event, **({"link": link.number, "system_id": link.system_id} | details))

@@ -17,9 +17,9 @@ class Writable(Protocol):
 
 
 class LinkWriter:
-    """Writes to a transport in the manner that the behaviour asks for.
+    """Writes to a transport in the manner of the behaviour, for example in pieces.
 
-    Keeps the order, and loses nothing except by `abandon`.
+    Keeps the order, and loses octets only by `abandon`.
     """
 
     def __init__(

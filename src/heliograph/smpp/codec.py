@@ -159,7 +159,7 @@ def decode(frame: bytes) -> p.Pdu:
 
 
 def encode(pdu: p.Pdu) -> bytes:
-    """The whole frame; `FieldError` where a value does not fit its field."""
+    """Returns the whole frame. Raises `FieldError` if a value does not fit its field."""
     body = encode_body(pdu)
     try:
         return HEADER.pack(len(body) + c.HEADER_OCTETS, pdu.command_id, pdu.status, pdu.sequence) + body
@@ -168,7 +168,7 @@ def encode(pdu: p.Pdu) -> bytes:
 
 
 def encode_body(pdu: p.Pdu) -> bytes:
-    """Encodes all that follows the header, TLVs included."""
+    """Encodes everything behind the header, TLVs included."""
     encoder = _ENCODERS.get(pdu.command_id)
     body = wire.write(LAYOUTS[type(pdu)], pdu) if encoder is None else encoder(pdu)
     if pdu.status and not pdu.tlvs and pdu.command_id in _BODYLESS_ON_ERROR:
@@ -252,7 +252,8 @@ def _request_tlvs(command_id: int, sequence: int, frame: bytes, position: int) -
 
 
 def split_message_id(frame: bytes) -> tuple[str, int]:
-    """The message_id that begins a response's body, and where its TLVs begin. It needs no closing zero."""
+    """Returns the message_id at the start of a response's body, and the position of its TLVs. A closing zero is
+    optional."""
     end = frame.find(0, 16)
     if end < 0:
         return frame[16:].decode("latin-1"), len(frame)

@@ -9,7 +9,7 @@ from typing import Final
 
 
 class Role(StrEnum):
-    """The end of the link that a session is."""
+    """The role of a session on its link."""
 
     ESME = "esme"
     """The client: binds and submits."""
@@ -81,7 +81,7 @@ MAX_SHORT_MESSAGE_OCTETS: Final = 254
 """SMPP v3.4, 5.2.21. Longer texts travel in message_payload or in parts."""
 MAX_TLV_OCTETS: Final = 65_535
 MAX_DESTINATIONS: Final = 254
-"""Addresses in a submit_multi, at most: SMPP v3.4, 4.5.1."""
+"""Most addresses in a submit_multi: SMPP v3.4, 4.5.1."""
 
 # C-octet strings, in octets with the closing zero.
 SYSTEM_ID_OCTETS: Final = 16

@@ -47,4 +47,4 @@ class StateError(SmppError):
 
 
 class WindowFullError(SmppError):
-    """The window has no place left: all its requests wait for their answers."""
+    """The window is full: all its requests wait for their answers."""

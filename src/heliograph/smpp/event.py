@@ -17,13 +17,13 @@ class CloseReason(StrEnum):
     """An end sent unbind, and the other end answered."""
     UNBIND_TIMEOUT = "unbind_timeout"
     BIND_TIMEOUT = "bind_timeout"
-    """The bind was not answered in time, or (message centre) never came."""
+    """The bind was not answered in time. In a message centre: no bind came in time."""
     LINK_DEAD = "link_dead"
-    """Nothing at all came for an idle interval and the time given to enquire_link after it."""
+    """No octet came for an idle interval and the timeout of the enquire_link after it."""
     INACTIVE = "inactive"
     """Only enquire_link was exchanged for too long."""
     PROTOCOL = "protocol"
-    """The octets that came can no longer be cut into PDUs."""
+    """The received octets cannot be cut into PDUs any more."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Answered:
 
 @dataclass(slots=True)
 class TimedOut:
-    """No answer came in time. Should it come later it is `Unmatched`."""
+    """No answer came in time. A late answer is `Unmatched`."""
 
     token: Any
     sequence: int
@@ -102,7 +102,7 @@ class Lost:
 
 @dataclass(slots=True)
 class Unmatched:
-    """A response to nothing that waits: late, doubled, with a wrong number, or of the wrong kind."""
+    """A response without a waiting request: late, doubled, with a wrong number, or of the wrong kind."""
 
     response: Pdu
 
@@ -144,7 +144,7 @@ class Unbound:
 
 @dataclass(slots=True)
 class ProtocolError:
-    """The peer broke the rules. Where an answer is due the session has given it."""
+    """The peer violated the protocol. If an answer is due, the session has sent it."""
 
     error: PduError
 

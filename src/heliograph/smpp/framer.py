@@ -29,7 +29,8 @@ class Framer:
         self.error: PduError | None = None
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The frames that `data` completes, in order."""
+        """Returns the frames that `data` completes, in order. For example, half an enquire_link returns none, and the
+        other half returns its 16 octets."""
         if self.error is not None:
             return []
         if self._partial:
@@ -63,7 +64,7 @@ class Framer:
     def _give_up(self, rest: bytes, length: int) -> None:
         whole = len(rest) >= c.HEADER_OCTETS
         command_id, _, sequence = _HEADER_REST.unpack_from(rest, 4) if whole else (0, 0, 0)
-        # The numbers of the header are as doubtful as its length: SMPP v3.4, 4.3.1 wants sequence 0 then.
+        # The other numbers of the header are as doubtful as its length, so SMPP v3.4, 4.3.1 asks for sequence 0.
         if length < c.HEADER_OCTETS:
             command_id = sequence = 0
         self.error = PduError(

@@ -81,7 +81,7 @@ class BindTransceiver(BindRequest):
 
 @dataclass(slots=True, repr=False)
 class BindResp(Pdu):
-    """`system_id` is the message centre's; many leave it out, some with its closing zero."""
+    """`system_id` is the message centre's. Many omit it, some even its closing zero."""
 
     system_id: str = ""
 
@@ -178,7 +178,7 @@ class DeliverSm(ShortMessage):
 
 @dataclass(slots=True, repr=False)
 class MessageIdResp(Pdu):
-    """The responses that carry a message id. The id may be empty in a response with an error status."""
+    """The responses with a message id. It may be empty if the status is an error."""
 
     message_id: str = ""
 

@@ -73,7 +73,7 @@ _APPENDIX_B: Final = re.compile(
     r" done date:(?P<done_date>\d+) stat:(?P<stat>\w+) err:(?P<err>\w+) [tT]ext:(?P<text>[^\0]*)",
     re.ASCII,
 )
-"""The form most message centres keep to, which is read several times faster than the rest."""
+"""The form of most message centres. It is read several times faster than other forms."""
 _LEAST: Final = frozenset({"sub", "dlvrd", "submit_date", "done_date", "err"})
 """An unmarked text counts as a receipt only if it has an id, a state and at least one of these fields."""
 _DATES: Final = frozenset({"submit_date", "done_date"})
@@ -97,7 +97,8 @@ class ReceiptContent:
     kept, in capitals. Empty if the receipt has no state.
     """
     err: str | None
-    """The operator's error code as it writes it; of a network_error_code TLV its number, three digits at least."""
+    """The operator's error code in its own notation. From a network_error_code TLV: its number with at least three
+    digits, for example `011`."""
     intermediate: bool
     """An intermediate notification (esm_class bit 5): another receipt follows."""
     source_addr: str
@@ -182,7 +183,7 @@ def _fields_of(pdu: DeliverSm | DataSm) -> tuple[str | None, ...]:
 
 
 def _decoded(content: bytes, esm_class: int, data_coding: int) -> str:
-    """The text of the receipt. Its keys are ASCII in every alphabet but UCS-2, whichever data_coding names."""
+    """Returns the text of the receipt. Its keys are ASCII in every alphabet except UCS-2."""
     # Some message centres copy the esm_class of the message, header bit and all, to a receipt without a header.
     if esm_class & c.ESM_UDHI and content and content[0] < 0x20 and content[0] + 1 < len(content):
         content = content[content[0] + 1 :]
@@ -193,7 +194,8 @@ def _decoded(content: bytes, esm_class: int, data_coding: int) -> str:
 
 
 def _split(text: str) -> dict[str, str]:
-    """The fields by their names. The first of each counts, so that `text` at the end cannot overrule the others."""
+    """Returns the fields by their names. The first of each counts, so that `text` at the end cannot override the
+    others."""
     marks = list(_FIELD.finditer(text))
     fields: dict[str, str] = {}
     for position, mark in enumerate(marks):

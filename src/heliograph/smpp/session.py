@@ -54,11 +54,11 @@ class SessionOptions:
     unbind_timeout: float = 5.0
     """Seconds for the answer to our unbind, and for all other answers still due when the peer unbinds."""
     enquire_interval: float = 30.0
-    """An enquire_link is sent when nothing has come for so long; 0: never."""
+    """Seconds without a received octet after which an enquire_link is sent; 0: never."""
     enquire_timeout: float | None = None
     """Seconds to wait for any octet after an enquire_link; None: the same as `enquire_interval`."""
     inactivity_timeout: float = 0.0
-    """Close a bound link on which only enquire_link is exchanged (inactivity_timer); 0: never."""
+    """Seconds after which a bound link is closed if only enquire_link is exchanged (inactivity_timer); 0: never."""
     max_pdu_octets: int = c.MAX_PDU_OCTETS
     first_sequence: int = 1
 
@@ -111,7 +111,8 @@ class Session:
         self.closing = False
         """The connection is to be closed once `data_to_send` is written."""
         self.unanswered = 0
-        """Requests of the peer that the owner has not answered yet. Stop reading where they grow too many."""
+        """Requests of the peer that the owner has not answered yet. The owner should stop reading if there are too
+        many."""
         self._enter(SessionState.OPEN)
 
     # State that the owner reads.
@@ -136,11 +137,11 @@ class Session:
 
     @window_limit.setter
     def window_limit(self, limit: int) -> None:
-        """A smaller limit takes back no request under way."""
+        """Sets the limit of the window. Requests under way stay, even beyond a smaller limit."""
         self._window.limit = limit
 
     def may_send(self, command_id: int) -> bool:
-        """Whether the state allows a request of this kind now; a full window is not looked at."""
+        """Whether the state allows a request of this kind now, full window or not."""
         return command_id in self._sendable
 
     def data_to_send(self) -> bytes:
@@ -236,7 +237,7 @@ class Session:
         return True
 
     def send_octets(self, octets: bytes) -> None:
-        """Send octets as they are, past all rules: for peers that misbehave on purpose."""
+        """Sends octets unchanged and without checks, for peers that misbehave on purpose."""
         self._out.append(octets)
 
     # Events of the connection.
@@ -275,7 +276,7 @@ class Session:
         return events
 
     def connection_lost(self) -> list[e.Event]:
-        """The connection is gone. `Lost` holds the tokens of all requests that waited, if any did."""
+        """Handles the end of the connection. `Lost` has the tokens of all requests that waited, if any."""
         self.state = SessionState.CLOSED
         self.closing = True
         self._sendable = self._acceptable = _NOTHING
@@ -311,7 +312,7 @@ class Session:
             self._on_link_deadlines(now, events)
         return events
 
-    # The rest is ours.
+    # Inside the session.
 
     def _enter(self, state: SessionState) -> None:
         self.state = state
@@ -364,7 +365,7 @@ class Session:
         command_id = pending[0]
         if command_id == c.ENQUIRE_LINK:
             self._enquiring = False
-            # A peer that talks is alive, even if it thinks nothing of enquire_link.
+            # A peer that sends is alive, even if it rejects enquire_link.
             if not self._heard and not self.closing:
                 self._close(e.CloseReason.LINK_DEAD, events)
         elif command_id in c.BIND_COMMANDS:
@@ -386,7 +387,7 @@ class Session:
         command_id = pending[0]
         refused = frame[4:8] == b"\x80\0\0\0"
         if refused and status == 0:
-            # A generic_nack says that something is wrong, whatever its status says.
+            # A generic_nack is an error, even with the status ESME_ROK.
             status = CommandStatus.ESME_RUNKNOWNERR
         if command_id == c.ENQUIRE_LINK:
             self._enquiring = False

@@ -59,4 +59,4 @@ REQUESTS: Final[dict[Role, dict[SessionState, frozenset[int]]]] = {
         SessionState.CLOSED: _NOTHING,
     },
 }
-"""The requests each end may issue in each state. Responses follow from the requests they answer."""
+"""The requests that each end may send in each state. A response is allowed if its request was."""

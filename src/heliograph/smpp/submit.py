@@ -12,7 +12,7 @@ from heliograph.smpp.wire import text_octets
 
 
 class BodyTemplate:
-    """All fields of a submit_sm or deliver_sm body but the recipient, the content and the TLVs.
+    """All fields of a submit_sm or deliver_sm body except recipient, content and TLVs.
 
     Immutable, so it may be shared and cached.
     """

@@ -164,7 +164,8 @@ def numbers(field: str, *values: int) -> bytes:
 
 
 def text_octets(field: str, value: str, octets: int) -> bytes:
-    """A C-octet string without its closing zero; FieldError where it does not fit `octets` with it."""
+    """Encodes a C-octet string without its closing zero. Raises FieldError if it does not fit `octets` with the
+    zero."""
     try:
         encoded = value.encode("latin-1")
     except UnicodeEncodeError as error:
@@ -177,7 +178,7 @@ def text_octets(field: str, value: str, octets: int) -> bytes:
 
 
 def read(layout: Layout, frame: bytes) -> tuple[dict[str, Any], int]:
-    """The fields of the body and where its TLVs begin."""
+    """Returns the fields of the body, and the position of its TLVs."""
     values = {}
     position = c.HEADER_OCTETS
     for field in layout:
@@ -189,7 +190,7 @@ def read(layout: Layout, frame: bytes) -> tuple[dict[str, Any], int]:
 
 
 def read_leniently(layout: Layout, frame: bytes) -> tuple[dict[str, Any], int]:
-    """Like `read`, but fields missing at the end are left out, and a last text needs no closing zero."""
+    """Like `read`, but fields may be missing at the end, and the last text may lack its closing zero."""
     values = {}
     position = c.HEADER_OCTETS
     for field in layout:

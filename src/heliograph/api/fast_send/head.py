@@ -24,7 +24,7 @@ _FORWARDED: Final = b"x-forwarded-for"
 
 
 class Head:
-    """The head of a send with nothing unusual about it."""
+    """The head of a plain send, without unusual headers such as `expect`."""
 
     __slots__ = (
         "authorization", "content_type", "door", "forwarded", "headers", "proven", "request_id", "target",
@@ -40,11 +40,11 @@ class Head:
         self.authorization = authorization
         self.content_type = named.get(b"content-type")
         self.forwarded = named.get(_FORWARDED)
-        """All of X-Forwarded-For."""
+        """The whole X-Forwarded-For."""
         self.request_id = named.get(b"x-request-id")
         """The client's own request id, if it is valid."""
         self.proven: Proven | None = None
-        """The account that the credentials prove, once the authenticator has said so."""
+        """The account of the credentials, once the authenticator has found it."""
 
 
 def read_head(target: bytes, headers: Headers, longest: int) -> Head | None:

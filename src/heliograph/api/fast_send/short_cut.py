@@ -24,9 +24,8 @@ class FastSends(ShortCut):
     """Takes plain sends to an `Api`."""
 
     def __init__(self, api: Api, choose: Callable[[Headers], bool] | None = None) -> None:
-        """`choose` tells by its headers whether a send must use ASGI, so that wrappers around the application see
-        it.
-        """
+        """`choose`: decides by the headers whether a send must use ASGI, so that wrappers around the application see
+        it."""
         self.api = api
         self.authenticator = api.services.authenticator
         self.sending = api.services.sending

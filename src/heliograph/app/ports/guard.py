@@ -1,4 +1,4 @@
-"""The pumping guard: traffic of watched accounts by range of numbers, such as `4479`, and held messages."""
+"""The pumping guard: traffic of watched accounts by range of numbers, such as `49170`, and held messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

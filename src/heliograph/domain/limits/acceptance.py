@@ -23,7 +23,7 @@ from heliograph.domain.limits.allowance import Allowance
 
 
 class Verdict(IntEnum):
-    """The verdict of the store on a request. Its numbers stand in SQL."""
+    """The verdict of the store on a request. The numbers are used in SQL."""
 
     ACCEPTED = 0
     TOO_LITTLE_CREDIT = 1
@@ -37,14 +37,14 @@ class Verdict(IntEnum):
     SUPPRESSED = 6
     """All recipients opted out of the account's messages."""
     DAILY_MESSAGES = 7
-    """More messages than the account may still send this day."""
+    """The request has more messages than are left of the account's day."""
     DAILY_SPEND = 8
-    """More than the account may still be charged this day."""
+    """The request costs more than is left of the account's day."""
     WAITING = 9
-    """More messages would be scheduled or wait than the account may have."""
+    """The account would have too many scheduled or waiting messages."""
 
 
-# A member of an enum costs a lookup each time it is named.
+# Each access to a member of an enum costs a lookup.
 _ACCEPTED: Final = Verdict.ACCEPTED
 _OVERRUNS: Final = {
     Reason.DAILY_MESSAGES: Verdict.DAILY_MESSAGES,
@@ -75,7 +75,7 @@ class Request(Protocol):
 
 @dataclass(slots=True)
 class Spender:
-    """An account that is not suspended, as its locked row says, less what the transaction has spent so far."""
+    """An account that is not suspended, by its locked row, minus the spending of the transaction so far."""
 
     account: int
     room: int
@@ -103,9 +103,9 @@ def judge(
     """Judges a request, and books an accepted one on its account.
 
     - `spender`: None if the account is gone or suspended.
-    - `used`: fingerprint of the request that used the reference before; None if none did.
+    - `used`: fingerprint of the request that used the reference before; None for a new reference.
     - `suppressed`: indexes of messages to recipients who opted out, such as `[0, 2]`.
-    - `queued`: number of messages that go into the queue; `suppressed` ones do not.
+    - `queued`: number of messages that go into the queue, without `suppressed` messages.
 
     After WAITING, the store counts the waiting messages unless they are `counted`, and judges the request again.
     """

@@ -15,7 +15,7 @@ UNCOUNTED: Final = 1 << 40
 """Waiting messages assumed before they have been counted: more than any limit, so that the next request counts them."""
 
 WAITING_RETRY_S: Final = 30
-"""Seconds after which a request may come again that found too many messages waiting."""
+"""Retry-After, in seconds, of a request that found too many messages waiting."""
 
 
 @dataclass(slots=True)
@@ -26,11 +26,11 @@ class Allowance:
     daily_spend: int = 0
     max_waiting: int = 0
     day_ends: int = 0
-    """The end (ms) of the day that the next two are of."""
+    """The end (ms) of the day of the next two fields."""
     messages: int = 0
     spend: int = 0
     waiting: int = 0
-    """No fewer than the messages that wait; how many do is counted where that matters."""
+    """At least the number of waiting messages. They are counted exactly before a request is refused for them."""
 
     def turn(self, day_ends: int) -> None:
         """Starts a new day if `day_ends` is later than the end of the present day."""
@@ -58,7 +58,7 @@ class Allowance:
         return overrun
 
     def use(self, messages: int, spend: int, waiting: int) -> None:
-        """Counts messages that go."""
+        """Counts accepted messages."""
         self.messages += messages
         self.spend += spend
         self.waiting += waiting

@@ -28,7 +28,7 @@ URL_CHARS = 2_048
 """Characters of a `dlr-url`."""
 
 LIST_LIMIT = 100
-"""Messages of a page; the default and the maximum."""
+"""Messages of a page: the default and the maximum."""
 
 LIST_INTERVAL_S = 10
 """Seconds between two list queries of an account; 0 turns the interval off."""
@@ -37,7 +37,7 @@ PULL_LIMIT = 1_000
 """Inbound messages, or suppressions, of a page below /account/v1."""
 
 PULL_DEFAULT = 100
-"""The same where no limit is asked for."""
+"""The default for requests without a limit."""
 
 PULL_WAIT_S = 30
 """Seconds that a request may wait for the next inbound message."""
@@ -46,10 +46,10 @@ RECEIPT_TEXT_CHARS = 20
 """Characters (code points) of the message that its receipt repeats."""
 
 VALIDITY_HOURS = 48
-"""Hours in which a message is to be delivered, from when it was accepted or due."""
+"""Hours of validity: a message must be delivered within this time after it was accepted or due."""
 
 RECEIPT_GRACE_HOURS = 24
-"""Hours beyond the validity in which the operator's receipt may still come; then the state is UNKNOWN."""
+"""Hours beyond the validity in which the operator's receipt may still come. After that the state is UNKNOWN."""
 
 CALLBACK_TIMEOUT_S = 10
 """Seconds in which a customer's receiver has to answer a callback."""
@@ -64,7 +64,7 @@ LOGIN_FAILURES_AN_ADDRESS = 30
 """Failures of all users from an address within LOGIN_WINDOW_S; further attempts are slowed down."""
 
 LOGIN_WINDOW_S = 60
-"""Seconds in which failures to log in are counted together."""
+"""Seconds of the window in which failed sign-ins are counted."""
 
 DRAIN_S = 30
 """Seconds that a graceful stop may take."""

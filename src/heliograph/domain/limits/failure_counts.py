@@ -36,7 +36,7 @@ class FailureCounts:
         return len(self._times)
 
     def count(self, name: bytes, now: float) -> int:
-        """Returns how often the name failed within the window; where there were too many names, at least as often."""
+        """Returns the number of the name's failures within the window. A name in the sketch may be counted too high."""
         times = self._times.get(name)
         if times is not None:
             since = now - self.window

@@ -71,7 +71,7 @@ class Refuse:
     why: str
     field: str | None = None
     retry_after: int | None = None
-    """Seconds, where the same request may pass later."""
+    """Seconds until the same request may pass, for example 1."""
     reason: Reason | None = None
 
     def fault(self) -> Fault:
@@ -81,8 +81,9 @@ class Refuse:
 PASS: Final = Pass()
 
 OF_SUSPENDED: Final = ""
-"""Marks messages held because their account is suspended, where the traffic guard's have their range. They become due
-once the account is resumed (`Queue.resume`). Less than any range, so that an index keeps the two apart."""
+"""The `held` of messages of a suspended account; the traffic guard writes a range such as `49170` instead. They become
+due once the account is resumed (`Queue.resume`). The value is less than any range, so that an index keeps the two
+apart."""
 
 MOST_SHOWN: Final = 20
 """Most numbers listed in a sentence."""
@@ -119,7 +120,7 @@ class Policy:
     request_rate: float = 0.0
     """Requests a second; 0: no limit."""
     request_burst: int = 0
-    """Requests that may come at once; 0: a second's worth."""
+    """Requests that may come at once; 0: the requests of a second."""
     prefixes: tuple[str, ...] = ()
     """Prefixes of the destinations that the account may send to; empty: all."""
     capped: bool = False
@@ -184,7 +185,7 @@ def admit(policy: Policy, address: str) -> Judgement:
 
 
 def judge_sender(policy: Policy, sender: str) -> Judgement:
-    """Judges a sender by itself, since requests are checked field by field, and `from` comes early."""
+    """Judges a sender alone, because requests are checked field by field, and `from` comes early."""
     if policy.senders is None or sender in policy.senders:
         return PASS
     registry = policy.registry
@@ -197,7 +198,7 @@ def judge_sender(policy: Policy, sender: str) -> Judgement:
 
 
 def judge_destinations(policy: Policy, destinations: Sequence[str]) -> Judgement:
-    """Checks the destinations of a request: all of them pass, or none."""
+    """Checks the destinations of a request. A single bad destination refuses the whole request."""
     prefixes = policy.prefixes
     barred: list[str] = []
     if prefixes:

@@ -12,10 +12,10 @@ PREFIX_DIGITS: Final = 5
 """First digits of a number that make its range: the country's, and some of the operator's."""
 
 LEAST: Final = 60
-"""Messages of an hour below which nothing is judged."""
+"""Messages of an hour below which an hour is not judged."""
 
 SURGE: Final = 5
-"""Times the usual hour from which an hour is a surge."""
+"""Factor above the usual hour from which an hour is a surge."""
 
 NEAR_SHARE: Final = 0.5
 """Share of messages to neighbours of other numbers from which numbers count as sequential."""
@@ -24,13 +24,14 @@ LEAST_ENDED: Final = 20
 """Ended messages below which failures are not judged."""
 
 FAILED_SHARE: Final = 0.6
-"""Share of these that were not delivered from which an hour fails."""
+"""Share of undelivered messages among the ended from which an hour counts as failed."""
 
 NEIGHBOURS: Final = 10
-"""Numbers beside another that are its neighbours lie in the same or the next block of so many."""
+"""Size of a block of consecutive numbers. Numbers in the same or an adjacent block are neighbours, for example
+491701234567 and 491701234571."""
 
 BLOCKS: Final = 256
-"""Blocks that are remembered of a range, the latest."""
+"""Most blocks of a range in memory, the latest."""
 
 
 @dataclass(slots=True)
@@ -46,12 +47,13 @@ class TrafficCount:
     ended: int = 0
     """Messages with a known end."""
     failed: int = 0
-    """The number of these that were not delivered."""
+    """Undelivered messages among them."""
 
 
 @dataclass(slots=True)
 class TrafficFigures:
-    """An hour of an account's range beside the hours before: how many of these had messages, and how many messages."""
+    """An hour of an account's range, with the number of earlier hours with messages, and the number of these
+    messages."""
 
     now: TrafficCount
     hours: int = 0
@@ -60,7 +62,7 @@ class TrafficFigures:
 
 @dataclass(slots=True)
 class Neighbourhood:
-    """Numbers of a range that were sent to lately, by blocks."""
+    """Recent destinations in a range, by blocks."""
 
     latest: dict[int, str] = field(default_factory=dict)
 
@@ -77,12 +79,12 @@ class Neighbourhood:
 
 
 def range_of(number: str) -> str:
-    """Returns the range of a number, by which traffic is counted and held."""
+    """Returns the range of a number, by which traffic is counted and held, for example `49170` for `491701234567`."""
     return number[:PREFIX_DIGITS]
 
 
 def suspicion(figures: TrafficFigures) -> str | None:
-    """Returns, for people, why an hour looks like pumping, or None."""
+    """Returns a sentence about the signs of pumping in an hour, or None."""
     now = figures.now
     if now.messages < LEAST:
         return None

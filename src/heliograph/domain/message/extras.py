@@ -33,7 +33,7 @@ class Extras:
     progress: bool = False
     """True if the customer also gets ENROUTE and ACCEPTD."""
     esme: str = ""
-    """What an SMPP client expects in the receipts (`adapters.smpp_server.expected`); empty for other messages."""
+    """The expectations of an SMPP client about receipts (`adapters.smpp_server.expected`); empty for other messages."""
 
     def text(self) -> str:
         """Returns the text that `read_extras` reads."""
@@ -76,7 +76,7 @@ NONE: Final = Extras()
 
 @lru_cache(maxsize=READ_ONCE)
 def read_extras(text: str) -> Extras:
-    """Returns the extras that a message's text of them says."""
+    """Parses the text of a message's extras."""
     if not text:
         return NONE
     fields = json.loads(text)

@@ -3,9 +3,8 @@
     bits  48                 4    7        5       2    62
           Unix milliseconds  7    counter  worker  10   tail
 
-The *key* is the milliseconds, the counter and the worker: 60 bits, so that it fits a signed 64-bit
-column and rows are appended at the end of their table. The *tail* is random, and is what makes an id
-impossible to guess.
+The *key* is the milliseconds, the counter and the worker: 60 bits, so that it fits a signed 64-bit column and rows are
+appended at the end of their table. The *tail* is random, so that an id cannot be guessed.
 """
 
 import re
@@ -61,20 +60,19 @@ class IdSequence:
 
 
 def to_hex(key: int, tail: int) -> str:
-    """32 lower-case hexadecimal characters, as API results show them."""
+    """Returns an id as API results show it, for example `019e2b1c5f3a70008c1de1f5a0b7c3d2`."""
     return _PACK(key >> _LOW_BITS << 16 | _VERSION | key & _LOW_MASK, _VARIANT | tail).hex()
 
 
 def to_uuid(key: int, tail: int) -> str:
-    """The same id with dashes, as delivery receipts show it."""
+    """Returns an id as delivery receipts show it, for example `019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2`."""
     text = to_hex(key, tail)
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def parse(text: str) -> tuple[int, int] | None:
     """Returns key and tail of an id in either form and any case, for example `019e2b1c5f3a70008c1de1f5a0b7c3d2`; None
-    if it cannot be one of ours.
-    """
+    if it cannot be our id."""
     if _FORM(text) is None:
         return None
     number = int(text.replace("-", ""), 16)

@@ -1,4 +1,4 @@
-"""The operator's own ids of messages, and the notations in which it writes the same id.
+"""The operator's own ids of messages, and the different notations of the same id.
 
 SMPP v3.4 leaves the form of ids open (4.4.2 and appendix B). For example, operators answer submit_sm with `3E8`, and
 send the receipt for `1000`, `3e8` or `00003E8`.
@@ -27,7 +27,7 @@ def kept(operator_id: str) -> str:
 
 
 def _padded(number: int) -> list[str]:
-    """The number with leading zeros, as wide as operators are known to write it."""
+    """Yields the number with leading zeros in the usual widths, such as `0000001000`."""
     wide = [f"{number:08x}", f"{number:016x}"]
     return [
         f"{number:010d}",

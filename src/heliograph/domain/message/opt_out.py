@@ -28,7 +28,7 @@ class Wish(IntEnum):
 
 
 ACTED_ON: Final = (Wish.STOP, Wish.START, Wish.YES, Wish.HELP)
-"""OptionalFields that have words."""
+"""Wishes with words, such as STOP."""
 
 _SAME_LETTERS: Final[dict[str, str]] = {
     "\u0649": "\u064a",  # alef maksura, yeh

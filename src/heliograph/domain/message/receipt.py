@@ -25,7 +25,7 @@ NO_CODE: Final = ""
 """The code of a state without an operator's code. Customers see `err_of` it."""
 
 MAX_CODE_CHARS: Final = 32
-"""Characters of an operator's own code that are kept."""
+"""Most characters of an operator's own code."""
 
 _PROGRESS = frozenset({Delivery.ENROUTE, Delivery.ACCEPTD})
 
@@ -40,7 +40,7 @@ _STATES: dict[str, Delivery] = {state.name: state for state in Delivery} | {
     "ACCEPTED": Delivery.ACCEPTD,
     "ACCEPTE": Delivery.ACCEPTD,
     "EN_ROUTE": Delivery.ENROUTE,
-    # Carriers' own.
+    # Operators' own words.
     "FAILED": Delivery.UNDELIV,
     "BUFFERED": Delivery.ENROUTE,
     # SMPP v5.0, 4.7.15.
@@ -105,9 +105,8 @@ def err_of(code: str, state: Delivery) -> str:
 
 
 def code_of_status(command_status: int) -> str:
-    """The operator's code for a message that it refused at submission: the command_status (SMPP v3.4, 5.1.3) in
-    decimal, of which `err_of` makes `011` for 0x0B.
-    """
+    """Returns the code of a message that the operator refused at submission: the command_status (SMPP v3.4, 5.1.3) in
+    decimal. For example, 0x0B is `11`, which `err_of` makes `011`."""
     return str(command_status)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from heliograph.domain.calendar import DAY_MS
 
 MOST_DAYS: Final = 36_500
-"""Days that may be set: a hundred years."""
+"""Most days that may be set: a hundred years."""
 
 REDACTED_CODING: Final = -1
 """`coding` of an inbound message with a redacted text; an empty text keeps its original coding."""
@@ -21,30 +21,30 @@ class Stage(IntEnum):
     NUMBER = 1
     """Phones: destinations, senders of inbound messages, numbers of suppressions."""
     ROW = 2
-    """Whole messages with all that became of them. Entries of the ledger stay."""
+    """Whole messages with their events. Entries of the ledger stay."""
     ERASURE = 3
-    """Text and number at once, since somebody asked for it; by no schedule."""
+    """Text and number at once, on request, outside of the schedule."""
 
     @property
     def label(self) -> str:
-        """The word that people and metrics are shown."""
+        """The word for people and metrics, such as `text`."""
         return self.name.lower()
 
 
 SCHEDULED: Final = (Stage.TEXT, Stage.NUMBER, Stage.ROW)
-"""Stages that come by themselves, once a message is old enough."""
+"""Stages by schedule, once a message is old enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionDays:
-    """Days after which each is taken away; 0 keeps it for ever."""
+    """Days after which texts, numbers and rows are deleted; 0 keeps them for ever."""
 
     text_days: float = 0
     number_days: float = 0
     days: float = 0
 
     def override(self, text_days: float | None, number_days: float | None, days: float | None) -> "RetentionDays":
-        """Returns this with an account's own values; None keeps the value here."""
+        """Returns a copy with an account's own values; None keeps the value here."""
         return RetentionDays(
             self.text_days if text_days is None else text_days,
             self.number_days if number_days is None else number_days,
@@ -52,16 +52,16 @@ class RetentionDays:
         )
 
     def before(self, stage: Stage, now: int) -> int | None:
-        """Returns the time before which messages are due for the stage (ms), None where they never are.
+        """Returns the time (ms) before which messages are due for the stage; None if they never are.
 
-        A row that goes takes text and number with it, so that neither is due any later than the row.
+        Text and number are deleted at the latest with their row.
         """
         days = self._days(stage)
         return None if days is None else now - int(days * DAY_MS)
 
     @property
     def shortest(self) -> float | None:
-        """The shortest of the days; None if everything is kept."""
+        """The shortest of the three; None if everything is kept."""
         return min((days for stage in SCHEDULED if (days := self._days(stage)) is not None), default=None)
 
     def _days(self, stage: Stage) -> float | None:

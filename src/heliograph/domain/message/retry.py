@@ -4,8 +4,8 @@ FIRST_PAUSE_MS = 5_000
 LONGEST_PAUSE_MS = 3_600_000
 JITTER_PERCENT = 20
 
-# The pause without jitter stops where the longest jitter would reach the limit. So the pauses of many callbacks stay
-# spread out at the limit.
+# The pause without jitter stays so far below the limit that the largest jitter just reaches it. So the pauses of many
+# callbacks stay spread out at the limit.
 _LONGEST_BASE_MS = LONGEST_PAUSE_MS * 100 // (100 + JITTER_PERCENT)
 
 

@@ -50,7 +50,7 @@ class State(IntEnum):
     """Accepted for sending at once, or due: the dispatcher has it."""
     CANCELLED = 2
     FAILED = 3
-    """Refunded, since it never left the gateway."""
+    """Refunded, because it never left the gateway."""
 
     @property
     def label(self) -> str:
@@ -97,13 +97,13 @@ def after(trigger: Trigger) -> State:
 
 
 LISTED: tuple[State, ...] = (State.SENT, State.FAILED)
-"""States that a customer's list always shows. Where it asks for pending messages it shows SCHEDULED too."""
+"""States that a customer's list always shows. A list of pending messages shows SCHEDULED, too."""
 
 OPEN: tuple[State, ...] = tuple(state for state in State if any(each is state for each, _ in TABLE))
 """States from which a step leads on."""
 
 WAITING: tuple[State, ...] = tuple(state for state in OPEN if state is not State.SENT)
-"""States in which a message is in the queue and not the dispatcher's yet."""
+"""States in which a message is in the queue, and the dispatcher has not claimed it yet."""
 
 ENDED: tuple[State, ...] = tuple(state for state in State if state not in OPEN)
 """States that no step leaves. The message never left the gateway, and its price was given back."""

@@ -12,14 +12,14 @@ class MessageStatus(StrEnum):
 
     SCHEDULED = "scheduled"
     PENDING = "pending"
-    """Accepted, and not all of it taken by an operator: it waits for its connector, or for its turn."""
+    """Accepted, but an operator does not have all parts yet: it waits for its connector, or for its turn."""
     SUBMITTED = "submitted"
     """Accepted by an operator, without a receipt so far. It stays so if no receipt was asked for."""
     DELIVERED = "delivered"
     UNDELIVERED = "undelivered"
     """Left the gateway, and ended in another final state than DELIVRD."""
     FAILED = "failed"
-    """Refunded, since it never left the gateway."""
+    """Refunded, because it never left the gateway."""
     CANCELLED = "cancelled"
 
 

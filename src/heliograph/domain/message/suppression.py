@@ -25,7 +25,8 @@ class Suppression:
 
 
 def parse_number(text: str) -> str:
-    """Returns the number that somebody wrote, without a leading `+`. Raises ValueError with a sentence for people."""
+    """Returns a number without a leading `+`, for example `491701234567`. Raises ValueError with a sentence for
+    people."""
     number = text.removeprefix("+")
     problem = destination_problem(number, "number")
     if problem is not None:
@@ -36,7 +37,7 @@ def parse_number(text: str) -> str:
 def suppression_digest(key: bytes, account: int, number: str) -> bytes:
     """Returns the first 16 octets of HMAC-SHA-256 over an account's id and a number (E.164 without `+`).
 
-    `key` is the gateway's own and must outlive all digests. Without it no number can be found, and with another key no
+    `key` is the gateway's own and must outlive all digests. With another key, the numbers are not found, and no
     suppression is in force.
     """
     return hmac.digest(key, b"%d:%b" % (account, number.encode()), "sha256")[:DIGEST_OCTETS]

@@ -1,4 +1,5 @@
-"""Rules for the optional parameters (TLV) of a request: which pass to an operator, and how their values are written."""
+"""Rules for the optional parameters (TLV) of a request, such as `0x1400-0x15ff/text`: they select the TLVs that pass to
+an operator, and the form of their values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ class EntryKind(IntEnum):
 
     @property
     def label(self) -> str:
-        """The word that people and programs are shown."""
+        """The word for people and programs, such as `refund`."""
         return self.name.lower().replace("_", "-")
 
 
@@ -45,7 +45,7 @@ def parse_credits(text: str) -> int:
 
 
 def format_credits(micro: int) -> str:
-    """Exact decimal text without exponent and trailing zeros: `1`, `0.035`, `-2.5`."""
+    """Returns exact decimal text without exponent and trailing zeros, such as `1`, `0.035` or `-2.5`."""
     whole, rest = divmod(abs(micro), MICRO)
     sign = "-" if micro < 0 else ""
     if not rest:

@@ -87,7 +87,7 @@ class PriceTable:
         self._others = Tariff(None, default, built_in)
 
     def knows(self, plan: str) -> bool:
-        """Says whether the plan names a price, or is the plan `default`."""
+        """Returns whether the plan has a price, or is the plan `default`."""
         return plan == DEFAULT_PLAN or plan in self._tariffs
 
     def tariff(self, plan: str) -> Tariff:

@@ -41,7 +41,7 @@ _UNDECIDED: Final = {prefix[:length] for prefix in PREFIXES for length in range(
 """Beginnings of numbers for which a further digit may change the country."""
 
 _known: Final[dict[str, tuple[str, str]]] = {}
-"""Countries and their areas, by the first digits of the numbers that were asked for."""
+"""Cache of countries and areas, by the first digits of numbers."""
 
 
 def country_of(number: str) -> str:
@@ -77,7 +77,7 @@ def _area(digits: str) -> str:
 
 
 HEAD: Final = _LONGEST
-"""Number of first digits that determine the country for certain."""
+"""Number of first digits that always determine the country."""
 
 
 def heads_of(country: str) -> list[str]:

@@ -14,7 +14,7 @@ LEAST_NATIONAL_DIGITS: Final = 6
 
 _DIGITS = re.compile(r"[0-9]+").fullmatch
 _INTERNATIONAL_PREFIX: Final = "00"
-"""Prefix of international calls (ITU-T E.123, and in most countries). No country's code, and no area's, begins so."""
+"""Prefix of international calls (ITU-T E.123, and in most countries). No country code and no area code begins so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class NationalNumbers:
     """The country of an operator's national numbers."""
 
     country: str = ""
-    """Country code; empty where national numbers cannot be understood."""
+    """Country code, for example `49`; empty if national numbers cannot be converted."""
     trunk: str = "0"
     """Trunk prefix, which is not part of the international number; empty if there is none."""
 

@@ -9,7 +9,7 @@ from typing import Final
 from heliograph.domain.numbers.phone import MAX_DIGITS, MAX_SENDER_CHARS, MIN_SENDER_CHARS
 
 ANY_CONNECTOR: Final = 0
-"""Connector of a rule that holds for all of them."""
+"""Connector of a rule for all connectors."""
 
 _DIGITS = re.compile(rf"[0-9]{{{MIN_SENDER_CHARS},{MAX_DIGITS}}}").fullmatch
 _LETTERS = re.compile(rf"[A-Za-z0-9]{{{MIN_SENDER_CHARS},{MAX_SENDER_CHARS}}}").fullmatch
@@ -57,7 +57,7 @@ class NumberRules:
 
 
 def normalise_number(text: str) -> str:
-    """Returns a number as it is kept and compared: without a leading `+`."""
+    """Returns a number in the stored form: without a leading `+`."""
     return text.removeprefix("+")
 
 
@@ -88,7 +88,8 @@ def keyword_problem(text: str) -> str | None:
 
 
 def normalise_word(word: str) -> str:
-    """Returns a word as keywords are compared: case folded, without punctuation and symbols at its ends."""
+    """Returns a word in the form of comparisons: case folded, without punctuation and symbols at its ends. For example,
+    `stop` for `"STOP!"`."""
     if word.isascii():
         folded = word.lower()
     else:

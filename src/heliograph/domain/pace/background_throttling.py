@@ -128,19 +128,19 @@ class BackgroundThrottling:
         return SPARE_S * rate * (1.0 if self.suspected else step)
 
     def is_exceeded(self, goodput: Goodput, spare: float) -> bool:
-        """Returns whether more was throttled than background and `spare` explain. Without both each throttle answer is
-        more."""
+        """Returns whether more was throttled than background and `spare` explain. Without both, a single throttle
+        answer is more."""
         least = 1.5 if self.share else 0.0
         return is_beyond(goodput.refused, self.share * goodput.answers, max(spare, least))
 
     def answers_needed(self, step: float) -> float:
-        """Returns the number of answers after which a limit within the last step, a share, would have shown: it would
-        have throttled more than chance makes of the background."""
+        """Returns the number of answers after which a limit within the last step (a share, such as 0.1) would have
+        shown, by more throttle answers than the background makes by chance."""
         return (1 + DEVIATIONS**2 * self.share / step) / step if self.share else 0.0
 
     def stood(self, goodput: Goodput, *, raised: bool) -> None:
         """Learns from the answers to a pace that has stood and is about to be raised. `raised`: it was raised before,
-        which may be why parts were throttled."""
+        and that may be the cause of throttle answers."""
         self.reductions = 0
         if goodput.refused:
             self.suspected = True

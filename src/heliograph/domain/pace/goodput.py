@@ -3,16 +3,16 @@
 from typing import Final
 
 SPAN_S: Final = 1.0
-"""Seconds that a measurement spans at least: operators count by the second, and let some through at once."""
+"""Least seconds of a measurement: operators count by the second, and let some parts through at once."""
 
 SPAN_PARTS: Final = 10
-"""Parts that a measurement counts at least, unless it spans `LONG_SPANS` spans."""
+"""Least parts of a measurement, unless it spans `LONG_SPANS` spans."""
 
 LONG_SPANS: Final = 3
 """Spans after which `FEWEST_PARTS` are enough: a slow operator takes a part every second or two."""
 
 FEWEST_PARTS: Final = 3
-"""Parts that a measurement counts in any case: fewer are chance."""
+"""Least parts of any measurement: fewer are chance."""
 
 
 class Goodput:
@@ -24,7 +24,7 @@ class Goodput:
         self.begin(now)
 
     def begin(self, now: float) -> None:
-        """Starts anew. Answers to parts written before must not be counted any more."""
+        """Starts a new measurement. Answers to parts written before it must not be counted."""
         self._began = self._span_began = self._last = now
         self.took = self.refused = 0
         self._span_took = 0
@@ -47,7 +47,7 @@ class Goodput:
         self.refused += 1
 
     def leave_out(self, seconds: float) -> None:
-        """Leaves out a time in which nothing but a probe was in flight."""
+        """Leaves out a time in which only a probe was in flight."""
         self._began += seconds
         self._span_began += seconds
 
@@ -64,7 +64,8 @@ class Goodput:
         return self.took >= rate * (self._last - self._began)
 
     def rate(self) -> float | None:
-        """Returns the parts a second taken in the last span or two; None while too few are counted."""
+        """Returns the parts a second taken in the last span or two, for example 48.3; None while too few are
+        counted."""
         span_s, took = self._last - self._span_began, self._span_took
         if span_s < SPAN_S or took < SPAN_PARTS:
             span_s, took = span_s + self._before_s, took + self._before_took

@@ -1,4 +1,4 @@
-"""The pace of a connector: parts a second that its operator takes, as far as known, up to the configured limit.
+"""The pace of a connector: the parts a second that its operator accepts, as measured, up to the configured limit.
 
 An operator under too much load answers ESME_RTHROTTLED or ESME_RMSGQFUL, and never states its limit. The limit may be a
 count a second, a token bucket, a queue that drains, or shared with other customers. The pace is therefore a state
@@ -106,7 +106,7 @@ QUIET_S: Final = 5.0
 """Seconds without a raise, at least, after a pace has stood."""
 
 UNUSED_S: Final = 10.0
-"""Seconds between two looks at whether a pace is used."""
+"""Seconds between two checks of whether a pace is used."""
 
 QUIET_PARTS: Final = 120
 """Parts that must be sent before the next climb, for each throttled part of the last climb: climbs cost less than 1 %.
@@ -141,7 +141,7 @@ class Stage(IntEnum):
     """Stages of a pace: where it comes from decides what a throttle answer does to it."""
 
     GROWING = 0
-    """Nothing has been throttled that ended the growth."""
+    """No throttle answer has ended the growth."""
     UNLIMITED = 1
     """Like GROWING, from a pace that had stood before it rose beyond NO_LIMIT: its pauses are short."""
     TRIED = 2
@@ -334,7 +334,7 @@ class Pace:
             self._goodput.take(written)
 
     def took_freely(self, now: float, n: int) -> None:
-        """Notes that the operator took so many parts since the last call, where the pace is free."""
+        """Notes that the operator took this many parts since the last call, while the pace is free."""
         self._openings.took += n
         self._goodput.take(now, n)
         self._look_anew(now)
@@ -416,7 +416,7 @@ class Pace:
         self._change(now, rate * (1 + step))
 
     def _look_anew(self, now: float) -> None:
-        """Counts anew from now on, once in a while, where the pace stays because it is not used up."""
+        """Restarts the counts now and then while the pace stays because it is not used up."""
         if now - self._changed > UNUSED_S:
             self._background.stood(self._goodput, raised=False)
             self._changed = now
@@ -438,7 +438,7 @@ class Pace:
         return goodput.answers >= background.answers_needed(step)
 
     def _stands_s(self) -> float:
-        """Time for which a pace must stand before it is raised, at least."""
+        """Least time for which a pace must stand before it is raised."""
         return max(STANDS_S + 2 * self._round_trip, self._openings.cycle_s)
 
     # --- down
@@ -482,8 +482,8 @@ class Pace:
             self._settle(now, rate, Stage.STANDING if stands and rate >= 0.8 * self.rate else Stage.TRIED)
 
     def _open(self, now: float, written: float) -> None:
-        """Notes that the operator takes parts again after it took none. The pace falls to the goodput of the last cycle
-        if the operator was shut for most of the last two."""
+        """Notes that the operator takes parts again after a pause. The pace falls to the goodput of the last cycle if
+        the operator was shut for most of the last two cycles."""
         openings = self._openings
         shut_s = written - self._pauses.closed_at
         if shut_s > SHUT_LONG_S:

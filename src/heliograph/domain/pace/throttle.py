@@ -3,7 +3,7 @@
 from math import inf, nextafter
 
 SHARE_OF_BURST = 0.1
-"""Share of a second's worth that may go at once after a pause, by default."""
+"""Default burst: share of a second's units that may go at once after a pause."""
 
 
 class TokenBucket:
@@ -36,7 +36,7 @@ class TokenBucket:
         if self._level(now) >= wanted:
             return now
         ready = max(now, self._at + (wanted - self._tokens) / self.rate)
-        while self._level(ready) < wanted:  # rounding can leave it a hair too early
+        while self._level(ready) < wanted:  # rounding can make it slightly too early
             ready = nextafter(ready, inf)
         return ready
 

@@ -18,7 +18,7 @@ DAY_S: Final = 86_400
 WEEK_S: Final = 7 * DAY_S
 
 OFF: Final = "off"
-"""A span's rate where nothing is sent."""
+"""The rate of a span in which nothing is sent."""
 
 _FORM: Final = "write `08:00-20:00 100`, `mon-fri 08:00-20:00 100` or `sat-sun off`"
 _DAYS = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?").fullmatch
@@ -29,7 +29,7 @@ _MONDAY_S: Final = 4 * DAY_S
 """The first Monday after the epoch, which was a Thursday."""
 
 _AHEAD_S: Final = 15 * DAY_S
-"""Seconds in which each time of the week comes, even where a change of clocks skips it once."""
+"""Seconds within which each time of the week occurs, even if a change of clocks skips it once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RateSpan:
 
 @dataclass(frozen=True, slots=True)
 class HeldRate:
-    """The rate that holds at a moment."""
+    """The rate at a moment."""
 
     rate: float | None
     """Parts a second; 0 is no limit, None sends nothing."""
@@ -53,7 +53,7 @@ class HeldRate:
 
 
 class Timetable:
-    """Tells the rate that holds at a moment, in spans of the week in a zone."""
+    """Returns the rate at a moment, from spans of the week in a zone."""
 
     __slots__ = ("_begins", "_spans", "_zone")
 

@@ -1,1 +1,1 @@
-"""Secrets, signatures, one-time codes, the audit chain, hosts and ports."""
+"""Secrets, signatures, codes of authenticator apps, the audit chain, hosts and ports."""

@@ -10,14 +10,15 @@ GENESIS: Final = bytes(32)
 """The hash before the first entry."""
 
 LEAST_KEY_OCTETS: Final = 32
-"""Octets that a key for signatures has at least."""
+"""Least octets of a key for signatures."""
 
 _ENTRY: Final = b"heliograph audit entry 1\n"
 _HEAD: Final = b"heliograph audit head 1\n"
 
 
 def details_text(details: Mapping[str, str]) -> str:
-    """Returns the canonical text of these details: JSON with sorted names and without spaces."""
+    """Returns the canonical text of these details: JSON with sorted names and without spaces, for example
+    `{"credit":"5","name":"acme"}`."""
     return json.dumps(details, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -34,5 +35,5 @@ def entry_hash(previous: bytes, key: int, at: int, texts: Iterable[str]) -> byte
 
 
 def head_signature(secret: bytes, entries: int, chain_hash: bytes, at: int) -> bytes:
-    """Returns the HMAC-SHA256 of a head: the log had so many entries at that time, the last with this hash."""
+    """Returns the HMAC-SHA256 of a head: the number of entries, the time, and the hash of the last entry."""
     return hmac.digest(secret, _HEAD + b"%d\n%d\n%s" % (entries, at, chain_hash.hex().encode()), "sha256")

@@ -1,14 +1,14 @@
-"""Hosts by their name and address, and the networks that they are in."""
+"""Hosts by name and address, such as `smsc.example.net` and `192.0.2.1`, and networks, such as `10.0.0.0/8`."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
 REMEMBERED: Final = 4_096
-"""Hosts of which a `NetworkSet` remembers whether it has them."""
+"""Most hosts in the cache of a `NetworkSet`."""
 
 LONGEST_HOST: Final = 64
-"""Characters of a host, at most, that is remembered: no address is longer."""
+"""Characters of the longest host in the cache: no address is longer."""
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -34,7 +34,7 @@ def is_within(host: str, networks: tuple[Network, ...]) -> bool:
 
 
 class NetworkSet:
-    """Networks that are asked for the same few hosts again and again. A host is parsed once, and then remembered."""
+    """Networks with a cache, for checks of the same few hosts. Each host is parsed once."""
 
     __slots__ = ("_found", "networks")
 
@@ -55,7 +55,7 @@ class NetworkSet:
 
 
 class AllowedHosts:
-    """Hosts that connections may go to, by name, address or network; empty allows all."""
+    """Hosts to which connections are allowed, by name, address or network; empty allows all."""
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
         networks: list[Network] = []
@@ -73,7 +73,8 @@ class AllowedHosts:
         return bool(self._networks or self._names)
 
     def allows(self, host: str, address: str) -> bool:
-        """Whether `address`, which `host` was resolved to, may be connected to. A name that is listed may have any."""
+        """Whether a connection to `address` is allowed, to which `host` was resolved. A listed name may have any
+        address."""
         return not self.limited or _plain(host) in self._names or is_within(address, self._networks)
 
 
@@ -82,9 +83,8 @@ def _plain(name: str) -> str:
 
 
 def network(host: str) -> str:
-    """Returns the network that counts as a client: for IPv6 a subscriber's /64. A text other than an address counts as
-    itself.
-    """
+    """Returns the network that counts as a client: for IPv6 a subscriber's /64, such as `2001:db8::/64` for
+    `2001:db8::1`. A text other than an address counts as itself."""
     if ":" not in host:
         return host
     found = address_of(host)

@@ -1,5 +1,5 @@
-"""One-time codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds. All apps
-support this variant."""
+"""Codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds, for example `287082`.
+All apps support this variant."""
 
 import hmac
 from base64 import b32encode
@@ -40,11 +40,11 @@ def step_of(secret: bytes, text: str, now: int, after: int) -> int | None:
 
 
 def secret_text(secret: bytes) -> str:
-    """Returns the secret as people type it into an app."""
+    """Returns the secret in the form for typing it into an app: Base32."""
     return b32encode(secret).decode().rstrip("=")
 
 
 def app_link(secret: bytes, user: str, issuer: str) -> str:
-    """Returns the link that an app opens to have the secret."""
+    """Returns the link that adds the secret to an app: `otpauth://totp/...`."""
     given = {"secret": secret_text(secret), "issuer": issuer}
     return f"otpauth://totp/{quote(issuer, safe='')}:{quote(user, safe='')}?{urlencode(given, quote_via=quote)}"

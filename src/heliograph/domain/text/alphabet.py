@@ -51,7 +51,7 @@ GSM: Final = "gsm"
 """The alphabet of this module, as operators' default alphabet."""
 
 CODECS: Final[dict[str, str]] = {"latin1": "latin-1", "ascii": "ascii"}
-"""The codecs of the others."""
+"""The codecs of the other alphabets."""
 
 
 def has_letters(text: str, alphabet: str) -> bool:

@@ -15,9 +15,8 @@ Element = tuple[int, bytes]
 
 
 def elements_of(header: bytes) -> list[Element] | None:
-    """Returns the elements of a header without its length octet, or None if they do not fill it (9.2.3.24 ignores all
-    of it then).
-    """
+    """Returns the elements of a header without its length octet, or None if they do not fill it (9.2.3.24 then ignores
+    the whole header)."""
     elements: list[Element] = []
     at, end = 0, len(header)
     while at < end:

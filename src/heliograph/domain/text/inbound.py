@@ -53,16 +53,16 @@ class UserData:
 
 @dataclass(slots=True)
 class JoinedText:
-    """A message as its parts make it."""
+    """A message, joined from its parts."""
 
     text: str
-    """Empty where all is binary."""
+    """The text; empty if all parts are binary."""
     octets: bytes
     """Octets of all parts, without headers."""
     coding: int
-    """SMPP data_coding of the first part that came."""
+    """SMPP data_coding of the first part that arrived."""
     parts: int
-    """Number of the parts that there are."""
+    """Number of the parts that arrived."""
     complete: bool
 
 
@@ -112,7 +112,7 @@ def _sound(position: PartPosition) -> PartPosition | None:
 def join(parts: Iterable[UserData], default_alphabet: str) -> JoinedText:
     """Joins the parts of a long message, in any order.
 
-    The first part with a number is used; later ones with the same number are ignored. A part without an index, or with
+    The first part with a number is used; later parts with the same number are ignored. A part without an index, or with
     another reference or total than the first, is left out. Raises ValueError without parts.
     """
     by_number: dict[int, UserData] = {}
@@ -138,7 +138,7 @@ def join(parts: Iterable[UserData], default_alphabet: str) -> JoinedText:
 
 
 def _joined_text(parts: Mapping[int, UserData], default_alphabet: str) -> str:
-    """Decodes runs: parts that follow each other and are written alike."""
+    """Decodes runs: consecutive parts in the same encoding."""
     texts: list[str] = []
     run: list[bytes] = []
     last: UserData | None = None
@@ -159,7 +159,7 @@ def _joined_text(parts: Mapping[int, UserData], default_alphabet: str) -> str:
 
 
 def text_of(data: UserData, default_alphabet: str) -> str:
-    """Returns the text of a whole message; empty where it is binary."""
+    """Returns the text of a whole message; empty if it is binary."""
     return _decoded(data.octets, data, default_alphabet)
 
 
@@ -170,7 +170,7 @@ def _decoded(octets: bytes, data: UserData, default_alphabet: str) -> str:
     if kind == _UCS2:
         return decode_ucs2(octets)
     if data.locking or data.single:
-        # Senders of national tables mark them with data coding 1 as well (npm smpp does).
+        # Some senders, such as npm smpp, also mark texts in national tables with data coding 1.
         return national.decode(octets, data.locking, data.single)
     if kind == _DEFAULT:
         kind = default_alphabet
@@ -210,7 +210,7 @@ def _alphabet_of(coding: int) -> str:
 
 
 def is_binary(coding: int) -> bool:
-    """Whether the octets of a data_coding are no text."""
+    """Whether the octets of a data_coding are binary."""
     return _alphabet_of(coding) == _BINARY
 
 

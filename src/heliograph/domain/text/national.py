@@ -1,4 +1,4 @@
-"""The national language tables of GSM 7 bit text (3GPP TS 23.038, annex A), as user data headers select them.
+"""The national language tables of GSM 7 bit text (3GPP TS 23.038, annex A), selected by user data headers.
 
 A *locking shift table* replaces the default alphabet, a *single shift table* its extension table. Each has the number
 of its language (6.2.1.2.4).

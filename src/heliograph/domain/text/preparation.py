@@ -53,5 +53,6 @@ _TABLE: Final = {ord(sign): plain for signs, plain in _PLAIN.items() for sign in
 
 
 def plain(text: str) -> str:
-    """Returns a text with typographic characters replaced by plain ones; letters stay."""
+    """Returns a text with plain characters instead of typographic characters, for example `"` for a curly quotation
+    mark. Letters stay."""
     return text if text.isascii() else text.translate(_TABLE)

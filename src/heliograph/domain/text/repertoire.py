@@ -1,4 +1,4 @@
-"""Repertoires: the alphabets that an operator takes texts in, and the ways in which a text can go there."""
+"""Repertoires: the alphabets that an operator accepts, and the possible encodings of a text for it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Encoding(IntEnum):
 
     @property
     def label(self) -> str:
-        """The word that the API shows."""
+        """The word in the API."""
         return _LABELS[self]
 
 

@@ -23,10 +23,10 @@ HEADER_OCTETS: Final = 6
 """Length octet, and the concatenation element with an 8-bit reference (9.2.3.24.1); 7 with a 16-bit reference."""
 
 LEAST_ROOM: Final = 8
-"""Octets that each part of a longer message has for its text, at least: see `MAX_REPEATED_OCTETS`."""
+"""Least octets for text in each part of a longer message: see `MAX_REPEATED_OCTETS`."""
 
 MAX_REPEATED_OCTETS: Final = 100
-"""Octets of elements, at most, that a message of several parts may have in each of them."""
+"""Most octets of elements in each part of a longer message."""
 
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+").fullmatch
 _TEXT: Final = Kind.TEXT
@@ -39,7 +39,7 @@ class Split:
     parts: list[bytes]
     """User data without its header: unpacked septets, UTF-16BE, or octets."""
     elements: bytes = b""
-    """Elements of the header of each part, but that which numbers it."""
+    """Elements of the header of each part, without the element that numbers it."""
     language: int = 0
     """The language of its national tables; 0 for none."""
 
@@ -61,9 +61,9 @@ def split(
     """Returns the content of a `Kind` as a single part, or as parts that leave `header_octets` (length octet included)
     for a header with their number. Each part also has room for `elements` of a header.
 
-    A text uses the alphabet of the operator's `repertoire` with the fewest parts; of two alphabets with as many parts,
-    the more usual alphabet. Empty content is a single empty part. Raises ValueError on a lone surrogate and on binary
-    content that `hex_problem` rejects.
+    A text uses the alphabet of the operator's `repertoire` with the fewest parts; of two alphabets with equally many
+    parts, the more usual alphabet. Empty content is a single empty part. Raises ValueError on a lone surrogate and on
+    binary content that `hex_problem` rejects.
     """
     if kind == Kind.BINARY:
         if content and (problem := hex_problem(content)) is not None:
@@ -117,7 +117,7 @@ def _cut(way: Encoded, header_octets: int, elements: bytes) -> Split:
 
 
 def _limit(encoding: Encoding, room: int) -> int:
-    """Returns how much data fits into so many octets: septets, or octets."""
+    """Returns how many units fit into this many octets: septets or octets. For example, 153 septets into 134 octets."""
     if encoding is _GSM7:
         return room * 8 // 7
     return room // 2 * 2 if encoding is Encoding.UCS2 else room

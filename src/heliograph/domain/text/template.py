@@ -130,7 +130,7 @@ def _quoted(text: str) -> str:
 
 
 def normalise(text: str) -> str:
-    """Returns a text as templates are compared: line ends alike, no spaces around it."""
+    """Returns a text in the form of comparisons: line feeds as line ends, without surrounding spaces."""
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
@@ -161,7 +161,7 @@ class ScannedText:
         return positions
 
     def run(self, letters: Letters, length: int) -> int:
-        """Returns the positions from which `length` characters are all of these. A length is a power of two."""
+        """Returns the positions at which `length` characters in a row are in the set. A length is a power of two."""
         positions = self._runs.get((letters, length))
         if positions is None:
             if length == 1:
@@ -175,7 +175,7 @@ class ScannedText:
         return positions
 
     def behind(self, reached: int, stretch: Stretch) -> int:
-        """Returns the positions behind one to `most` such characters that begin at reached positions."""
+        """Returns the positions behind runs of 1 to `most` such characters from reached positions."""
         reached = (reached & self.run(stretch.letters, 1)) << 1
         left, step = stretch.most - 1, 1
         while left and reached:
@@ -191,7 +191,7 @@ class ScannedText:
 
 
 class TemplatePattern:
-    """A template that texts are tried on."""
+    """A template to match texts against."""
 
     __slots__ = ("_head", "_least", "_most", "_tail", "_tokens", "words")
 
@@ -208,7 +208,7 @@ class TemplatePattern:
         """The first words of its fixed text."""
 
     def fits(self, text: ScannedText) -> bool:
-        """Says whether the text fits."""
+        """Returns whether the text fits."""
         whole = text.text
         if not self._least <= len(whole) <= self._most:
             return False
@@ -242,9 +242,8 @@ class TemplatePattern:
 
 
 def _through(text: ScannedText, reached: int, fixed: str) -> tuple[int, int]:
-    """Returns the positions behind the longest beginning of a fixed text that follows a reached position, and its
-    length. If its first character follows none, there are no such positions.
-    """
+    """Finds the longest beginning of a fixed text behind any reached position. Returns the positions behind it, and its
+    length: both 0 if not even the first character is found."""
     if reached & (reached - 1) == 0:
         position = reached.bit_length() - 1
         if text.text.startswith(fixed, position):
