@@ -95,9 +95,9 @@ def owner(chromium: Browser, gateway: GatewayProcess) -> Iterator[tuple[Page, st
     give_authenticator(page)
     operator = Operator(page, gateway.url.replace("127.0.0.1", CONSOLE))
     operator.sign_in(name, password)
-    begin(operator, password, "Make a passkey")
+    begin(operator, password, "Create a passkey")
     page.get_by_label("Name of the passkey").fill("Key ring")
-    operator.follow(page.get_by_role("button", name="Make the passkey"))
+    operator.follow(page.get_by_role("button", name="Create the passkey"))
     keep_codes(operator)
     context.clear_cookies()
     yield page, password

@@ -175,7 +175,7 @@ def test_what_goes_wrong_is_accessible_too(opened: Opener, lived_in: GatewayProc
     expect(page.get_by_role("alert")).to_be_visible()
     assert problems(page, axe) == []
     page = operator.go("/suppressions?account=demo")
-    page.get_by_label("Numbers, one a line").fill("491701239078\n0170 12")
+    page.get_by_label("Numbers, each on its own line").fill("491701239078\n0170 12")
     operator.expect_refusal()
     operator.follow(page.get_by_role("button", name="Suppress all"))
     expect(page.get_by_text("Line 2")).to_be_visible()

@@ -39,4 +39,4 @@ def test_pending_and_submitted_are_told_apart(tmp_path: Path, data: Path, admin:
                 lambda: found if (found := shown())["status"] == "submitted" else None, "it to leave"
             )
             assert "Nobody asked for its receipt" in str(sent["explanation"])
-            assert "submitted, no receipt asked for" in admin.run("message", "find").stdout
+            assert "submitted, no receipt requested" in admin.run("message", "find").stdout

@@ -33,7 +33,7 @@ async def test_each_option_has_a_field_with_its_meaning(house: AdminHouse, ada: 
     text = text_of(page)
     assert "default: udh8 udh8 udh16" in text
     assert "Always asks for the receipt of every message" in text
-    assert "below" not in text.partition("Options of the operator")[2].partition("Add it")[0]
+    assert "below" not in text.partition("Options of the operator")[2].partition("Add Cancel")[0]
     assert re.search(r'name="option\.short_code_digits"[^>]* placeholder="8"', page.text)
     assert 'name="option.short_code_digits" type="text" value=""' in page.text
 

@@ -321,7 +321,7 @@ async def test_a_messages_page_tells_its_whole_story(house: AdminHouse, ada: Bro
 async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, ada: Browser) -> None:
     message = await sent(house, time="2027-02-01 10:00:00")
     path = f"/messages/{message}"
-    assert "Still to be sent" in (await ada.get(path)).text
+    assert "Not sent yet" in (await ada.get(path)).text
     answered = await ada.post(f"{path}/reschedule", {"time": "2000-01-01T00:00"})
     assert answered.status == 409
     assert "The time has passed" in answered.text
@@ -330,7 +330,7 @@ async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, ada
     assert "2027-03-01 09:30:00" in page.text
     page = await ada.follow(await ada.post(f"{path}/cancel"))
     assert "cancelled and refunded" in page.text
-    assert "Still to be sent" not in page.text
+    assert "Not sent yet" not in page.text
     assert "The message has a new time." not in page.text
     assert (await ada.post(f"{path}/cancel")).status == 409
     entries = [(deed.actor, deed.action, deed.address) for deed in await house.entries()]
@@ -427,7 +427,7 @@ async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: AdminH
     details = {"account": "acme", "messages": "3"}
     await store.audit_log.append(AuditEntry(now, "user:ada", "message.send", "list 4f1a", details))
     await store.audit_log.append(AuditEntry(now, "user:ada", "message.send", "0198c5f2", {"account": "acme"}))
-    assert "acme: 3 rows not sent by this process" in text_of(await ada.get("/send"))
+    assert "acme: 3 rows started by another process" in text_of(await ada.get("/send"))
     page = text_of(await ada.get("/send/lists/4f1a"))
     assert "2 of 3 rows were accepted." in page
     assert "Accepted 2 Charged 2 credits" in page
@@ -451,7 +451,7 @@ async def test_a_row_of_a_list_has_its_place_as_reference(house: AdminHouse, ada
 async def test_too_little_credit_is_told_before_and_after(house: AdminHouse, ada: Browser) -> None:
     await accounts.top_up(house.admin.desk, "acme", -999_000_000)
     form = SEND | {"recipients": "491701234567,431234567890"}
-    assert "The credit is too low by 1 credit." in text_of(await ada.post("/send/preview", form))
+    assert "The balance is 1 credit too low." in text_of(await ada.post("/send/preview", form))
     started = await ada.post("/send/start", form)
     text = text_of(await until(lambda: ada.follow(started), "2 of 2"))
     assert "Accepted 1 Refused 1" in text
@@ -605,9 +605,9 @@ async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: Admi
     await gateway.store.commits.record(Facts(queueings=[queueing]))
     page = await ada.get("/connectors/operator")
     assert "3 messages wait here, the oldest for 5 s." in page.text
-    assert "1 message is deferred: the operator does not accept them yet" in page.text
+    assert "1 message is deferred: the operator did not accept them yet" in page.text
     overview = await ada.get("/")
-    assert "the oldest for 5 s" in overview.text
+    assert "the oldest waits for 5 s" in overview.text
     assert "its oldest message" not in overview.text
     gateway.clock.ms += 300_000
     assert "operator: its oldest message waits for 5 min 5 s now." in (await ada.get("/")).text
@@ -677,10 +677,10 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
     await ada.post("/prices", {"price_prefix": "33", "price": "0.09", "since": "2100-01-01", "plan": "default"})
     dated = text_of(await ada.get("/prices"))
     assert "2100-01-01" in dated
-    assert "(to come)" in dated
+    assert "(future)" in dated
     assert "is not a date" in (await ada.post("/prices", {"price": "1", "since": "soon"})).text
     await ada.post("/prices/remove", {"prefix": "33", "plan": "default", "since": "2100-01-01"})
-    assert "(to come)" not in (await ada.get("/prices")).text
+    assert "(future)" not in (await ada.get("/prices")).text
     tried = text_of(await ada.get("/routing", "number=%2B49+170+1234567&account=acme"))
     assert "491701234567 → operator for 0.07 credits a segment" in tried
     assert "The route for the prefix 4917 with priority 5 leads to operator." in tried

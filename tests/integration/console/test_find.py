@@ -59,12 +59,12 @@ async def test_a_reference_is_found(house: AdminHouse, ada: Browser) -> None:
 async def test_what_is_nothing_is_said_to_be_nothing(house: AdminHouse, ada: Browser, text: str) -> None:
     page = await search(ada, text)
     assert page.status == 200
-    assert "Nothing has this name" in page.text
+    assert "Search for a message by its id" in page.text
     assert EVIL not in page.text
 
 
 async def test_without_a_text_the_page_says_what_may_be_searched(house: AdminHouse, ada: Browser) -> None:
-    assert "Type the number of a phone" in (await ada.get("/find")).text
+    assert "Enter a phone number" in (await ada.get("/find")).text
 
 
 async def test_pages_that_a_role_may_not_see_are_not_found(house: AdminHouse) -> None:
@@ -72,7 +72,7 @@ async def test_pages_that_a_role_may_not_see_are_not_found(house: AdminHouse) ->
     for text in ("audit log", "people and tokens", "one phone"):
         page = await search(viewer, text)
         assert page.status == 200
-        assert "Nothing has this name" in page.text
+        assert "Search for a message by its id" in page.text
     assert 'data-key="l"' not in (await viewer.get("/")).text
     admin = await house.visitor("admin", "eve")
     assert 'data-key="l"' in (await admin.get("/")).text

@@ -32,7 +32,7 @@ async def written(house: AdminHouse, text: str, sender: str = PHONE, recipient: 
 
 
 async def test_messages_are_found_by_phone_number_account_and_id(house: AdminHouse, ada: Browser) -> None:
-    assert "No phone has written yet." in text_of(await ada.get("/inbound"))
+    assert "There are no messages from phones yet." in text_of(await ada.get("/inbound"))
     mine = await written(house, "Yes, please")
     other = await written(house, "PIZZA with olives", OTHER, keyword="pizza")
     nobodys = await written(house, "Hello?", recipient="4000", account=0)
@@ -73,11 +73,11 @@ async def test_pages_go_on_where_the_last_one_ended(house: AdminHouse, ada: Brow
 
 async def test_an_unrouted_message_is_given_to_an_account(house: AdminHouse, ada: Browser) -> None:
     message = await written(house, "Hello?", recipient="4000", account=0)
-    assert "No number fits 4000." in text_of(await ada.get(f"/inbound/{message}"))
+    assert "No entry under Numbers matches 4000." in text_of(await ada.get(f"/inbound/{message}"))
     assert (await ada.post(f"/inbound/{message}/route", {"account": "nobody"})).status == 409
     page = await ada.follow(await ada.post(f"/inbound/{message}/route", {"account": "acme"}))
     assert "The message is acme's now." in text_of(page).replace("’", "'")
-    assert "Give it to this account" not in page.text
+    assert "Assign to this account" not in page.text
     again = await ada.post(f"/inbound/{message}/route", {"account": "acme"})
     assert again.status == 409
     entry = (await house.entries())[-1]
@@ -102,7 +102,7 @@ async def test_a_callback_that_was_given_up_is_replayed(house: AdminHouse, ada: 
 
 async def test_a_conversation_has_both_sides_in_the_order_of_time(house: AdminHouse, ada: Browser) -> None:
     nothing = await ada.get("/conversation", f"account=acme&phone={PHONE}")
-    assert "Nothing was sent to this phone" in text_of(nothing)
+    assert "There are no messages to or from this phone" in text_of(nothing)
     for number in range(3):
         await house.gateway.send({"to": PHONE, "from": "3388", "content": f"question-{number}"})
         await written(house, f"answer-{number}")
@@ -141,12 +141,12 @@ async def test_consent_is_shown_and_changed_beside_the_conversation(house: Admin
     await written(house, "STOP", wish=Wish.STOP)
     page = text_of(await ada.get("/conversation", f"account=acme&phone={PHONE}"))
     assert "opted out" in page
-    assert "by message." in page
+    assert "(source: message)" in page
     form = {"account": "acme", "phone": PHONE}
     page = text_of(await ada.follow(await ada.post("/conversation/lift", form)))
     assert "acme may send to this phone." in page
     page = text_of(await ada.follow(await ada.post("/conversation/suppress", form)))
-    assert "by console." in page
+    assert "(source: console)" in page
     assert (await ada.post("/conversation/suppress", form | {"phone": "x"})).status == 400
 
 

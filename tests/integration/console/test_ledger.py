@@ -43,7 +43,7 @@ async def test_entries_are_narrowed_by_kind_and_time(house: AdminHouse, ada: Bro
     text = text_of(await ada.get(LEDGER, "kind=charge"))
     assert "=bank" not in text
     assert text.count("charge") == 4  # three, and the choice of the form
-    assert "There is no such entry." in text_of(await ada.get(LEDGER, "start=2099-01-01T00:00"))
+    assert "There are no such entries." in text_of(await ada.get(LEDGER, "start=2099-01-01T00:00"))
     assert (await ada.get(LEDGER, "start=yesterday")).status == 400
     assert (await ada.get("/accounts/nobody/ledger")).status == 404
 

@@ -187,7 +187,7 @@ async def test_both_directions_are_one_list(house: AdminHouse, ada: Browser, mon
     assert lines_of(await ada.get("/messages", "direction=both&account=acme")) == expected[:3]
     narrowed = await ada.get("/messages", "direction=both&status=pending")
     assert {kind for kind, _ in lines_of(narrowed)} == {"messages"}
-    assert "Messages from phones are left out" in narrowed.text
+    assert "Messages from phones are not shown" in narrowed.text
     assert "there is no account nobody" in (await ada.get("/messages", "direction=both&account=nobody")).text.lower()
 
 

@@ -70,7 +70,7 @@ async def test_prices_of_the_past_are_shown_where_asked_for(house: AdminHouse, a
     await given(house, "49", since=(0, now - 1000, now + 1_000_000))
     assert len(prefixes(await ada.get("/prices", "in_plan=gold"))) == 2
     page = text_of(await ada.get("/prices", "in_plan=gold&past=yes"))
-    assert (page.count("(past)"), page.count("(to come)")) == (1, 1)
+    assert (page.count("(past)"), page.count("(future)")) == (1, 1)
 
 
 async def test_a_price_is_edited_in_the_form(house: AdminHouse, ada: Browser) -> None:
@@ -90,8 +90,8 @@ async def test_a_list_is_previewed_and_then_imported(house: AdminHouse, ada: Bro
     await given(house, "33")
     form = {"csv": LIST, "list_plan": "gold", "replace": "yes"}
     preview = await ada.post("/prices/import", form)
-    assert "Added 2 Changed 0 As they are 0 Removed 1" in text_of(preview)
-    assert "Afterwards the plan gold has the prices of this list and no others." in text_of(preview)
+    assert "Added 2 Changed 0 Unchanged 0 Removed 1" in text_of(preview)
+    assert "All other prices of the plan gold are removed." in text_of(preview)
     assert [each["prefix"] for each in await gold(house)] == ["33"]
     page = await ada.follow(await ada.post("/prices/import", form | {"confirmed": "yes"}))
     assert "The list is in: 2 added, 0 changed, 1 removed." in text_of(page)

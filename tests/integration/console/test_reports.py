@@ -50,9 +50,9 @@ async def test_figures_are_told_as_a_glance_takes_them(house: AdminHouse, ada: B
     assert "&gt; 99.9%" in page
     assert "100.0%" in page  # of refused requests, one reason
     assert page.count('<th class="one break"') == 3  # what has no messages is no connector and no country
-    assert "Nothing was counted in this time." not in page
+    assert "There are no figures for this period." not in page
     none = (await ada.get("/reports", "country=FR")).text
-    assert none.count("Nothing was counted in this time.") == 4
+    assert none.count("There are no figures for this period.") == 4
     assert "data-chart" not in none
     (row,) = csv.DictReader((await ada.get("/reports.csv", "by=account")).text.splitlines())
     assert row["spend"] == "248951.969116"

@@ -290,7 +290,7 @@ async def test_who_must_have_one_can_do_nothing_else_before(house: AdminHouse, m
     monkeypatch.setattr(house.admin.sign_in, "_second_required", True)
     sent_on = await ada.get("/messages")
     assert (sent_on.status, sent_on.header("location")) == (303, "/console/security")
-    assert "Set one up to go on" in (await ada.get("/security")).text
+    assert "Set up a second factor to continue" in (await ada.get("/security")).text
     assert (await ada.post("/people/create", {"name": "eve", "role": "admin"})).status == 403
     await set_up(house, ada)
     assert (await ada.get("/messages")).status == 200

@@ -13,9 +13,9 @@ PHONE, OTHER = "447700900123", "491701234567"
 async def test_an_account_is_chosen_first(house: AdminHouse, ada: Browser) -> None:
     page = await ada.get(PAGE)
     assert "Choose one" in page.text
-    assert "Add one" not in page.text
+    assert "Add a number" not in page.text
     page = await ada.get(PAGE, "account=acme")
-    assert "No phone has opted out: acme may send to every phone." in text_of(page)
+    assert "No phone is suppressed: acme may send to every phone." in text_of(page)
     assert (await ada.get(PAGE, "account=nobody")).status == 404
 
 
@@ -97,4 +97,4 @@ async def test_a_viewer_only_looks(house: AdminHouse) -> None:
     page = await visitor.get(PAGE, "account=acme")
     assert PHONE in page.text
     assert "Remove" not in text_of(page)
-    assert "Add one" not in page.text
+    assert "Add a number" not in page.text

@@ -1,4 +1,4 @@
-"""Routes: which connector takes which numbers. The longest prefix wins, then the higher priority."""
+"""Routes: the connector for each prefix of numbers. The longest matching prefix wins, then the higher priority."""
 
 import re
 from collections.abc import Sequence

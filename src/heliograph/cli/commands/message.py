@@ -142,7 +142,7 @@ def show(invocation: Invocation, message_id: str) -> None:
         )
         rows = [(format_moment(event.at), event.event, event.segment, event.detail) for event in lines]
         print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), rows, empty="")
-        tell("\nA message to this number now:\n  " + "\n  ".join(result["now"]["reasons"]))
+        tell("\nA new message to this number:\n  " + "\n  ".join(result["now"]["reasons"]))
 
     invocation.show(result, people)
 
@@ -232,7 +232,7 @@ def _status(row: dict[str, Any]) -> str:
     """The status for people: what stays as it is says so."""
     status: str = row["status"]
     if status == MessageStatus.SUBMITTED.value and not row["wants_receipt"]:
-        return "submitted, no receipt asked for"
+        return "submitted, no receipt requested"
     return status
 
 
