@@ -14,7 +14,6 @@ from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
@@ -27,7 +26,7 @@ from heliograph.app.ports import CarrierState
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.app.records import AuditEntry, AuditQuery, UserRole
 from heliograph.app.resources import users
-from heliograph.app.resources.desk import Desk, ProbeResult
+from heliograph.app.resources.desk import Desk
 from heliograph.app.sending.failure_register import DAY_S
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.console import PATH
@@ -271,9 +270,9 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
     async def verify(hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:
         return secrets.verify_password(hashed, password)
 
-    async def probe(connector: Connector) -> ProbeResult:
+    async def probe(connector: Connector) -> list[tuple[str, bool, str]]:
         probed.append(connector)
-        return ProbeResult(False, [("connect", True, "in 3 ms"), ("bind", False, "ESME_RINVPASWD")])
+        return [("connect", True, "in 3 ms"), ("bind", False, "ESME_RINVPASWD")]
 
     def carrier_states() -> list[tuple[Connector, CarrierState]]:
         return [(smpp_connector(1, "operator", "h", 1, "s", "p"), STATE)]
@@ -302,14 +301,12 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
             carrier_states=carrier_states,
             probe=probe,
         ),
-        manage=Manage(store, clock, kinds() if connector_kinds is None else connector_kinds),
         recipients=ManageRecipients(store, clock),
         conversations=Conversations(store),
         reports=ViewReports(store, clock),
         views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),
         audit_proof=AuditProof(store, clock),
         journal=gateway.journal,
-        probe=probe,
         carrier_states=carrier_states,
     )
     simulator = ToySimulator()

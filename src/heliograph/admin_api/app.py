@@ -26,7 +26,7 @@ class AdminApi:
 
     def __init__(self, services: AdminServices) -> None:
         self._services = services
-        self._operations = operations(services.manage.kinds)
+        self._operations = operations(services.desk.kinds)
         self._dispatcher = Dispatcher(self._operations, services.desk, services)
 
     @cached_property

@@ -27,6 +27,7 @@ from heliograph.app.resources.fields import (
     Reference,
     Rows,
     Text,
+    Values,
     Whole,
     Words,
     refers,
@@ -143,7 +144,8 @@ def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0)
 
 
 def _row(fields: tuple[Field, ...], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {field.name: field.show(values[field.name]) for field in fields}
+    there = (field for field in fields if field.name in values or not field.may_lack)
+    return {field.name: field.show(values[field.name]) for field in there}
 
 
 # --- the document
@@ -189,8 +191,11 @@ _BODIES: dict[tuple[str, tuple[Field, ...]], type[Struct]] = {}
 def _answers(name: str, fields: tuple[Field, ...], words: str) -> type[Struct]:
     found = _ANSWERS.get((name, fields))
     if found is None:
-        types = [(each.name, _json(each, _answers)) for each in fields]
-        found = _ANSWERS[name, fields] = defstruct(name, types, namespace={"__doc__": f"{words}."})
+        types: list[Any] = []
+        for each in fields:
+            kind = _json(each, _answers)
+            types.append((each.name, kind | UnsetType, UNSET) if each.may_lack else (each.name, kind))
+        found = _ANSWERS[name, fields] = defstruct(name, types, namespace={"__doc__": f"{words}."}, kw_only=True)
     return found
 
 
@@ -250,6 +255,8 @@ def _kind(field: Field, draw: Draw) -> tuple[Any, dict[str, Any]]:
             return dict[str, str], {"examples": [field.parse(field.example)]} if field.example else {}
         case Words():
             return list[str], {}
+        case Values():
+            return dict[str, Any], {}
         case Many():
             return types.GenericAlias(list, (_json(field.type.of, draw),)), {"min_length": 1}
         case Item():

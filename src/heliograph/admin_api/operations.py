@@ -2,10 +2,8 @@
 and the OpenAPI document are drawn from this table."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from heliograph.admin_api import (
-    network,
     recipient_shapes,
     recipients,
     report_shapes,
@@ -13,7 +11,6 @@ from heliograph.admin_api import (
     shapes,
     traffic,
 )
-from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.drawn import operations_of
 from heliograph.admin_api.operation import AdminOperation, QueryParameter
 from heliograph.app.admin.report_steps import RANGES
@@ -24,6 +21,7 @@ from heliograph.app.resources.accounts import ACCOUNTS, LEDGER
 from heliograph.app.resources.audit import AUDIT
 from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.callbacks import CALLBACKS
+from heliograph.app.resources.connectors import connectors_of
 from heliograph.app.resources.description import Resource
 from heliograph.app.resources.guard import GUARD
 from heliograph.app.resources.inbound import INBOUND
@@ -38,11 +36,7 @@ from heliograph.app.resources.templates import TEMPLATES
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND
 from heliograph.domain.message.status import MessageStatus
 
-
-def _whole(most: int) -> dict[str, Any]:
-    return {"type": "integer", "minimum": 1, "maximum": most}
-
-
+_PAGE = QueryParameter("limit", "Messages at most.", {"type": "integer", "minimum": 1, "maximum": traffic.PAGE})
 _GOES_ON = "Goes on after an earlier answer: its `cursor`."
 _CURSOR = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
 _STATUSES = [each.value for each in MessageStatus]
@@ -68,7 +62,7 @@ RESOURCES: tuple[Resource, ...] = (
     AUDIT,
     INBOUND,
 )
-"""All of which the operations are drawn from their descriptions."""
+"""All resources that do not depend on the kinds of connectors."""
 
 _FIRST: tuple[AdminOperation, ...] = (
     AdminOperation("GET", "/overview", Scope.READ_MESSAGES, "How much waits, and which connectors are up",
@@ -95,7 +89,7 @@ _LAST: tuple[AdminOperation, ...] = (
             {"type": "string", "default": "UTC"})),
         (INVALID, NOT_FOUND)),
     AdminOperation("GET", "/decision", Scope.READ_ROUTES, "Where a number would go and what a segment would cost",
-        network.decide, shapes.DecisionShape, None,
+        traffic.decide, shapes.DecisionShape, None,
         (QueryParameter("number", "Digits in international form.", _NUMBER, required=True),
          QueryParameter("account", "For whom: prices depend on it.", required=True)), (INVALID, NOT_FOUND)),
     # messages
@@ -115,7 +109,7 @@ _LAST: tuple[AdminOperation, ...] = (
          QueryParameter("held", "`true`: only those that the pumping guard holds.", _TRUTH),
          QueryParameter("start", "From this time on, ISO 8601 with Z or an offset.", _MOMENT),
          QueryParameter("end", "Up to this time.", _MOMENT),
-         QueryParameter("limit", "Messages at most.", _whole(traffic.PAGE)), _CURSOR), (INVALID, NOT_FOUND)),
+         _PAGE, _CURSOR), (INVALID, NOT_FOUND)),
     AdminOperation("GET", "/messages/{id}", Scope.READ_MESSAGES, "One message and all that happened to it",
         traffic.get_message, shapes.MessageInFull, None, (), (NOT_FOUND,)),
     AdminOperation("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, "Cancel a scheduled message and refund it",
@@ -125,29 +119,7 @@ _LAST: tuple[AdminOperation, ...] = (
 )  # fmt: skip
 
 
-def _of_connectors(shape: ConnectorShapes) -> tuple[AdminOperation, ...]:
-    return (
-        AdminOperation("GET", "/connectors", Scope.READ_CONNECTORS, "Every connector",
-            network.list_connectors, shape.connectors),
-        AdminOperation("POST", "/connectors", Scope.WRITE_CONNECTORS, "Add a connector",
-            network.add_connector, shape.connector, shape.new, (), (INVALID, CONFLICT), 201),
-        AdminOperation("GET", "/connectors/{name}", Scope.READ_CONNECTORS, "One connector and its binds",
-            network.get_connector, shape.with_links, None, (), (NOT_FOUND,)),
-        AdminOperation("PATCH", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Change a connector, all or nothing",
-            network.set_connector, shape.connector, shape.settings, (), (INVALID, NOT_FOUND)),
-        AdminOperation("DELETE", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Remove a connector and its routes",
-            network.remove_connector, shapes.DoneShape, None, (), (NOT_FOUND,)),
-        AdminOperation("POST", "/connectors/{name}/pause", Scope.OPERATE_CONNECTORS, "Unbind; its messages wait",
-            network.pause_connector, shape.connector, None, (), (NOT_FOUND,)),
-        AdminOperation("POST", "/connectors/{name}/resume", Scope.OPERATE_CONNECTORS, "Bind again",
-            network.resume_connector, shape.connector, None, (), (NOT_FOUND,)),
-        AdminOperation(
-            "POST", "/connectors/{name}/test", Scope.OPERATE_CONNECTORS, "Bind as a test and say what happened",
-            network.test_connector, shapes.Probe, None, (), (NOT_FOUND,)),
-    )  # fmt: skip
-
-
 def operations(kinds: Mapping[str, ConnectorKind]) -> tuple[AdminOperation, ...]:
-    """All operations. What those of connectors read and answer depends on the kinds that there are."""
-    drawn = (each for resource in RESOURCES for each in operations_of(resource))
-    return *_FIRST, *drawn, *_of_connectors(ConnectorShapes(kinds)), *_LAST
+    """Returns all operations. Bodies and answers of connectors depend on the kinds that there are."""
+    drawn = (each for resource in (*RESOURCES, connectors_of(kinds)) for each in operations_of(resource))
+    return *_FIRST, *drawn, *_LAST

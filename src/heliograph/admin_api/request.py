@@ -1,14 +1,14 @@
 """One request to the admin API, and the services of its operations."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from heliograph.app.resources.desk import Actor, Desk, Invalid, ProbeResult
+from heliograph.app.resources.desk import Actor, Desk, Invalid
 from heliograph.domain.error import MALFORMED, NOT_FOUND, Fault, invalid, missing
 from heliograph.domain.message import ids
 from heliograph.domain.money import amounts
@@ -16,7 +16,6 @@ from heliograph.domain.money import amounts
 if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.conversation import Conversations
-    from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.sign_in import SignIn
@@ -37,20 +36,17 @@ _WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
 class AdminServices:
     """The services of the admin API and the console.
 
-    `manage` acts for nobody in particular: take `acting_as`. `carrier_states` are the connectors that this
-    process binds, with the state of their binds.
+    `carrier_states` are the connectors that this process binds, with the state of their binds.
     """
 
     sign_in: "SignIn"
     desk: Desk
-    manage: "Manage"
     recipients: "ManageRecipients"
     conversations: "Conversations"
     reports: "ViewReports"
     views: "Views"
     audit_proof: "AuditProof"
     journal: "Journal"
-    probe: "Callable[[Connector], Awaitable[ProbeResult]]"
     carrier_states: "Callable[[], list[tuple[Connector, CarrierState]]]"
 
 
@@ -72,10 +68,6 @@ class AdminRequest:
         if self.gateway is None:
             raise TypeError("this operation needs the services of a gateway")
         return self.gateway
-
-    @property
-    def manage(self) -> "Manage":
-        return self.services.manage.acting_as(self.actor.name, self.actor.address)
 
     @property
     def recipients(self) -> "ManageRecipients":
@@ -183,25 +175,3 @@ def credits_of(field: str, text: str) -> int:
         return amounts.parse_credits(text)
     except ValueError as problem:
         raise Invalid(field, str(problem)) from None
-
-
-def texts_of(settings: msgspec.Struct, *, but: tuple[str, ...] = ()) -> dict[str, str]:
-    """Converts the given fields of a body to the texts that `Manage` takes."""
-    given: dict[str, str] = {}
-    for name in settings.__struct_fields__:
-        value = getattr(settings, name)
-        if value is not msgspec.UNSET and name not in but:
-            given[name] = _text(value)
-    return given
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "default"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return ",".join(value)
-    if isinstance(value, float):
-        return f"{value:.9f}".rstrip("0").rstrip(".")
-    return str(value)

@@ -1,17 +1,12 @@
-"""Converts accounts, connectors, messages and the rest to the shapes of the admin API and of commands with --json."""
+"""Converts messages and decisions to the shapes of the admin API and of commands with --json."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from heliograph.admin_api import bind_states, shapes
-from heliograph.app import configuration
+from heliograph.admin_api import shapes
 from heliograph.app.admin.history import Event
-from heliograph.app.connector_kind import ConnectorKind
-from heliograph.app.ports import ConnectorReport
-from heliograph.app.records import BacklogCounts, Hit
+from heliograph.app.records import Hit
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.message import ids
 from heliograph.domain.message.extras import read_extras
@@ -24,38 +19,6 @@ if TYPE_CHECKING:
 
 def maybe_moment(at: int | None) -> str | None:
     return None if at is None else format_utc(at)
-
-
-def connector(
-    kind: ConnectorKind,
-    found: configuration.Connector,
-    reports: Iterable[ConnectorReport],
-    now: int,
-    warnings: Iterable[str] = (),
-) -> dict[str, Any]:
-    """A connector of that kind, without its secrets."""
-    return {
-        "name": found.name,
-        "kind": found.kind,
-        **{name: value for name, value in kind.values(found).items() if not kind.settings[name].secret},
-        "options": kind.options(found),
-        "created": format_utc(found.created),
-        "state": bind_states.summed_up(found, reports, now),
-        "warnings": list(warnings),
-    }
-
-
-def connector_with_links(
-    kind: ConnectorKind,
-    found: configuration.Connector,
-    reports: Iterable[ConnectorReport],
-    backlog: BacklogCounts,
-    now: int,
-) -> dict[str, Any]:
-    own = [report for report in reports if report.connector == found.id]
-    plain = connector(kind, found, own, now)
-    said = [shapes.LinkShape(format_utc(report.at), report.node, to_builtins(report.state)) for report in own]
-    return {**plain, "deferred": backlog.deferred.get(found.id, 0), "links": said}
 
 
 def decision(found: "RouteDecision") -> shapes.DecisionShape:

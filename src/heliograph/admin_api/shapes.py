@@ -4,7 +4,7 @@ Types whose plain name belongs to another class have the suffix `Shape`, which t
 are exact decimal text, times are ISO 8601 in UTC, messages are named by their ids of 32 hexadecimal characters.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -50,27 +50,6 @@ class DoneShape(Struct):
     """The change is done."""
 
     done: bool = True
-
-
-class LinkShape(Struct):
-    """A node's last report of a connector's binds."""
-
-    time: Moment
-    node: Annotated[int, Meta(description="Which run of which process said it.")]
-    state: Annotated[dict[str, Any], Meta(description="`summary` says it in a sentence.")]
-
-
-class ProbeStep(Struct):
-    name: str
-    ok: bool
-    detail: str
-
-
-class Probe(Struct):
-    """A bind that was tried out, step by step."""
-
-    ok: bool
-    steps: list[ProbeStep]
 
 
 class DecisionShape(Struct):

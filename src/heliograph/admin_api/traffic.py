@@ -1,4 +1,4 @@
-"""Messages, how much waits, and the audit log."""
+"""Messages, the way of a number, how much waits, and the end of the audit log."""
 
 from msgspec import Struct
 
@@ -7,7 +7,7 @@ from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment
 from heliograph.app.records import Search, SearchPage
 from heliograph.app.resources.desk import account_id
-from heliograph.domain.error import invalid
+from heliograph.domain.error import invalid, missing
 from heliograph.domain.message.status import MessageStatus
 
 PAGE = 100
@@ -60,11 +60,18 @@ async def reschedule(request: AdminRequest) -> Struct:
     return shapes.DoneShape()
 
 
+async def decide(request: AdminRequest) -> Struct:
+    for name in ("number", "account"):
+        if not request.query.get(name):
+            raise missing(name)
+    return serialize.decision(await request.views.decide(request.query["number"], request.query["account"]))
+
+
 # --- how much waits
 
 
 async def overview(request: AdminRequest) -> Struct:
-    backlog = await request.manage.backlog()
+    backlog = await request.desk.backlog()
     return shapes.Overview(
         scheduled=backlog.scheduled,
         waiting=backlog.waiting,

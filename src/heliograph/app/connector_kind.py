@@ -30,7 +30,6 @@ class Setting:
     """A setting with its own field in commands, the admin API and the console."""
 
     meaning: str
-    metavar: str
     parse: Callable[[str], Any]
     """Reads the text form. Raises ValueError with a sentence for people."""
     type: type = str
@@ -46,14 +45,6 @@ class Setting:
     suggestion: str = ""
     """The text that its field begins with."""
     secret: bool = False
-
-    def text(self, value: Any) -> str:
-        """The text form of a value; that of a secret is empty."""
-        if self.secret:
-            return ""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +84,7 @@ class LanePolicy:
     """Milliseconds without a receipt after which the operator is asked for a part; 0 never asks."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ConnectorKind:
     """Declaration of a kind of connectors. Beside `settings` it may have options: further values, by name, that only
     the adapter knows.
@@ -148,14 +139,3 @@ class ConnectorKind:
         own = {name: value for name, value in values.items() if name not in COMMON}
         common = {name: value for name, value in values.items() if name in COMMON}
         return {**common, "settings": {**kept, **own, **options}}
-
-
-def all_settings(kinds: Mapping[str, ConnectorKind]) -> dict[str, Setting]:
-    """Returns the settings of all kinds by name, for a command that takes any of them.
-
-    If two kinds have a setting of the same name, the first kind's is returned; values are checked by their own kind."""
-    found: dict[str, Setting] = {}
-    for kind in kinds.values():
-        for name, setting in kind.settings.items():
-            found.setdefault(name, setting)
-    return found

@@ -70,3 +70,12 @@ def untyped(text: str) -> bool | int | float | str:
     if _INTEGER(text):
         return int(text)
     return float(text) if _DECIMAL(text) and str(float(text)) == text else text
+
+
+def written(value: object) -> str:
+    """Returns the text of a value, as the functions above parse it: `true` for True, `0.5` for 0.5."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+    return str(value)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.encryption import ManageEncryption
-    from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
+    from heliograph.app.resources.desk import Desk
     from heliograph.cli.open_store import OpenStore
     from heliograph.cli.remote.gateway import RemoteGateway
     from heliograph.composition.commands import Tools
@@ -64,11 +64,13 @@ class Invocation:
         except SettingsError as error:
             raise Failure(str(error), "Correct it and try again.", "heliograph settings --example") from error
 
-    def manage(self, work: "Callable[[Manage], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration on the store: accounts, connectors, routes, prices. Raises Failure."""
-        if (gateway := self.gateway()) is not None:
-            return self._remotely(lambda: work(cast("Manage", remote_admin().RemoteManage(gateway))))
-        return self._run(lambda tools: work(tools.manage))
+    def desk(self, work: "Callable[[Desk], Awaitable[Answer]]") -> Answer:
+        """Runs a use case on the store of this machine. Raises Failure."""
+
+        async def working(tools: "Tools") -> Answer:
+            return await work(await tools.desk())
+
+        return self._run(working)
 
     def recipients(self, work: "Callable[[ManageRecipients], Awaitable[Answer]]") -> Answer:
         """Runs one piece of work on one phone's data. Raises Failure."""

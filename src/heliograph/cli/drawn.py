@@ -13,6 +13,7 @@ from heliograph.app.resources.fields import (
     REQUIRED,
     Choice,
     Credits,
+    Decimal,
     Field,
     Flag,
     Many,
@@ -21,11 +22,13 @@ from heliograph.app.resources.fields import (
     Reference,
     Rows,
     Text,
+    Warnings,
     Whole,
     singular,
 )
 from heliograph.cli.command import (
     Command,
+    Failure,
     Group,
     Invocation,
     examples,
@@ -70,7 +73,7 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
     """Returns the command of an operation or of a preset; `name` is its word where it stands in another's group."""
     sets = preset.sets if preset else {}
     fields = [each for each in resource.fields_of(operation) if each.name not in sets]
-    if operation.pairs:
+    if operation.pairs and not operation.rest:
         fields = fields[: len(operation.in_path)]
 
     def run(**texts: Any) -> None:
@@ -78,7 +81,11 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
         limit, after = (texts.pop("limit"), texts.pop("after")) if operation.page else (0, "")
         with invocation.explained():
             given = {each.name: value for each in fields if (value := _value(each, texts[each.name])) is not None}
-            given |= _pairs(operation, texts.get("changes", ()))
+            for name, value in _pairs(operation, texts.get("changes", ())).items():
+                given[name] = {**given.get(name, {}), **value} if name == operation.rest else value
+        if operation.rest and len(given) == len(operation.in_path):
+            typed = " ".join([click.get_current_context().command_path, *given.values(), "--help"])
+            raise Failure("Nothing to change was named.", command=typed)
         given |= sets
         if operation.page:
             answer = _pages(invocation, resource, operation, given, after, limit)
@@ -90,7 +97,9 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
     params = [_parameter(each, operation) for each in fields] + _paging(resource, operation)
     epilog = _epilog(shown)
     if operation.pairs and not preset:
-        params.append(click.Argument(["changes"], metavar="KEY=VALUE...", nargs=-1, required=True))
+        words = "[KEY=VALUE]..." if operation.rest else "KEY=VALUE..."
+        params.append(click.Argument(["changes"], metavar=words, nargs=-1, required=not operation.rest))
+    if operation.pairs and not operation.rest and not preset:
         width = max(len(each.name) for each in operation.reads)
         lines = [f"  {each.name:{width}}  {each.meaning}" for each in operation.reads]
         epilog = "\n".join(["\b\nFields:", *lines, "", epilog or ""])
@@ -111,9 +120,12 @@ def _pairs(operation: Operation, changes: Iterable[str]) -> dict[str, Any]:
     known = {each.name: each for each in operation.reads}
     given: dict[str, Any] = {}
     for name, text in parse_pairs(changes).items():
-        if name not in known:
+        if name in known and name != operation.rest:
+            given[name] = known[name].show(known[name].read(known[name].parse(text)))
+        elif operation.rest:
+            given.setdefault(operation.rest, {})[name] = text
+        else:
             raise Invalid(name, f"there is no such field; there are {', '.join(known)}")
-        given[name] = known[name].show(known[name].read(known[name].parse(text)))
     return given
 
 
@@ -145,7 +157,11 @@ def show(
     told = _with_secrets(told, fields, answer)
     lines = [(each.title or each.name, each.text(answer[each.name])) for each in fields if each.name in answer]
     if operation.pairs:
-        lines = [(each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given]
+        lines = [
+            (each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given.keys() & answer
+        ]
+    for warning in (text for each in fields if isinstance(each.type, Warnings) for text in answer.get(each.name, ())):
+        tell(f"note: {warning}", err=True)
 
     def people() -> None:
         if told:
@@ -208,9 +224,9 @@ def _show_rows(
 def _print_columns(columns: Sequence[Field], rows: list[dict[str, Any]], empty: str = "") -> None:
     print_table(
         [each.name.upper().replace("_", " ") for each in columns],
-        [[_cell(each, row[each.name]) for each in columns] for row in rows],
+        [[_cell(each, row.get(each.name)) for each in columns] for row in rows],
         empty=empty,
-        right=[each.name.upper() for each in columns if isinstance(each.type, Whole | Credits)],
+        right=[each.name.upper() for each in columns if isinstance(each.type, Whole | Decimal | Credits)],
     )
 
 
@@ -265,6 +281,8 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
     if field.is_secret:
         hint = f"Ask for the {field.name} instead of making one up."
         return click.Option(["--ask", field.name], is_flag=True, help=hint)
+    if isinstance(one.type, Flag) and one.type.off:
+        return click.Option([f"{option_of(field)}/--{one.type.off}", field.name], default=None, help=field.meaning)
     default = field.show(field.default) if field.default not in OPEN else None
     return click.Option(
         [option_of(field), field.name],
@@ -293,6 +311,8 @@ def _click_type(field: Field) -> dict[str, Any]:
             return {"metavar": "NAME"}
         case Whole():
             return {"metavar": "N"}
+        case Decimal():
+            return {"metavar": "NUMBER"}
         case Moment():
             return {"metavar": "TIME"}
         case Pairs():
@@ -310,7 +330,7 @@ def _typed() -> str:
 
 def _value(field: Field, given: Any) -> Any:
     """Returns the JSON value of what was typed in its usual form, None for nothing. Raises Invalid."""
-    if given is None or given is False or given == ():
+    if given is None or given == () or (given is False and not (isinstance(field.type, Flag) and field.type.off)):
         return None
     if field.is_secret:
         given = _typed()

@@ -11,17 +11,15 @@ from heliograph.admin_api.host_check import HostCheck
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.recipients import ManageRecipients
 from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.admin.views import Views
-from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Clock, Journal, Secrets, Store
-from heliograph.app.resources.desk import Desk, ProbeResult
+from heliograph.app.resources.desk import Desk
 from heliograph.app.sending.authenticate import Hash, Rehash
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
@@ -107,9 +105,8 @@ class AdminApps:
                 audit_secret=lambda: audit_secret(parts.settings),
                 hours_days=parts.settings.reports.hours_days,
                 carrier_states=parts.engine.carrier_states,
-                probe=self._probe,
+                probe=lambda connector: ADAPTERS[connector.kind].probe(connector, parts.settings),
             ),
-            manage=Manage(store, clock, KINDS),
             recipients=ManageRecipients(store, clock),
             conversations=Conversations(store),
             reports=ViewReports(store, clock, NAMES, parts.settings.reports.hours_days),
@@ -124,7 +121,6 @@ class AdminApps:
             ),
             audit_proof=AuditProof(store, clock, lambda: audit_secret(parts.settings)),
             journal=parts.journal,
-            probe=self._probe,
             carrier_states=parts.engine.carrier_states,
         )
         self._pulse = RecentActivity(lambda: counts(parts.counters), ("accepted", "submitted", "delivered", "failed"))
@@ -154,10 +150,6 @@ class AdminApps:
         await self._pulse.stop()
         if self._console is not None:
             await self._console.stop()
-
-    async def _probe(self, connector: Connector) -> ProbeResult:
-        report = await ADAPTERS[connector.kind].probe(connector, self._parts.settings)
-        return ProbeResult(report.ok, report.steps)
 
     def _make_api(self) -> "AdminApi":
         from heliograph.admin_api.app import AdminApi

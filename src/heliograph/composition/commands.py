@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from heliograph import files
 from heliograph.app.ports import Secrets, Unavailable
 from heliograph.app.ports.encryption import KeyRefused
-from heliograph.composition.connectors import KINDS, policy_of
+from heliograph.composition.connectors import ADAPTERS, KINDS, policy_of
 from heliograph.composition.encryption import OpenedStore, SealableStore, sealed, vault_of
 from heliograph.config import Settings
 from heliograph.runtime.disk import make_folder
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.encryption import ManageEncryption
-    from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.recipients import ManageRecipients
     from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.views import Views
@@ -122,12 +121,6 @@ class Tools:
         self._store, self._encryption = opened
         self._clock = SystemClock()
 
-    @property
-    def manage(self) -> "Manage":
-        from heliograph.app.admin.manage import Manage
-
-        return Manage(self._store, self._clock, KINDS, _terminal_user())
-
     async def ask(self, resource: "Resource", asked: "Asked") -> Any:
         """Makes a request to the admin API, which has the operations of this resource and no socket. Raises Fault."""
         from heliograph.admin_api.dispatch import Dispatcher
@@ -156,6 +149,8 @@ class Tools:
             status_name=CommandStatus.name_of,
             audit_secret=lambda: audit_secret(settings),
             hours_days=settings.reports.hours_days,
+            probe=lambda connector: ADAPTERS[connector.kind].probe(connector, settings),
+            reads_secrets=True,
         )
         desk.simulated = dev.NAMES if await dev.was_last(desk) else {}
         return desk

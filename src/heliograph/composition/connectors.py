@@ -1,8 +1,8 @@
 """The list of the kinds of connectors, such as SMPP. A new kind is a line here, and a folder with its adapter."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final
 
 from heliograph.adapters.smpp import adapter
 from heliograph.adapters.smpp.kind import KIND as SMPP
@@ -12,15 +12,6 @@ from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
 from heliograph.config import Settings
 
 
-class Probed(Protocol):
-    """Result of probing a connector: each step with its name, its success, and details."""
-
-    steps: list[tuple[str, bool, str]]
-
-    @property
-    def ok(self) -> bool: ...
-
-
 @dataclass(frozen=True, slots=True)
 class ConnectorAdapter:
     """The adapter for the connectors of a kind. Its modules are imported on first use."""
@@ -28,8 +19,9 @@ class ConnectorAdapter:
     kind: ConnectorKind
     carrier: Callable[[Connector, CarrierEvents, Clock, Journal, Settings], Carrier]
     """Makes a carrier and starts it."""
-    probe: Callable[[Connector, Settings], Coroutine[Any, Any, Probed]]
-    """Binds, sends enquire_link, unbinds. Never raises for faults of the operator."""
+    probe: Callable[[Connector, Settings], Awaitable[list[tuple[str, bool, str]]]]
+    """Binds, sends enquire_link, unbinds. Returns the steps: the name, whether it passed, and the details. Never raises
+    for faults of the operator."""
 
 
 ADAPTERS: Final[Mapping[str, ConnectorAdapter]] = {

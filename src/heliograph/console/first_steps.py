@@ -24,27 +24,27 @@ async def first_steps(request: PageRequest) -> list[FirstStep]:
     users who could take none of them."""
     if request.services.simulated is not None or not request.may(Scope.WRITE_CONNECTORS):
         return []
-    manage = request.manage
+    desk = request.desk
     steps = [
         FirstStep(
             "Connect an operator",
             "A connector says where and how to bind to the operator’s SMSC.",
-            "Add a connector", "/connectors-new", Scope.WRITE_CONNECTORS, bool(await manage.connectors()),
+            "Add a connector", "/connectors-new", Scope.WRITE_CONNECTORS, bool(await desk.connector_names()),
         ),
         FirstStep(
             "Route numbers to it",
             "A route leads all numbers, or those with a prefix, to a connector.",
-            "Add a route", "/routing", Scope.WRITE_ROUTES, bool(await routes.find(manage)),
+            "Add a route", "/routing", Scope.WRITE_ROUTES, bool(await routes.find(desk)),
         ),
         FirstStep(
             "Set a price",
             "Until then a segment costs the built-in price of 1 credit.",
-            "Set a price", "/prices", Scope.WRITE_PRICES, bool((await prices.find(manage, past=True))["prices"]),
+            "Set a price", "/prices", Scope.WRITE_PRICES, bool((await prices.find(desk, past=True))["prices"]),
         ),
         FirstStep(
             "Open an account",
             "An account is a customer, with credit and secrets of its own.",
-            "Open an account", "/accounts-new", Scope.WRITE_ACCOUNTS, bool(await manage.account_names()),
+            "Open an account", "/accounts-new", Scope.WRITE_ACCOUNTS, bool(await desk.account_names()),
         ),
         FirstStep(
             "Send a test message",

@@ -11,7 +11,6 @@ from urllib.parse import quote, urlencode
 from heliograph.admin_api.dispatch import Dispatcher
 from heliograph.admin_api.drawn import operations_of
 from heliograph.admin_api.request import AdminServices
-from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.admin.views import Views
@@ -212,10 +211,6 @@ class PageRequest:
     async def account_names(self) -> list[str]:
         """Returns the names of all accounts, in their order."""
         return sorted((await self.desk.account_names()).values())
-
-    @property
-    def manage(self) -> Manage:
-        return self.services.admin.manage.acting_as(self.actor.name, self.actor.address)
 
     @property
     def factors(self) -> ManageFactors:

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from heliograph.app.admin.csv_lines import csv_line
-from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.views import Views
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.ports import Clock
 from heliograph.app.records import AuditEntry, AuditQuery, Hit
+from heliograph.app.resources.desk import Desk
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
@@ -155,11 +155,11 @@ def earlier(entry: AuditEntry) -> EarlierList | None:
     return EarlierList(job, entry.actor, entry.details.get("account", ""), int(total), entry.at)
 
 
-async def find_earlier(manage: Manage, views: Views, job: str) -> EarlierList | None:
+async def find_earlier(desk: Desk, views: Views, job: str) -> EarlierList | None:
     """Returns the list with its accepted messages, None if there is none of this id."""
     if not job.isalnum():
         return None  # no list is called so, and a store may not even take it for text
-    entries = await manage.store.audit_log.find(AuditQuery(1, action="message.send", target=f"list {job}"))
+    entries = await desk.store.audit_log.find(AuditQuery(1, action="message.send", target=f"list {job}"))
     found = earlier(entries[0]) if entries else None
     if found is None:
         return None

@@ -14,6 +14,7 @@ from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import operations
 from heliograph.app import text_values
 from heliograph.app.connector_kind import SMPP, ConnectorKind, LanePolicy, OptionField, Setting
+from heliograph.app.resources.connectors import connector_of
 from heliograph.cli.commands import connector as connector_module
 from heliograph.cli.main import heliograph
 from heliograph.composition.connectors import ADAPTERS, KINDS, ConnectorAdapter
@@ -31,14 +32,14 @@ WEB = ConnectorKind(
     name="web",
     title="Web",
     settings={
-        "provider": Setting("Its description", "NAME", text_values.one_of("kannel", "jasmin")),
-        "host": Setting("Host of the operator's API", "H", text_values.host),
-        "port": Setting("Its port", "P", text_values.whole(1, 65_535), type=int, least=1, most=65_535, default=443),
-        "method": Setting("POST or GET", "M", text_values.one_of(*METHODS), choices=METHODS, default="POST"),
-        "token": Setting("Token to sign in with", "T", str, secret=True),
-        "window": Setting("Requests at once", "N", text_values.whole(1, 64), type=int, least=1, most=64, default=8),
-        "rate": Setting("Messages a second", "R", text_values.decimal(100.0), type=float, least=0, default=0.0),
-        "enabled": Setting("Whether it is used", "", text_values.truth, type=bool, default=True),
+        "provider": Setting("Its description", text_values.one_of("kannel", "jasmin")),
+        "host": Setting("Host of the operator's API", text_values.host),
+        "port": Setting("Its port", text_values.whole(1, 65_535), type=int, least=1, most=65_535, default=443),
+        "method": Setting("POST or GET", text_values.one_of(*METHODS), choices=METHODS, default="POST"),
+        "token": Setting("Token to sign in with", str, secret=True),
+        "window": Setting("Requests at once", text_values.whole(1, 64), type=int, least=1, most=64, default=8),
+        "rate": Setting("Messages a second", text_values.decimal(100.0), type=float, least=0, default=0.0),
+        "enabled": Setting("Whether it is used", text_values.truth, type=bool, default=True),
     },
     identity="provider",
     destination=frozenset({"host", "port"}),
@@ -102,7 +103,7 @@ def test_the_document_has_the_settings_of_every_kind() -> None:
     schemas = document(operations(BOTH))["components"]["schemas"]
     new, shown = schemas["NewConnector"], schemas["Connector"]
     assert {"provider", "system_id", "kind"} <= new["properties"].keys()
-    assert "`web` needs `provider`, `host` and `token`" in new["description"]
+    assert "`web` needs `provider`, `host` and `token`" in new["properties"]["kind"]["description"]
     assert {"kind", "host", "port", "window"} <= set(shown["required"])
     assert not {"provider", "system_id"} & set(shown["required"])
     assert "token" not in shown["properties"]
@@ -159,5 +160,5 @@ async def test_the_console_draws_the_form_of_the_kind(house: AdminHouse) -> None
     assert 'name="provider"' in page.text
     assert '<option value="Latin-1" selected>' in page.text
     assert "Web, api.example.net:443 as kannel" in text_of(await ada.get("/connectors"))
-    found = await house.admin.manage.connector("second")
+    found = await connector_of(house.admin.desk, "second")
     assert (found.kind, found.settings["method"]) == ("web", "GET")

@@ -11,14 +11,10 @@ import click
 import pytest
 from click.testing import Result
 
-from heliograph.adapters.system.clock import SystemClock
-from heliograph.app.admin.manage import Manage
 from heliograph.app.resources import callbacks
 from heliograph.app.resources.desk import Desk
-from heliograph.cli.command import Command, Group, Invocation
+from heliograph.cli.command import Command, Group
 from heliograph.cli.main import heliograph
-from heliograph.composition import dev
-from tests.support.secrets import CountingSecrets
 
 Run = Callable[..., Result]
 
@@ -209,16 +205,6 @@ def test_ten_thousand_prices_are_imported_at_once(run: Run, tmp_path: Path) -> N
     assert len(run("price", "export").stdout.splitlines()) == 10_001
 
 
-def test_who_looks_for_the_simulated_operator_is_told_where_it_is(run: Run) -> None:
-    assert "simulated" not in run("connector", "list").stdout
-
-    async def demo(admin: Manage) -> None:
-        await dev.open_demo_account(Desk(admin.store, SystemClock(), secrets=CountingSecrets()))
-
-    Invocation(data=Path("data")).manage(demo)
-    assert "The simulated operator of a development run is in heliograph top" in run("connector", "list").stdout
-
-
 def test_connectors_routes_and_prices(run: Run) -> None:
     bind = ["--host", "smsc.example.net", "--port", "2775", "--system-id", "acme", "--password", "longer than 8"]
     added = run("connector", "add", "op1", *bind, "--window", "50", "--option", "system_type=SMPP", "--tls", "--json")
@@ -269,7 +255,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["key", "revoke", "acme", "zz"], "zz", "heliograph key list"),
         (["connector", "add", "op1", "--host", "h", "--port", "1"], "system_id: it is needed to bind", ""),
         (["connector", "set", "op1"], "Nothing to change was named.", "heliograph connector set op1"),
-        (["connector", "test", "op1"], "there is no connector op1", "heliograph connector list"),
+        (["connector", "test", "op1"], "There is no connector op1", "heliograph connector list"),
         (["route", "add", "--prefix", "4", "--connector", "op1"], "There is no connector op1", "connector list"),
         (["route", "remove"], "Name the route by its id or by --prefix.", "heliograph route list"),
         (["route", "remove", "--prefix", "4"], "No route fits", "heliograph route list"),

@@ -8,6 +8,7 @@ import pytest
 
 from heliograph.adapters.smpp.kind import KIND
 from heliograph.app.connector_kind import SMPP
+from heliograph.app.resources.connectors import connector_of
 from tests.integration.console.test_console import CONNECTOR, text_of
 from tests.support.admin import AdminHouse, Browser
 
@@ -18,12 +19,12 @@ SAME = {name: text for name, text in CONNECTOR.items() if name != "name"} | {"pa
 @pytest.fixture
 async def house(house: AdminHouse) -> AdminHouse:
     """A gateway that takes the options which there are, and no others."""
-    house.admin.manage.kinds = {SMPP: KIND}
+    house.admin.desk.kinds = {SMPP: KIND}
     return house
 
 
 async def options_of(house: AdminHouse) -> dict[str, Any]:
-    return KIND.options(await house.admin.manage.connector("second"))
+    return KIND.options(await connector_of(house.admin.desk, "second"))
 
 
 async def test_each_option_has_a_field_with_its_meaning(house: AdminHouse, ada: Browser) -> None:

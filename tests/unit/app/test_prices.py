@@ -10,7 +10,7 @@ from heliograph.app.resources.desk import Desk, Invalid, NoSuch
 from heliograph.app.resources.prices import NEW, PRICES, SINCE, format_since
 from heliograph.domain.money.amounts import MICRO
 from tests.support.memory_store import MemoryStore
-from tests.unit.app.test_manage import StillClock
+from tests.unit.app.test_connectors import StillClock
 
 NOW = StillClock().now()
 DAY = 86_400_000

@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.adapters.smpp.options import OPTIONS, Dialect, Timings, parse_hosts, read_options
 from heliograph.adapters.smpp.outcome import OutcomeOverride
-from heliograph.app.admin.fields import parse_option
+from heliograph.app.resources.connectors import parse_option
 
 
 def test_without_options_everything_is_as_most_operators_have_it() -> None:

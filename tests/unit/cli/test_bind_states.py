@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from heliograph.admin_api.bind_states import summed_up
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import FRESH_MS, BindCounters, BindState
+from heliograph.app.resources.connectors import state_of
 from heliograph.cli.live.bind_states import view
 from tests.support.connectors import smpp_connector
 
@@ -35,7 +35,7 @@ NOTHING = ConnectorReport(CONNECTOR.id, 1, ConnectorState(), NOW)
 
 
 def text(*states: ConnectorReport) -> str:
-    return "\n".join(view(CONNECTOR, states, NOW))
+    return "\n".join(view("system_id acme", states, NOW))
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def text(*states: ConnectorReport) -> str:
     ],
 )
 def test_a_connector_stands_so(states: list[ConnectorReport], word: str) -> None:
-    assert summed_up(CONNECTOR, states, NOW) == word
+    assert state_of(CONNECTOR, states, NOW) == word
 
 
 def test_a_disabled_one_is_disabled_whatever_was_said() -> None:
-    assert summed_up(smpp_connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW) == "disabled"
+    assert state_of(smpp_connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW) == "disabled"
 
 
 def test_a_bound_one_tells_window_rate_and_answers() -> None:

@@ -11,8 +11,8 @@ import pytest
 from heliograph.adapters.smpp.kind import SETTINGS
 from heliograph.adapters.smpp.options import OPTION_FIELDS, OPTIONS, Dialect, Timings, read_options
 from heliograph.adapters.smpp.outcome import PAUSES, THROTTLING, outcome_of
-from heliograph.app.admin.fields import parse_option
 from heliograph.app.ports import Deferred, Refused
+from heliograph.app.resources.connectors import parse_option
 from heliograph.smpp.constants import CommandStatus
 from tests.fuzz.targets import TARGETS
 

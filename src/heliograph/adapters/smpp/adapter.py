@@ -1,15 +1,10 @@
 """The adapter for the composition: makes the carrier of a connector, and tests a connector. The other modules are
 imported when they are needed."""
 
-from typing import TYPE_CHECKING
-
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
 from heliograph.config import Settings
 from heliograph.domain.security.host import AllowedHosts
-
-if TYPE_CHECKING:
-    from heliograph.adapters.smpp.probe import ProbeReport
 
 
 def start_carrier(
@@ -32,7 +27,7 @@ def start_carrier(
     return carrier
 
 
-async def probe_connector(connector: Connector, settings: Settings) -> "ProbeReport":
+async def probe_connector(connector: Connector, settings: Settings) -> list[tuple[str, bool, str]]:
     from heliograph.adapters.smpp.probe import probe
 
-    return await probe(connector, allowed=AllowedHosts(settings.smpp.allowed_hosts))
+    return (await probe(connector, allowed=AllowedHosts(settings.smpp.allowed_hosts))).steps

@@ -47,40 +47,40 @@ def _ascii(text: str, most: int) -> str:
 
 SETTINGS: Final[Mapping[str, Setting]] = {
     "host": Setting(
-        "Host name or address of the operator's SMSC", "H", text_values.host, hint="Host name or address of the SMSC"
+        "Host name or address of the operator's SMSC", text_values.host, hint="Host name or address of the SMSC"
     ),
     "port": Setting(
-        f"Its port, such as {DEFAULT_PORT}", "P", text_values.whole(1, MAX_PORT),
+        f"Its port, such as {DEFAULT_PORT}", text_values.whole(1, MAX_PORT),
         type=int, least=1, most=MAX_PORT, suggestion=str(DEFAULT_PORT),
     ),
     "system_id": Setting(
-        f"User name to bind with, up to {MAX_SYSTEM_ID_CHARS} characters", "S",
+        f"User name to bind with, up to {MAX_SYSTEM_ID_CHARS} characters",
         lambda text: _ascii(text, MAX_SYSTEM_ID_CHARS), hint="The user name to bind with",
     ),
     "password": Setting(
-        "Password to bind with; asked for if left out on a terminal", "W", lambda text: _ascii(text, 64), secret=True
+        "Password to bind with; asked for if left out on a terminal", lambda text: _ascii(text, 64), secret=True
     ),
     "bind": Setting(
-        "transceiver, or transmitter+receiver", "MODE", text_values.one_of(*MODES), choices=MODES, default=MODES[0]
+        "transceiver, or transmitter+receiver", text_values.one_of(*MODES), choices=MODES, default=MODES[0]
     ),
     "binds": Setting(
-        "How many binds at once", "N", text_values.whole(1, MAX_BINDS),
+        "How many binds at once", text_values.whole(1, MAX_BINDS),
         type=int, least=1, most=MAX_BINDS, default=1, hint="How many at once",
     ),
     "window": Setting(
-        f"Unanswered submit_sm a bind, 1 to {MAX_WINDOW}", "N", text_values.whole(1, MAX_WINDOW),
+        f"Unanswered submit_sm a bind, 1 to {MAX_WINDOW}", text_values.whole(1, MAX_WINDOW),
         type=int, least=1, most=MAX_WINDOW, default=10, hint="Unanswered submit_sm a bind",
     ),
     "rate": Setting(
-        "Parts a second over all binds; 0 is no limit", "PER_SECOND", text_values.decimal(MAX_RATE),
+        "Parts a second over all binds; 0 is no limit", text_values.decimal(MAX_RATE),
         type=float, least=0, most=MAX_RATE, default=0.0, hint="Parts a second over all binds; 0 is no limit",
     ),
     "tls": Setting(
-        "Bind over TLS, the certificate verified", "", text_values.truth,
+        "Bind over TLS, the certificate verified", text_values.truth,
         type=bool, default=False, title="TLS", hint="With it, the operator's certificate is verified",
     ),
     "enabled": Setting(
-        "A disabled one does not bind, and its messages wait", "", text_values.truth, type=bool, default=True
+        "Whether it binds; without, its messages wait", text_values.truth, type=bool, default=True
     ),
 }  # fmt: skip
 

@@ -114,6 +114,9 @@ class Operation:
     """True if the list begins with the highest key. Its command then pages with `--before`, else with `--after`."""
     pairs: bool = False
     """True if its command takes fields as `KEY=VALUE`, and lists them in its help."""
+    rest: str = ""
+    """The field that takes each `KEY=VALUE` of no other field, such as `options`. The command then takes the fields as
+    options, too."""
     may_be_bare: bool = False
     """True if the body may be left out. Its fields may then be in the query."""
     also: Mapping[str, str] = field(default_factory=dict)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from heliograph.app.configuration import Connector
     from heliograph.app.connector_kind import ConnectorKind
     from heliograph.app.ports import CarrierState, Clock, Secrets, Store
+    from heliograph.app.records import BacklogCounts
     from heliograph.app.sending.authenticate import Hash
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.app.sending.compose import Composer
@@ -102,14 +103,6 @@ class Actor:
                 self.need(scopes[each], each)
 
 
-@dataclass(slots=True)
-class ProbeResult:
-    """Result of a test bind. Each step has a name, whether it worked, and the details."""
-
-    ok: bool
-    steps: list[tuple[str, bool, str]]
-
-
 @dataclass
 class Desk:
     """The services for administration, in the name of an actor.
@@ -147,8 +140,10 @@ class Desk:
     """Days for which the series keep counts by the hour."""
     carrier_states: "Callable[[], list[tuple[Connector, CarrierState]]]" = list
     """Returns the connectors that this process binds, with the state of their binds."""
-    probe: "Callable[[Connector], Awaitable[ProbeResult]] | None" = None
-    """Tests a bind to a connector."""
+    probe: "Callable[[Connector], Awaitable[list[tuple[str, bool, str]]]] | None" = None
+    """Binds a connector as a test. Returns the steps: the name, whether it passed, and the details."""
+    reads_secrets: bool = False
+    """True if the actor can read the store, with all secrets in it, as users of commands can."""
 
     async def hash_password(self, password: str) -> str:
         return needed(self.secrets).hash_password(password) if self.hasher is None else await self.hasher(password)
@@ -175,6 +170,9 @@ class Desk:
 
     def entry(self, action: str, target: str, details: Mapping[str, str] | None = None) -> AuditEntry:
         return AuditEntry(self.now, self.actor, action, target, dict(details or {}), self.address)
+
+    async def backlog(self) -> "BacklogCounts":
+        return await self.store.upkeep.counts(self.now)
 
     async def account_names(self) -> dict[int, str]:
         """Returns the names of all accounts by id."""

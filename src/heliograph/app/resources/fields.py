@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from heliograph.app.records import Scope
 from heliograph.app.resources.desk import Invalid, check_name
-from heliograph.app.text_values import decimal, truth, whole
+from heliograph.app.text_values import decimal, truth, whole, written
 from heliograph.domain.calendar import format_utc, parse_utc
 from heliograph.domain.money.amounts import format_credits, parse_credits
 
@@ -91,6 +91,8 @@ class Field:
     """True if the value may be null. Texts write null as `empty`, for example `default`."""
     must_be_typed: bool = False
     """True if a command requires the field despite its default, because the default is far-reaching: all numbers."""
+    may_lack: bool = False
+    """True if some rows lack it, for example a setting of another kind of connector."""
     is_secret: bool = False
     """True if a person types it hidden, and an answer shows it only once, for example a new password."""
 
@@ -191,7 +193,7 @@ class Decimal(Type):
         return decimal(self.most)(text)
 
     def text(self, value: Any) -> str:
-        return f"{value:.9f}".rstrip("0").rstrip(".")
+        return written(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +215,12 @@ class Choice(Type):
         return str(value)
 
 
+@dataclass(frozen=True, slots=True)
 class Flag(Type):
     """True or false."""
+
+    off: str = ""
+    """The option of a command for false, for example `no-tls`; empty: only true has an option."""
 
     def parse(self, text: str) -> bool:
         return truth(text)
@@ -272,6 +278,10 @@ class Words(Type):
         return ", ".join(value)
 
 
+class Warnings(Words):
+    """Sentences beside an answer. A command prints them as notes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Many(Type):
     """Several values of a field, such as all senders that a command registers."""
@@ -318,6 +328,13 @@ class Pairs(Type):
 
     def text(self, value: Mapping[str, str]) -> str:
         return ", ".join(f"{name}={each}" for name, each in value.items())
+
+
+class Values(Type):
+    """Values of any type by name, only in answers; as text `priority=2, strict=true`."""
+
+    def text(self, value: Any) -> str:
+        return ", ".join(f"{name}={written(each)}" for name, each in value.items())
 
 
 @dataclass(frozen=True, slots=True)

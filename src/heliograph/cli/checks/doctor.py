@@ -19,8 +19,8 @@ from heliograph.domain.display import counted
 if TYPE_CHECKING:
     from heliograph.app.admin.audit_proof import AuditProof
     from heliograph.app.admin.diagnose import Diagnose
-    from heliograph.app.admin.manage import Manage
     from heliograph.app.configuration import Connector
+    from heliograph.app.resources.desk import Desk
     from heliograph.config import Settings
 
 _CONNECT_S = 5.0
@@ -72,22 +72,24 @@ def _directory(data: Path) -> list[Finding]:
 
 async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
     from heliograph.app.ports import Unavailable
+    from heliograph.app.resources import connectors
     from heliograph.composition import commands
 
     try:
         async with commands.tools(settings) as tools:
-            manage, diagnose = tools.manage, tools.diagnose
+            desk, diagnose = await tools.desk(), tools.diagnose
             hazards = await diagnose.probe()
             yield Finding("store", "ok", "it can be written, and its schema is current")
             for hazard in hazards:
                 yield Finding("store", "fail", hazard, "Have it set in the server's own configuration")
-            async for finding in _books(manage, diagnose, tools.audit_proof):
+            async for finding in _books(desk, diagnose, tools.audit_proof):
                 yield finding
-            async for finding in _connectors(manage, settings, binds):
+            async for finding in _connectors(desk, settings, binds):
                 yield finding
-            for finding in leftovers(await manage.connectors(), await diagnose.leftovers(UNKNOWN_MS), diagnose.now):
+            known = await connectors.all_connectors(desk)
+            for finding in leftovers(known, await diagnose.leftovers(UNKNOWN_MS), diagnose.now):
                 yield finding
-            async for finding in _callbacks(manage, settings):
+            async for finding in _callbacks(desk, settings):
                 yield finding
     except (Unavailable, OSError) as error:
         advice = "Check permissions, disk space, and that the version fits the store"
@@ -96,7 +98,7 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
         yield Finding("store", "fail", str(error), advice)
 
 
-async def _books(manage: "Manage", diagnose: "Diagnose", proof: "AuditProof") -> AsyncIterator[Finding]:
+async def _books(desk: "Desk", diagnose: "Diagnose", proof: "AuditProof") -> AsyncIterator[Finding]:
     problems = await diagnose.book_faults()
     if problems:
         advice = "heliograph audit lists all; restore a backup or ask for help before you go on"
@@ -108,7 +110,7 @@ async def _books(manage: "Manage", diagnose: "Diagnose", proof: "AuditProof") ->
         yield Finding("audit log", "fail", changed[0], "Find out who can write to the store; heliograph audit --log")
     else:
         yield Finding("audit log", "ok", "no entry was changed or removed")
-    accounts = [account for account, _ in await manage.store.accounts.all()]
+    accounts = [account for account, _ in await desk.store.accounts.all()]
     ahead = await diagnose.newest_entry(accounts) - diagnose.now
     if ahead > _CLOCK_SLACK_MS:
         detail = f"the store's newest entry is {ahead // 1000} s in the future"
@@ -119,15 +121,15 @@ async def _books(manage: "Manage", diagnose: "Diagnose", proof: "AuditProof") ->
         yield Finding("accounts", "note", "there is none", "heliograph account create NAME --credit N")
 
 
-async def _connectors(manage: "Manage", settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
-    connectors = await manage.connectors()
-    if not connectors:
+async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
+    from heliograph.app.resources import connectors, routes
+
+    found = await connectors.all_connectors(desk)
+    if not found:
         yield Finding("connectors", "note", "there is none", "heliograph connector add NAME --host H --port P ...")
         return
-    from heliograph.app.resources import routes
-
-    routed = {route["connector"] for route in await routes.find(manage)}
-    for connector in connectors:
+    routed = {route["connector"] for route in await routes.find(desk)}
+    for connector in found:
         if not connector.enabled:
             yield Finding(
                 f"connector {connector.name}",
@@ -139,7 +141,7 @@ async def _connectors(manage: "Manage", settings: "Settings", binds: bool) -> As
         if connector.name not in routed:
             command = f'heliograph route add --prefix "" --connector {connector.name}'
             yield Finding(f"connector {connector.name}", "note", "no route leads to it", command)
-        for warning in await manage.template_warnings(connector):
+        for warning in await connectors.template_warnings(desk, connector):
             yield Finding(f"connector {connector.name}", "fail", warning, "heliograph template list")
         yield await _reach(connector, settings, binds)
 
@@ -161,16 +163,16 @@ async def _reach(connector: "Connector", settings: "Settings", binds: bool) -> F
     writer.close()
     if not binds:
         return Finding(check, "ok", f"{where} takes connections (not bound)")
-    report = await ADAPTERS[connector.kind].probe(connector, settings)
-    failed = [(name, detail) for name, ok, detail in report.steps if not ok]
+    steps = await ADAPTERS[connector.kind].probe(connector, settings)
+    failed = [(name, detail) for name, ok, detail in steps if not ok]
     if failed:
         name, detail = failed[0]
         return Finding(check, "fail", f"{name}: {detail}", f"heliograph connector test {connector.name}")
     return Finding(check, "ok", f"{where} binds and answers")
 
 
-async def _callbacks(manage: "Manage", settings: "Settings") -> AsyncIterator[Finding]:
-    for account, _ in await manage.store.accounts.all():
+async def _callbacks(desk: "Desk", settings: "Settings") -> AsyncIterator[Finding]:
+    for account, _ in await desk.store.accounts.all():
         if account.callback_url:
             yield await _receiver(account.name, account.callback_url, settings)
 

@@ -20,7 +20,7 @@ def unmatched(invocation: Invocation, limit: int) -> None:
     from heliograph.domain.numbers.phone import mask
 
     found = invocation.diagnose(lambda diagnose: diagnose.orphans(limit))
-    names = {connector.id: connector.name for connector in invocation.manage(lambda manage: manage.connectors())}
+    names = invocation.desk(lambda desk: desk.connector_names())
     rows = [
         {
             "time": format_moment(each.at),

@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.receipts.habits import WORDS
 from heliograph.cli.command import format_moment
-from heliograph.composition.connectors import KINDS
 from heliograph.domain.display import counted, duration
 
 if TYPE_CHECKING:
-    from heliograph.app.configuration import Connector
     from heliograph.app.ports import ConnectorReport, ConnectorState
     from heliograph.app.ports.carrier_state import BindState
 
 
-def view(connector: "Connector", reports: "Sequence[ConnectorReport]", now: int) -> Iterator[str]:
-    """Lines for people."""
+def view(user: str, reports: "Sequence[ConnectorReport]", now: int) -> Iterator[str]:
+    """Yields lines for people. `user` is the name that the connector binds with, for example `system_id acme`."""
     if not reports:
         yield ""
         yield "No gateway has run with it yet."
@@ -34,8 +32,7 @@ def view(connector: "Connector", reports: "Sequence[ConnectorReport]", now: int)
         if state.credentials_refused:
             wait = state.credentials_retry_in
             again = f"tried again in {max(0.0, wait - ago):.0f} s" if wait is not None else "tried again now"
-            named = KINDS[connector.kind].identity
-            yield f"  password  the operator refuses {named} {connector.settings[named]} or its password; {again}"
+            yield f"  password  the operator refuses {user} or its password; {again}"
         counters = state.counters.named()
         named = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counters.items() if count)
         yield f"  counted   {named or 'nothing yet'}"

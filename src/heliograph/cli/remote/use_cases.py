@@ -23,13 +23,6 @@ class RemoteUseCases:
         raise needs_the_machine(self.gateway.name)
 
 
-class RemoteManage(RemoteUseCases):
-    """The methods of `Manage`."""
-
-    async def remove_connector(self, name: str) -> None:
-        self.gateway.ask("DELETE", shapes.DoneShape, "connectors", name)
-
-
 class RemoteViews(RemoteUseCases):
     """The methods of `Views` that change messages."""
 

@@ -10,8 +10,9 @@ from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import SMPP, ConnectorKind, OptionField, Setting
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import Scope
-from heliograph.app.resources import routes
-from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources import connectors, routes
+from heliograph.app.resources.desk import Invalid, NoSuch
+from heliograph.app.text_values import written
 from heliograph.console.pages.overview import lines_of
 from heliograph.console.pages.reports import connector_figures
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
@@ -53,7 +54,7 @@ def form_of(kind: ConnectorKind) -> dict[str, Setting]:
 def texts_of(kind: ConnectorKind, connector: Connector) -> dict[str, str]:
     """The settings as the form has them; secrets are empty."""
     values = kind.values(connector)
-    return {name: setting.text(values[name]) for name, setting in form_of(kind).items()}
+    return {name: "" if setting.secret else written(values[name]) for name, setting in form_of(kind).items()}
 
 
 async def list_all(request: PageRequest) -> PageResponse:
@@ -65,15 +66,15 @@ async def list_live(request: PageRequest) -> PageResponse:
 
 
 async def _list(request: PageRequest) -> dict[str, Any]:
-    known = {connector.name: connector for connector in await request.manage.connectors()}
+    known = {connector.name: connector for connector in await connectors.all_connectors(request.desk)}
     states = {connector.name: state for connector, state in request.services.admin.carrier_states()}
-    backlog = await request.manage.backlog()
-    manage = request.manage
-    where = {name: _where(manage.kind_of(connector), connector, manage.kinds) for name, connector in known.items()}
-    return {"lines": await lines_of(request, backlog), "known": known, "states": states, "where": where}
+    where = {name: _where(connector, request.desk.kinds) for name, connector in known.items()}
+    lines = await lines_of(request, await request.desk.backlog())
+    return {"lines": lines, "known": known, "states": states, "where": where}
 
 
-def _where(kind: ConnectorKind, connector: Connector, kinds: Mapping[str, ConnectorKind]) -> str:
+def _where(connector: Connector, kinds: Mapping[str, ConnectorKind]) -> str:
+    kind = kinds[connector.kind]
     host, port = kind.address(connector)
     by = f"{kind.title}, " if len(kinds) > 1 else ""
     return f"{by}{host}:{port} as {connector.settings[kind.identity]}"
@@ -83,7 +84,7 @@ async def new(request: PageRequest, problem: FormProblem | None = None) -> PageR
     kind = _kind_of_form(request)
     form = form_of(kind)
     values = {
-        name: setting.suggestion if setting.default is None else setting.text(setting.default)
+        name: setting.suggestion if setting.default is None else written(setting.default)
         for name, setting in form.items()
     } | dict(request.form)
     status = 200 if problem is None else 400
@@ -95,14 +96,14 @@ async def new(request: PageRequest, problem: FormProblem | None = None) -> PageR
         problem=problem,
         fields=form,
         kind=kind,
-        kinds=request.manage.kinds,
+        kinds=request.desk.kinds,
         **shown,
     )
 
 
 def _kind_of_form(request: PageRequest) -> ConnectorKind:
     """Returns the kind of the connector that is to be added: `kind` of the form or the address, else SMPP."""
-    kinds = request.manage.kinds
+    kinds = request.desk.kinds
     return kinds.get(request.form.get("kind") or request.query.get("kind", ""), kinds[SMPP])
 
 
@@ -117,30 +118,31 @@ async def create(request: PageRequest) -> PageResponse:
     texts = {name: form[name].strip() for name in fields if form.get(name, "").strip()}
     try:
         options = {name: text for name, text in _options(request, kind).items() if text}
-        change = await request.manage.add_connector(form.get("name", ""), texts, options, kind.name)
+        added = await connectors.add(request.desk, form.get("name", ""), kind.name, options, **texts)
     except Mistake as mistake:
         return await new(request, _problem_of(mistake, kind))
     said = "The connector is there; it binds within five seconds. Route numbers to it next."
-    return request.go(f"/connectors/{change.connector.name}", " ".join([said, *_sentences(change.warnings)]))
+    return request.go(f"/connectors/{added['name']}", _with_notes(said, added))
 
 
-def _sentences(warnings: list[str]) -> list[str]:
-    return [f"Note: {warning}." for warning in warnings]
+def _with_notes(said: str, row: Mapping[str, Any]) -> str:
+    return " ".join([said, *(f"Note: {warning}." for warning in row["warnings"])])
 
 
 async def show(
-    request: PageRequest, problem: FormProblem | None = None, steps: list[tuple[str, bool, str]] | None = None
+    request: PageRequest, problem: FormProblem | None = None, steps: list[dict[str, Any]] | None = None
 ) -> PageResponse:
     name = request.path["name"]
     state = next(
         (state for connector, state in request.services.admin.carrier_states() if connector.name == name), None
     )
-    backlog = await request.manage.backlog()
-    line = next((line for line in await lines_of(request, backlog) if line.name == name), None)
-    found = next((each for each in await request.manage.connectors() if each.name == name), None)
-    if found is None:
+    lines = await lines_of(request, await request.desk.backlog())
+    line = next((line for line in lines if line.name == name), None)
+    try:
+        found = await connectors.connector_of(request.desk, name)
+    except NoSuch:
         if state is None:
-            await request.manage.connector(name)
+            raise
         return request.page(
             "connector.html",
             name=name,
@@ -149,12 +151,12 @@ async def show(
             figures=await connector_figures(request, name),
             **_shown(request, state, problem, steps),
         )
-    kind = request.manage.kind_of(found)
+    kind = request.desk.kinds[found.kind]
     texts, form = texts_of(kind, found), form_of(kind)
     if problem is not None:
         texts |= {each: request.form[each] for each in form if each in request.form and not form[each].secret}
     leading = [route for route in await routes.find(request.desk) if route["connector"] == name]
-    others = [each for each in await request.manage.link_states() if each.connector == found.id]
+    others = [each for each in await request.desk.store.network.link_states() if each.connector == found.id]
     return request.page(
         "connector.html",
         status=200 if problem is None else 400,
@@ -176,13 +178,9 @@ def _shown(
     request: PageRequest,
     state: CarrierState | None,
     problem: FormProblem | None,
-    steps: list[tuple[str, bool, str]] | None,
+    steps: list[dict[str, Any]] | None,
 ) -> dict[str, Any]:
     return {"state": state, "problem": problem, "steps": steps, "form": request.form}
-
-
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 async def show_page(request: PageRequest) -> PageResponse:
@@ -191,20 +189,20 @@ async def show_page(request: PageRequest) -> PageResponse:
 
 async def settings(request: PageRequest) -> PageResponse:
     name = request.path["name"]
-    found = await request.manage.connector(name)
-    kind = request.manage.kind_of(found)
+    found = await connectors.connector_of(request.desk, name)
+    kind = request.desk.kinds[found.kind]
     had, texts = kind.options(found), request.changed(texts_of(kind, found))
     try:
         options = _options(request, kind)
         options |= {option: "" for option in had if option not in options}
-        same = {option: text for option, text in options.items() if text != _plain(had.get(option, ""))}
+        same = {option: text for option, text in options.items() if text != written(had.get(option, ""))}
         if not texts and not same:
             return request.go(f"/connectors/{name}", "Nothing was changed.")
-        change = await request.manage.set_connector(name, texts, same)
+        changed = await connectors.change(request.desk, name, same, **texts)
     except Mistake as mistake:
         return await show(request, _problem_of(mistake, kind))
     said = "The settings are saved; they take effect within five seconds."
-    return request.go(f"/connectors/{name}", " ".join([said, *_sentences(change.warnings)]))
+    return request.go(f"/connectors/{name}", _with_notes(said, changed))
 
 
 def _options(request: PageRequest, kind: ConnectorKind) -> dict[str, str]:
@@ -224,7 +222,7 @@ def _shown_options(
     request: PageRequest, kind: ConnectorKind, had: Mapping[str, Any], problem: FormProblem | None
 ) -> dict[str, Any]:
     """Returns the options as the form has them: those of the dialect in groups, the others as lines."""
-    plain = {name: _plain(value) for name, value in had.items()}
+    plain = {name: written(value) for name, value in had.items()}
     groups: dict[str, OptionGroup] = {}
     for name, field in kind.dialect.items():
         value = request.form.get(OPTION + name, plain.get(name, ""))
@@ -250,21 +248,18 @@ def _problem_of(mistake: Exception, kind: ConnectorKind) -> FormProblem:
 async def pause(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     enabled = request.form.get("enabled") == "yes"
-    await request.manage.set_connector(name, {"enabled": "true" if enabled else "false"})
+    await (connectors.resume if enabled else connectors.pause)(request.desk, name)
     said = f"{name} binds again within five seconds." if enabled else f"{name} is paused: its messages wait."
     return request.go(f"/connectors/{name}", said)
 
 
 async def test(request: PageRequest) -> PageResponse:
-    found = await request.manage.connector(request.path["name"])
-    probed = await request.services.admin.probe(found)
-    await request.manage.note("connector.test", found.name, {"ok": "true" if probed.ok else "false"})
-    return await show(request, steps=probed.steps)
+    return await show(request, steps=(await connectors.test(request.desk, request.path["name"]))["steps"])
 
 
 async def remove(request: PageRequest) -> PageResponse:
     name = request.path["name"]
-    await request.manage.remove_connector(name)
+    await connectors.remove(request.desk, name)
     return request.go("/connectors", f"The connector {name} and its routes are removed.")
 
 

@@ -78,7 +78,7 @@ async def _find_names(request: PageRequest, found: Findings, text: str) -> list[
         named += [(name, f"/accounts/{name}") for name in names]
         found.accounts = sorted(names, key=lambda name: (not name.casefold().startswith(wanted), name))[:MOST]
     if request.may(Scope.READ_CONNECTORS):
-        names = [each.name for each in await request.manage.connectors() if wanted in each.name.casefold()]
+        names = [each for each in sorted((await request.desk.connector_names()).values()) if wanted in each.casefold()]
         named += [(name, f"/connectors/{name}") for name in names]
         found.connectors = sorted(names, key=lambda name: (not name.casefold().startswith(wanted), name))[:MOST]
     return named

@@ -125,7 +125,7 @@ async def download(request: PageRequest) -> PageResponse:
         name, pieces = "messages.csv", message_file(request.views, text, wanted)
     asked = _asked(request)
     asked |= {name: mask_search(asked[name]) for name in ("q", "sender") if name in asked}
-    await request.manage.note("message.export", "messages", asked)
+    await request.desk.note("message.export", "messages", asked)
     return csv_file(name, pieces)
 
 

@@ -9,6 +9,7 @@ from heliograph.app.ports import CarrierState
 from heliograph.app.records import COUNTED, BacklogCounts, Scope
 from heliograph.app.resources import guard
 from heliograph.app.resources.callbacks import failing_hosts
+from heliograph.app.resources.connectors import all_connectors
 from heliograph.console import chart
 from heliograph.console.first_steps import first_steps
 from heliograph.console.pages.reports import recent_messages
@@ -77,7 +78,7 @@ async def _values(request: PageRequest) -> dict[str, Any]:
         now, total = pulse.rate(name), sum(values)
         words = f"{what}: {now:.1f} a second now, {total} in the last five minutes, at most {max(values)} in a second"
         tiles.append({"name": name, "title": title, "rate": now, "total": total, "chart": chart.spark(values, words)})
-    backlog = await request.manage.backlog()
+    backlog = await request.desk.backlog()
     lines = await lines_of(request, backlog)
     return {
         "tiles": tiles,
@@ -95,7 +96,7 @@ async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[Connect
     """Returns a line for each connector, those that are down or silent first."""
     waiting = request.services.waiting()
     live = {connector.id: (connector, state) for connector, state in request.services.admin.carrier_states()}
-    known = {connector.id: connector for connector in await request.manage.connectors()}
+    known = {connector.id: connector for connector in await all_connectors(request.desk)}
     connectors = known | {number: connector for number, (connector, _) in live.items() if number not in known}
     lines = [
         _connector_line(connector, live.get(number), waiting.get(number, (0, None)), backlog.deferred.get(number, 0))

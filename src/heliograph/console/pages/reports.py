@@ -55,7 +55,7 @@ async def show(request: PageRequest) -> PageResponse:
         chosen=asked["range"] if asked["range"] in RANGES else DEFAULT_RANGE,
         ranges=RANGES,
         account_names=await request.account_names(),
-        connector_names=sorted(each.name for each in await request.manage.connectors()),
+        connector_names=sorted((await request.desk.connector_names()).values()),
         tiles=[] if report is None else _tiles(report),
         figures=[] if report is None else [
             messages_chart(report, "Messages", compare=compare), shares_chart(report, compare=compare),

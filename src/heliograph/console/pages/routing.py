@@ -46,7 +46,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
         pages=pages,
         asked={name: query[name] for name in ASKED if query.get(name)},
         edited=edited,
-        connectors=[connector.name for connector in await request.manage.connectors()],
+        connectors=sorted((await request.desk.connector_names()).values()),
         accounts=accounts,
         query=query,
         decision=decision,
@@ -102,7 +102,7 @@ async def download(request: PageRequest) -> PageResponse:
 async def import_list(request: PageRequest) -> PageResponse:
     """Adds the routes of a list; those that are there already stay."""
     try:
-        connectors = [connector.name for connector in await request.manage.connectors()]
+        connectors = sorted((await request.desk.connector_names()).values())
         lines = request.form.get("csv", "").splitlines(keepends=True)
         sheet = await asyncio.to_thread(RouteSheet, lines, connectors)
         if sheet.bad:

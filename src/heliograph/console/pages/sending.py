@@ -237,7 +237,7 @@ async def start(request: PageRequest) -> PageResponse:
     # first of all: by this line, and by their references, its messages are found if the gateway ends amid the list
     details = {"account": job.account, "messages": str(job.total)}
     try:
-        await request.manage.note("message.send", f"list {job.id}", details)
+        await request.desk.note("message.send", f"list {job.id}", details)
     except BaseException:
         request.jobs.forget(job)
         raise
@@ -258,7 +258,7 @@ def _unknown() -> Fault:
 
 async def _earlier(request: PageRequest) -> sent_lists.EarlierList:
     """A list that this process does not send. Raises Fault."""
-    found = await sent_lists.find_earlier(request.manage, request.views, request.path["job"])
+    found = await sent_lists.find_earlier(request.desk, request.views, request.path["job"])
     if found is None:
         raise _unknown()
     return found
@@ -278,7 +278,7 @@ async def job_live(request: PageRequest) -> PageResponse:
 async def stop_job(request: PageRequest) -> PageResponse:
     job = _job(request)
     job.stopped = True
-    await request.manage.note("message.stop-list", f"list {job.id}", {"accepted": str(job.accepted)})
+    await request.desk.note("message.stop-list", f"list {job.id}", {"accepted": str(job.accepted)})
     return request.go(f"/send/lists/{job.id}", "Nothing more of this list is sent.")
 
 

@@ -60,7 +60,7 @@ async def turn(request: PageRequest) -> PageResponse:
         simulated.turn(texts)
     except ValueError as mistake:
         return await show(request, FormProblem(f"{str(mistake)[:1].upper()}{str(mistake)[1:]}."))
-    await request.manage.note("simulator.set", "simulator", texts)
+    await request.desk.note("simulator.set", "simulator", texts)
     return request.go("/simulator", "The simulated operator behaves so from now on.")
 
 
@@ -71,13 +71,13 @@ async def send_from_phone(request: PageRequest) -> PageResponse:
         parts = simulated.send_from_phone(phone, number, text)
     except ValueError as mistake:
         return await show(request, FormProblem(f"{str(mistake)[:1].upper()}{str(mistake)[1:]}."))
-    await request.manage.note("simulator.phone", "simulator", {"number": number})
+    await request.desk.note("simulator.phone", "simulator", {"number": number})
     return request.go("/simulator", f"The phone's message went to the gateway in {counted(parts, 'part')}.")
 
 
 async def cut(request: PageRequest) -> PageResponse:
     _simulated(request).cut_links()
-    await request.manage.note("simulator.cut", "simulator")
+    await request.desk.note("simulator.cut", "simulator")
     return request.go("/simulator", "Every link was cut; the gateway binds again by itself.")
 
 

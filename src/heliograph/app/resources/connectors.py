@@ -1,0 +1,456 @@
+"""Connectors: operator accounts, and the state of their binds. Their kinds declare the settings."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from typing import Any, Final
+
+from heliograph.app.configuration import Connector, Exists, Missing
+from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
+from heliograph.app.ports import ConnectorReport
+from heliograph.app.ports.carrier_state import FRESH_MS
+from heliograph.app.records import Scope
+from heliograph.app.resources import routes
+from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name, needed
+from heliograph.app.resources.fields import (
+    KEEP,
+    Choice,
+    Decimal,
+    Field,
+    Flag,
+    Moment,
+    Pairs,
+    Rows,
+    Text,
+    Type,
+    Values,
+    Warnings,
+    Whole,
+)
+from heliograph.app.sending.templates import warnings_of
+from heliograph.app.text_values import untyped, written
+
+_OPTION: Final = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
+
+
+async def all_connectors(desk: Desk) -> list[Connector]:
+    """Returns all connectors by name."""
+    return sorted((await desk.store.network.tables()).connectors, key=lambda each: each.name)
+
+
+async def connector_of(desk: Desk, name: str) -> Connector:
+    """Raises NoSuch, and the store's Unavailable."""
+    for each in (await desk.store.network.tables()).connectors:
+        if each.name == name:
+            return each
+    raise NoSuch("connector", name)
+
+
+async def find(desk: Desk) -> list[dict[str, Any]]:
+    """Returns all connectors by name, without their secrets."""
+    reports = await desk.store.network.link_states()
+    return [_row(desk, each, reports) for each in await all_connectors(desk)]
+
+
+async def show(desk: Desk, name: str) -> dict[str, Any]:
+    """Returns a connector with the last report of each node on its binds."""
+    found = await connector_of(desk, name)
+    reports = [each for each in await desk.store.network.link_states() if each.connector == found.id]
+    deferred = (await desk.backlog()).deferred.get(found.id, 0)
+    links = [{"time": each.at, "node": each.node, "state": asdict(each.state)} for each in reports]
+    return {**_row(desk, found, reports), "deferred": deferred, "links": links}
+
+
+async def add(
+    desk: Desk, name: str, kind: str = SMPP, options: Mapping[str, str] | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Adds an operator account. `settings` are those of its kind."""
+    check_name("name", name)
+    declared = desk.kinds[kind].settings
+    for each, setting in declared.items():
+        if setting.default is None and each not in settings:
+            raise Invalid(each, "it is needed to bind")
+    begun = Connector(0, name, kind, created=desk.now)
+    given = {each: setting.default for each, setting in declared.items() if setting.default is not None}
+    connector = _changed(desk, begun, {**given, **settings}, options or {})
+    details = _told(desk.kinds[kind], settings, options or {})
+    if kind != SMPP:
+        details = {"kind": kind, **details}
+    try:
+        added = await desk.audited("connector.add", name, details).network.add_connector(connector)
+    except Exists:
+        raise AlreadyThere("connector", name) from None
+    return await _answer(desk, added)
+
+
+async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None, **settings: Any) -> dict[str, Any]:
+    """Changes settings and options, all or none; an empty option goes back to its default.
+
+    A change that would send a kept secret to another host, under another name or with less protection needs the
+    secret once more, unless the desk's actor can read secrets.
+    """
+    found = await connector_of(desk, name)
+    kind = desk.kinds[found.kind]
+    changed = _changed(desk, found, settings, options or {})
+    moved = [] if desk.reads_secrets else kind.moved(found, changed)
+    for secret in kind.secrets(found) if moved else ():
+        if secret not in settings:
+            names = " and ".join(filter(None, (", ".join(moved[:-1]), moved[-1])))
+            raise Invalid(secret, f"give it again: with another {names} it would go where it was not meant to")
+    try:
+        audited = desk.audited("connector.set", name, _told(kind, settings, options or {}))
+        await audited.network.update_connector(changed)
+    except Missing:
+        raise NoSuch("connector", name) from None
+    return await _answer(desk, changed)
+
+
+async def remove(desk: Desk, name: str) -> None:
+    """Removes a connector and its routes. The audit log keeps both, without secrets, so that they can be made again."""
+    gone = await connector_of(desk, name)
+    kind = desk.kinds[gone.kind]
+    plain = {each: value for each, value in kind.values(gone).items() if not kind.settings[each].secret}
+    details = _told(kind, plain, kind.options(gone))
+    gone_routes = [
+        f"{route['prefix'] or '(all)'} priority {route['priority']}"
+        for route in await routes.find(desk)
+        if route["connector"] == name
+    ]
+    if gone_routes:
+        details["routes"] = ", ".join(gone_routes)
+    try:
+        await desk.audited("connector.remove", name, details).network.remove_connector(name)
+    except Missing:
+        raise NoSuch("connector", name) from None
+
+
+async def pause(desk: Desk, name: str) -> dict[str, Any]:
+    return await change(desk, name, enabled=False)
+
+
+async def resume(desk: Desk, name: str) -> dict[str, Any]:
+    return await change(desk, name, enabled=True)
+
+
+async def test(desk: Desk, name: str) -> dict[str, Any]:
+    """Binds as a test. Returns whether all steps passed, and the steps."""
+    steps = await needed(desk.probe)(await connector_of(desk, name))
+    passed = all(ok for _, ok, _ in steps)
+    await desk.note("connector.test", name, {"ok": written(passed)})
+    return {"ok": passed, "steps": [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in steps]}
+
+
+async def template_warnings(desk: Desk, connector: Connector) -> list[str]:
+    """Returns what keeps messages from going over a connector that requires templates, in sentences."""
+    policy = desk.kinds[connector.kind].policy(connector)
+    if not policy.needs_templates:
+        return []
+    return warnings_of((await desk.store.network.tables()).templates, policy.tlvs)
+
+
+def state_of(connector: Connector, reports: Iterable[ConnectorReport], now: int) -> str:
+    """Sums up the state of a connector's binds over all nodes that reported of late, for example `1 of 2 bound`."""
+    states = [each.state for each in reports if each.connector == connector.id and now - each.at < FRESH_MS]
+    if not connector.enabled:
+        return "disabled"
+    if not states:
+        return "no gateway"
+    bound = sum(state.bound for state in states)
+    binds = sum(len(state.binds) for state in states)
+    if bound:
+        words = "bound" if bound == binds else f"{bound} of {binds} bound"
+        silent = sum(state.silent for state in states)
+        if silent == binds:
+            return "silent"
+        return f"{words}, {silent} silent" if silent else words
+    return "wrong credentials" if any(state.credentials_refused for state in states) else "not bound"
+
+
+def parse_option(name: str, text: str) -> bool | int | float | str | None:
+    """Parses a connector's option: true, false, a number, or else text; None (remove it) if empty.
+
+    Digits that a number would not give back as they were written stay text, such as the address range `0044`. Raises
+    Invalid.
+    """
+    if _OPTION(name) is None:
+        raise Invalid(f"option.{name}", "an option's name consists of a-z, 0-9 and _, and begins with a letter")
+    return untyped(text) if text else None
+
+
+async def _answer(desk: Desk, connector: Connector) -> dict[str, Any]:
+    """Returns the row of a connector that was changed, with warnings."""
+    warnings = desk.kinds[connector.kind].warnings(connector) + await template_warnings(desk, connector)
+    return {**_row(desk, connector, await desk.store.network.link_states()), "warnings": warnings}
+
+
+def _row(desk: Desk, connector: Connector, reports: Iterable[ConnectorReport]) -> dict[str, Any]:
+    kind = desk.kinds[connector.kind]
+    return {
+        "name": connector.name,
+        "kind": connector.kind,
+        **{name: value for name, value in kind.values(connector).items() if not kind.settings[name].secret},
+        "options": kind.options(connector),
+        "created": connector.created,
+        "state": state_of(connector, reports, desk.now),
+        "warnings": [],
+    }
+
+
+def _changed(desk: Desk, connector: Connector, settings: Mapping[str, Any], options: Mapping[str, str]) -> Connector:
+    """Returns the connector with these settings and options. Raises Invalid."""
+    kind = desk.kinds[connector.kind]
+    values: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name not in kind.settings:
+            raise Invalid(name, f"there is no such field; there are {', '.join(kind.settings)}")
+        try:
+            values[name] = kind.settings[name].parse(written(value))
+        except ValueError as problem:
+            raise Invalid(name, str(problem)) from None
+    merged = dict(kind.options(connector))
+    for name, text in options.items():
+        option = parse_option(name, text)
+        if option is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = option
+    problems = kind.problems(merged)
+    if problems:
+        raise Invalid("options", "; ".join(problems))
+    return replace(connector, **kind.changed(connector, values, merged))
+
+
+def _told(kind: ConnectorKind, settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, str]:
+    """Returns settings and options as the audit log may have them: without the values of secrets."""
+    secrets = {name for name in {**settings, **options} if "password" in name}
+    secrets |= {name for name, setting in kind.settings.items() if setting.secret}
+    return {name: "(changed)" if name in secrets else written(value) for name, value in {**settings, **options}.items()}
+
+
+# --- the description
+
+_NAME = Field(
+    "name", Text(pattern="[A-Za-z0-9._-]{1,64}"), "1 to 64 letters A-Z, a-z, digits and . _ -", example="second"
+)
+_LINK = (
+    Field("time", Moment(), "When the node reported."),
+    Field("node", Whole(), "The run of the process that reported."),
+    Field("state", Values(), "The state of the binds; `summary` says it in a sentence."),
+)
+_STEP = (
+    Field("name", Text(), "The step, for example `bind`."),
+    Field("ok", Flag(), "Whether it passed."),
+    Field("detail", Text(), "The answer of the operator."),
+)
+
+
+def _steps_told(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    steps: Sequence[Mapping[str, Any]] = answer["steps"]
+    return "\n".join(f"{'ok  ' if step['ok'] else 'FAIL'}  {step['name']}: {step['detail']}" for step in steps)
+
+
+_REST = (
+    Operation(
+        "remove",
+        "DELETE",
+        "/connectors/{name}",
+        remove,
+        "Remove a connector and its routes",
+        arguments=("name",),
+        more="Messages that wait for it are routed anew.",
+        done="The connector {name} and its routes are removed.",
+    ),
+    Operation(
+        "pause",
+        "POST",
+        "/connectors/{name}/pause",
+        pause,
+        "Unbind; its messages wait",
+        answers=Answer.ITEM,
+        arguments=("name",),
+        done="The connector {name} is paused: its messages wait.",
+        scope=Scope.OPERATE_CONNECTORS,
+    ),
+    Operation(
+        "resume",
+        "POST",
+        "/connectors/{name}/resume",
+        resume,
+        "Bind again",
+        answers=Answer.ITEM,
+        arguments=("name",),
+        done="The connector {name} binds again within five seconds.",
+        scope=Scope.OPERATE_CONNECTORS,
+    ),
+    Operation(
+        "test",
+        "POST",
+        "/connectors/{name}/test",
+        test,
+        "Bind as a test and say what happened",
+        answers=(
+            Field("ok", Flag(), "Whether all steps passed."),
+            Field("steps", Rows(_STEP, "ProbeStep"), "The steps of the test."),
+        ),
+        arguments=("name",),
+        more="Binds, sends enquire_link, unbinds. Exit code 1 if a step failed. Some operators allow few binds at "
+        "once: a test may then fail because the gateway holds them.",
+        done=_steps_told,
+        verdict="ok",
+        also={"connector": "name"},
+        answer_name="Probe",
+        scope=Scope.OPERATE_CONNECTORS,
+    ),
+)
+"""Operations of all kinds alike."""
+
+
+def connectors_of(kinds: Mapping[str, ConnectorKind]) -> Resource:
+    """Describes connectors of these kinds."""
+    return _described(tuple(kinds.values()))
+
+
+@cache
+def _described(kinds: tuple[ConnectorKind, ...]) -> Resource:
+    declared: dict[str, list[Setting]] = {}
+    for kind in kinds:
+        for name, setting in kind.settings.items():
+            declared.setdefault(name, []).append(setting)
+    settings = tuple(_field(name, found) for name, found in declared.items())
+    plain = [
+        replace(each, may_lack=len(declared[each.name]) < len(kinds))
+        for each in settings
+        if not declared[each.name][0].secret
+    ]
+    needs = " ".join(map(_needs, kinds))
+    choice = Field("kind", Choice(tuple(kind.name for kind in kinds)), f"How it is connected. {needs}", SMPP)
+    options = Field(
+        "options", Pairs(), "Options of the operator's dialect, as text. An empty value goes back to the default.", KEEP
+    )
+    fields = (
+        _NAME,
+        replace(choice, meaning="How it is connected."),
+        *plain,
+        Field("options", Values(), "Options of the operator's dialect.", empty="none"),
+        Field("created", Moment(), "When it was added."),
+        Field(
+            "state",
+            Text(),
+            "`bound`, `1 of 2 bound`, `silent` if the operator answers no submit_sm on any bind, `bound, 1 silent` if "
+            "it answers on others, `not bound`, `wrong credentials`, `disabled`, or `no gateway` without a recent "
+            "report.",
+        ),
+        Field("warnings", Warnings(), "Possible problems, in sentences."),
+    )
+    return Resource(
+        name="connector",
+        plural="connectors",
+        summary="Operator accounts: where to bind, as whom, and how fast",
+        more="",
+        nothing="There is no connector yet: heliograph connector add NAME --host H --port P --system-id S\n"
+        "The simulated operator of a development run is in heliograph top, and in the console.",
+        key=("name",),
+        fields=fields,
+        columns=("name", "kind", *(each.name for each in plain if each.name != "enabled"), "state"),
+        scopes=Scopes(Scope.READ_CONNECTORS, Scope.WRITE_CONNECTORS),
+        operations=_operations(fields, choice, settings, options),
+    )
+
+
+def _operations(
+    fields: tuple[Field, ...], kind: Field, settings: tuple[Field, ...], options: Field
+) -> tuple[Operation, ...]:
+    with_links = (
+        *fields,
+        Field("deferred", Whole(), "Messages that wait for another try: the operator refused them for now."),
+        Field("links", Rows(_LINK, "Link"), "The last report of each node on its binds."),
+    )
+    return (
+        Operation(
+            "add",
+            "POST",
+            "/connectors",
+            add,
+            "Add a connector",
+            answers=Answer.ITEM,
+            reads=(_NAME, kind, *settings, options),
+            arguments=("name",),
+            more="A running gateway binds within five seconds. Numbers go there once a route says so.",
+            examples=(
+                "connector add op1 --host smsc.example.net --port 2775 --system-id acme --password W",
+                "connector add op2 --host 192.0.2.9 --port 3550 --system-id acme --password W --window 50 --tls",
+            ),
+            done="The connector {name} is there. Route numbers to it: "
+            'heliograph route add --prefix "" --connector {name}',
+            status=201,
+            conflicts=True,
+        ),
+        Operation("list", "GET", "/connectors", find, "Every connector", answers=Answer.EACH),
+        Operation(
+            "show",
+            "GET",
+            "/connectors/{name}",
+            show,
+            "One connector and its binds",
+            answers=with_links,
+            id="get_connector",
+            answer_name="ConnectorWithLinks",
+            is_found=True,
+        ),
+        _set(settings, options),
+        *_REST,
+    )
+
+
+def _set(settings: tuple[Field, ...], options: Field) -> Operation:
+    return Operation(
+        "set",
+        "PATCH",
+        "/connectors/{name}",
+        change,
+        "Change a connector, all or nothing",
+        answers=Answer.ITEM,
+        reads=(*settings, options),
+        arguments=("name",),
+        pairs=True,
+        rest="options",
+        more="A running gateway binds anew if the change needs it.\n\nKEY is a setting of the connector's kind, "
+        "for example host, window or enabled. Any other KEY is an option of the operator's dialect, as with "
+        "--option.",
+        examples=(
+            "connector set op1 --window 50 --rate 100",
+            "connector set op1 window=50 enabled=false",
+            "connector set op1 unknown=wait system_type=VMA rate=20",
+            "connector set op1 system_type=           # back to the default",
+        ),
+        done="The connector {name} is changed.",
+        read_name="ConnectorSettings",
+    )
+
+
+def _needs(kind: ConnectorKind) -> str:
+    names = [f"`{name}`" for name, setting in kind.settings.items() if setting.default is None]
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"The kind `{kind.name}`{' (default)' if kind.name == SMPP else ''} needs {listed}."
+
+
+def _field(name: str, declared: Sequence[Setting]) -> Field:
+    """Returns the field of a setting. Limits of a setting that several kinds have are checked by its own kind."""
+    setting = declared[0]
+    default = "" if setting.default is None else f" [{_type(name, declared).text(setting.default)}]"
+    return Field(name, _type(name, declared), f"{setting.meaning}{default}.", KEEP, title=setting.title)
+
+
+def _type(name: str, declared: Sequence[Setting]) -> Type:
+    setting = declared[0]
+    if setting.type is bool:
+        return Flag("disabled" if name == "enabled" else f"no-{name}")
+    if setting.choices:
+        return Choice(tuple(dict.fromkeys(word for each in declared for word in each.choices)))
+    if setting.type is int:
+        return Whole(min(int(each.least or 0) for each in declared), max(int(each.most or 0) for each in declared))
+    if setting.type is float:
+        return Decimal(max(each.most or 0.0 for each in declared))
+    return Text(setting.parse if len(declared) == 1 else str)
