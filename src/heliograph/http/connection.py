@@ -88,7 +88,7 @@ class Connection(Seat):
         elif refused:
             self._refuse(state.replies.overloaded("Too many connections are open; try again."))
         elif self.load.wait(state.loop.time()) > 0.0:
-            self.hold_back()
+            self.pause()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
         state = self.state
@@ -109,7 +109,7 @@ class Connection(Seat):
             if self._left_octets > limits.LEAVE_OCTETS:
                 self.transport.abort()
             return
-        if self.is_held_back:
+        if self.is_paused:
             self._held += data
             self.transport.pause_reading()  # some event loops begin to read although `connection_made` paused reading
         elif self._held:
@@ -142,7 +142,7 @@ class Connection(Seat):
     def resume_writing(self) -> None:
         self.flow.resume_writing()
         if not self._is_over():
-            self._go_on_reading()
+            self._resume_reading()
 
     # --- from the parser
 
@@ -209,7 +209,7 @@ class Connection(Seat):
         """Starts the next request, because the current request has its answer."""
         self._under_way = None
         if not self._is_over():
-            self._go_on()
+            self._start_next()
 
     def hang_up(self) -> None:
         """Closes after the last answer. Reads and discards the octets that the client still sends: closing a socket
@@ -235,12 +235,12 @@ class Connection(Seat):
         else:
             latest.keep_alive = False
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Resumes reading if it was paused, because the client may send again."""
-        self.is_held_back = False
+        self.is_paused = False
         if not self._is_over():
             self.since = self.state.now
-            self._go_on_reading()
+            self._resume_reading()
 
     # --- reading
 
@@ -317,16 +317,16 @@ class Connection(Seat):
             self._parse(held)
             self._read_on()
 
-    def _go_on_reading(self) -> None:
+    def _resume_reading(self) -> None:
         """Resumes reading; octets that were held back are parsed first."""
-        if self._held and not (self.waiting or self.is_held_back):
+        if self._held and not (self.waiting or self.is_paused):
             self.state.loop.call_soon(self._parse_held)
         self._read_on()
 
     def _read_on(self) -> None:
         """Resumes reading unless a request or held octets wait, a request was refused, or the client takes no
         answers."""
-        if not (self.waiting or self._held or self.is_held_back or self.flow.writing_paused) and self._refusal is None:
+        if not (self.waiting or self._held or self.is_paused or self.flow.writing_paused) and self._refusal is None:
             self.flow.resume_reading()
 
     # --- requests and their turns
@@ -358,7 +358,7 @@ class Connection(Seat):
         self._under_way = exchange
         self.state.start(exchange.run(self.state.application))
 
-    def _go_on(self) -> None:
+    def _start_next(self) -> None:
         self.since = self.state.now
         if self.waiting:
             self._start(self.waiting.pop(0))
@@ -369,7 +369,7 @@ class Connection(Seat):
             self.phase = IDLE
         if self.phase in (HEAD, BODY):
             self.note_unfinished()
-        self._go_on_reading()
+        self._resume_reading()
 
     # --- the end
 
@@ -381,7 +381,7 @@ class Connection(Seat):
         self.phase = LEAVING
         self.since = self.state.now
         self.note_unfinished()
-        self.is_held_back = False
+        self.is_paused = False
         self._held, self._parser, self._reading = b"", None, None
         self.waiting.clear()
         if self._under_way is not None:
@@ -463,7 +463,7 @@ class Connection(Seat):
             return
         self.transport.write(octets)
         if request.keep_alive:
-            self._go_on()
+            self._start_next()
         else:
             self.hang_up()
 

@@ -45,7 +45,7 @@ class Seat:
     """
 
     __slots__ = (
-        "begun_at", "ends", "flow", "headers", "is_held_back", "latest", "load", "phase", "since", "state",
+        "begun_at", "ends", "flow", "headers", "is_paused", "latest", "load", "phase", "since", "state",
         "transport", "unfinished_of", "waiting",
     )  # fmt: skip
 
@@ -64,7 +64,7 @@ class Seat:
         self.headers: Headers = []
         self.waiting: list[Exchange] = []
         """Requests that wait for their turn."""
-        self.is_held_back = False
+        self.is_paused = False
         """Whether reading is paused until the client may send again."""
 
     # --- time
@@ -132,10 +132,10 @@ class Seat:
             return 0
         state.clients.note_over(load)
         if load is self.load:
-            self.hold_back()
+            self.pause()
         return int(seconds) + 1
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Continues with the buffered octets."""
         raise NotImplementedError
 
@@ -143,9 +143,9 @@ class Seat:
         """Closes as soon as the open requests have been answered."""
         raise NotImplementedError
 
-    def hold_back(self) -> None:
-        """Stops reading until `go_on`."""
+    def pause(self) -> None:
+        """Stops reading until `resume`."""
         if not self.transport.is_closing():
-            self.is_held_back = True
+            self.is_paused = True
             self.load.held_back.add(self)
             self.flow.pause_reading()

@@ -35,7 +35,6 @@ class Origin:
     """
 
     __slots__ = (
-        "_again",
         "_connecting",
         "_failures",
         "_full_address",
@@ -47,6 +46,7 @@ class Origin:
         "_probe",
         "_proven",
         "_rate",
+        "_retries",
         "_room_at",
         "_served",
         "_shared",
@@ -75,7 +75,7 @@ class Origin:
         self._proven = False
         """Whether the origin has answered, and not failed since."""
         self._waiting: deque[tuple[Job, str, float]] = deque()
-        self._again: deque[tuple[Job, str, float]] = deque()
+        self._retries: deque[tuple[Job, str, float]] = deque()
         self._failures = 0
         self._shut_until = 0.0
         self._pause = shared.limits.breaker_seconds
@@ -93,12 +93,12 @@ class Origin:
     @property
     def unused(self) -> bool:
         """Whether the origin has no connections and no jobs; forgetting it then loses only its health."""
-        return not (self._open or self._connecting or self._waiting or self._again)
+        return not (self._open or self._connecting or self._waiting or self._retries)
 
     @property
     def wants_connection(self) -> bool:
         """See `capacity.WaitingOrigin`."""
-        return len(self._waiting) + len(self._again) > self._connecting
+        return len(self._waiting) + len(self._retries) > self._connecting
 
     # --- jobs in
 
@@ -186,15 +186,15 @@ class Origin:
         else:
             # Jobs queued before would have failed too.
             line: list[Job] = []
-            while self._again or (self._waiting and self._waiting[0][2] <= started):
+            while self._retries or (self._waiting and self._waiting[0][2] <= started):
                 line.append(self._next_in_line()[0])
             problem = explain(error)
             for job in line:
                 self.failed(job, problem)
 
     def _next_in_line(self) -> tuple[Job, str, float]:
-        if self._again:
-            return self._again.popleft()
+        if self._retries:
+            return self._retries.popleft()
         return self._next_waiting()
 
     def _next_waiting(self) -> tuple[Job, str, float]:
@@ -208,8 +208,8 @@ class Origin:
         """Gives a new connection the first queued job. Opening the connection has used some of that job's time."""
         self._open.add(connection)
         connection.slot.is_open = True
-        if self._again or self._waiting:
-            second = bool(self._again)
+        if self._retries or self._waiting:
+            second = bool(self._retries)
             job, path, since = self._next_in_line()
             started = since if second else max(since, connection.started)
             connection.send(job, path, self._shared.requester.octets(job, path, self._standing), started)
@@ -234,7 +234,7 @@ class Origin:
         self._shared.requester.failed(job, problem)
 
     def again(self, job: Job, path: str, started: float) -> None:
-        self._again.append((job, path, started))
+        self._retries.append((job, path, started))
 
     def released(self, connection: ClientConnection) -> None:
         if not self._waiting:
@@ -296,7 +296,7 @@ class Origin:
 
     def _give_back_line(self, problem: str) -> None:
         """Gives back all queued jobs as busy: they were not tried, or at least not read."""
-        while self._again or self._waiting:
+        while self._retries or self._waiting:
             self._give_back(self._next_in_line()[0], problem)
 
     def _give_back(self, job: Job, problem: str, room: float = 0.0) -> None:
@@ -322,8 +322,8 @@ class Origin:
                 connection.close("")
         while self._waiting and self._waiting[0][2] + limits.wait_seconds <= now:
             self._give_back(self._next_waiting()[0], "it takes too long for those before", self._room(now))
-        while self._again and self._again[0][2] + limits.try_seconds <= now:
-            self.failed(self._again.popleft()[0], f"no answer within {limits.try_seconds:g} s")
+        while self._retries and self._retries[0][2] + limits.try_seconds <= now:
+            self.failed(self._retries.popleft()[0], f"no answer within {limits.try_seconds:g} s")
         self.pump()
 
     def _measure(self, now: float) -> None:

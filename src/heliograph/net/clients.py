@@ -88,7 +88,7 @@ class Held(Protocol):
     def cut(self) -> None:
         """Closes the connection: its client has taken too long, or has to make room."""
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Continues with the octets that were held."""
 
     def shutdown(self) -> None:
@@ -262,7 +262,7 @@ class Clients:
             if load.wait(now) <= 0.0:
                 for held in list(load.held_back)[:ROOM]:
                     load.held_back.discard(held)
-                    held.go_on()
+                    held.resume()
             if load.paid_at() <= now and not load.held_back:
                 del self.owing[load]
                 self._drop(load)

@@ -142,7 +142,7 @@ class SimulatorLink(asyncio.Protocol):
     def tick(self, now: float) -> None:
         """Handles the session's timers."""
         if not self.silent:
-            self._tell(self.session.handle_timers(now), now)
+            self._dispatch(self.session.handle_timers(now), now)
             self.flush()
 
     # Calls of the transport.
@@ -188,19 +188,19 @@ class SimulatorLink(asyncio.Protocol):
         self._stop_reading("writing")
 
     def resume_writing(self) -> None:
-        self._go_on_reading("writing")
+        self._resume_reading("writing")
 
     def _receive(self, data: bytes) -> None:
         if self.silent or self.session.closing:
             return
         now = self._loop.time()
-        self._tell(self.session.receive(data, now), now)
+        self._dispatch(self.session.receive(data, now), now)
         if self.session.unanswered > MAX_UNANSWERED:
             self._mind_unanswered()
         self.flush()
         self._centre.settled()
 
-    def _tell(self, events: list[e.Event], now: float) -> None:
+    def _dispatch(self, events: list[e.Event], now: float) -> None:
         for event in events:
             # an event may have cut the link or silenced it
             if self.silent or self._finished:
@@ -211,7 +211,7 @@ class SimulatorLink(asyncio.Protocol):
         """Receives the next piece on a slow link. The following piece waits until the link has carried this piece."""
         self._taking_in = None
         if not self._inbound:
-            self._go_on_reading("slow")
+            self._resume_reading("slow")
             return
         self._stop_reading("slow")
         piece = self._inbound.popleft()
@@ -222,14 +222,14 @@ class SimulatorLink(asyncio.Protocol):
         if self.session.unanswered > MAX_UNANSWERED:
             self._stop_reading("unanswered")
         else:
-            self._go_on_reading("unanswered")
+            self._resume_reading("unanswered")
 
     def _stop_reading(self, why: str) -> None:
         if not self._reading_stops and self._transport is not None:
             self._transport.pause_reading()
         self._reading_stops.add(why)
 
-    def _go_on_reading(self, why: str) -> None:
+    def _resume_reading(self, why: str) -> None:
         if why not in self._reading_stops:
             return
         self._reading_stops.remove(why)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from heliograph.simulator.behaviour import Alphabet
-from heliograph.simulator.text import PartPlace, decode, split_header
+from heliograph.simulator.text import PartIndex, decode, split_header
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import MessageState
 
@@ -54,8 +54,8 @@ class TakenSubmit:
     @property
     def is_last(self) -> bool:
         """True for a whole message and for the last part of a longer message."""
-        place, _ = split_header(self.content, self.esm_class, self.tlvs)
-        return place is None or place.number == place.total
+        index, _ = split_header(self.content, self.esm_class, self.tlvs)
+        return index is None or index.number == index.total
 
     def state(self, now: float) -> MessageState:
         return self.final_state if now >= self.final_at else MessageState.ENROUTE
@@ -99,19 +99,19 @@ class MessageMemory:
         self._alphabet = alphabet
         self._by_number: OrderedDict[int, TakenSubmit] = OrderedDict()
         self._latest: deque[JoinedMessage] = deque(maxlen=limit)
-        self._unfinished: OrderedDict[tuple[str, str, str, PartPlace], JoinedMessage] = OrderedDict()
+        self._unfinished: OrderedDict[tuple[str, str, str, PartIndex], JoinedMessage] = OrderedDict()
 
     def add(self, submission: TakenSubmit) -> None:
         if len(self._by_number) >= self._limit:
             self._by_number.popitem(last=False)
         self._by_number.setdefault(submission.number, submission)
-        place = None
+        index = None
         if submission.esm_class & 0x40 or submission.tlvs:
-            place, _ = split_header(submission.content, submission.esm_class, submission.tlvs)
-        if place is None or place.total == 1:
+            index, _ = split_header(submission.content, submission.esm_class, submission.tlvs)
+        if index is None or index.total == 1:
             self._latest.append(JoinedMessage(1, {1: submission}))
         else:
-            self._add_part(submission, place)
+            self._add_part(submission, index)
 
     def find(self, number: int, system_id: str, source_addr: str) -> TakenSubmit | None:
         """Finds a message by its id; system_id and sender must agree (SMPP v3.4, 4.8.1)."""
@@ -136,15 +136,15 @@ class MessageMemory:
         latest = self._latest
         return [self._received(latest[-1 - back], now) for back in range(min(limit, len(latest)))]
 
-    def _add_part(self, submission: TakenSubmit, place: PartPlace) -> None:
-        key = (submission.system_id, submission.source_addr, submission.destination_addr, place._replace(number=0))
+    def _add_part(self, submission: TakenSubmit, index: PartIndex) -> None:
+        key = (submission.system_id, submission.source_addr, submission.destination_addr, index._replace(number=0))
         message = self._unfinished.get(key)
         if message is None:
-            message = self._unfinished[key] = JoinedMessage(place.total)
+            message = self._unfinished[key] = JoinedMessage(index.total)
             self._latest.append(message)
             if len(self._unfinished) > UNFINISHED_LIMIT:
                 self._unfinished.popitem(last=False)
-        message.parts[place.number] = submission
+        message.parts[index.number] = submission
         if len(message.parts) == message.total:
             del self._unfinished[key]
 

@@ -21,7 +21,7 @@ from heliograph.smpp.pdu import DeliverSm
 PHONES: Final = 1_000
 """Number of phones that write at inbound_rate. Their numbers begin at 447700900000, a range reserved for fiction."""
 
-NUMBER_PLACE: Final = "{n}"
+NUMBER_MARK: Final = "{n}"
 """In a text at inbound_rate, this is replaced by the number of the message: 1 for the first since the start."""
 
 PARTS_WAITING: Final = 1_000
@@ -51,8 +51,8 @@ class PhonePart(DeliverRequest):
     sender: str
     number: str
     text: str
-    """The number of the message's parts."""
-    place: int
+    """The whole text of the message."""
+    part: int
     total: int
 
     def describe(self) -> tuple[str, dict[str, object]]:
@@ -60,7 +60,7 @@ class PhonePart(DeliverRequest):
             "source_addr": self.sender,
             "destination_addr": self.number,
             "text": self.text,
-            "part": self.place,
+            "part": self.part,
             "parts": self.total,
         }
 
@@ -102,10 +102,10 @@ def bodies(sender: str, number: str, text: str, alphabet: Alphabet, reference: i
                 destination_addr=number,
                 esm_class=c.ESM_UDHI if len(parts) > 1 else 0,
                 data_coding=coding,
-                short_message=(_HEADER + bytes((reference, len(parts), place)) if len(parts) > 1 else b"") + octets,
+                short_message=(_HEADER + bytes((reference, len(parts), part)) if len(parts) > 1 else b"") + octets,
             )
         )
-        for place, octets in enumerate(parts, 1)
+        for part, octets in enumerate(parts, 1)
     ]
 
 
@@ -181,7 +181,7 @@ class Phones:
 
     def _by_rate(self, system_id: str, phone: str, number: str) -> None:
         if self._counters.waiting < PARTS_WAITING:
-            text = self._behaviour.inbound_text.replace(NUMBER_PLACE, str(next(self._by_rate_so_far)))
+            text = self._behaviour.inbound_text.replace(NUMBER_MARK, str(next(self._by_rate_so_far)))
             self._deliver(system_id, None, phone, number, text)
         else:
             self._counters.planned += 1
@@ -191,7 +191,7 @@ class Phones:
         reference = next(self._references) % 256
         encoded = bodies(phone, number, text, self._behaviour.alphabet, reference)
         self._counters.planned += len(encoded)
-        for place, body in enumerate(encoded, 1):
+        for part, body in enumerate(encoded, 1):
             self._deliveries.deliver(
                 PhonePart(
                     system_id=system_id,
@@ -201,7 +201,7 @@ class Phones:
                     sender=phone,
                     number=number,
                     text=text,
-                    place=place,
+                    part=part,
                     total=len(encoded),
                 )
             )

@@ -25,37 +25,37 @@ _CONCATENATED_8: Final = 0x00
 _CONCATENATED_16: Final = 0x08
 
 
-class PartPlace(NamedTuple):
-    """Place of a part in a longer message: 3GPP TS 23.040, 9.2.3.24.1 and 9.2.3.24.8; SMPP v3.4, 5.3.2.22."""
+class PartIndex(NamedTuple):
+    """Index of a part in a longer message: 3GPP TS 23.040, 9.2.3.24.1 and 9.2.3.24.8; SMPP v3.4, 5.3.2.22."""
 
     reference: int
     total: int
     number: int
 
 
-def split_header(content: bytes, esm_class: int, tlvs: tlv.Tlvs) -> tuple[PartPlace | None, bytes]:
+def split_header(content: bytes, esm_class: int, tlvs: tlv.Tlvs) -> tuple[PartIndex | None, bytes]:
     """Returns the index among the parts (None for a single message) and the octets of the text."""
     if esm_class & c.ESM_UDHI and content and content[0] < len(content):
         end = content[0] + 1
-        return _place_in(content[1:end]), content[end:]
+        return _index_in(content[1:end]), content[end:]
     if tlvs:
         total = tlv.find_integer(tlvs, tlv.SAR_TOTAL_SEGMENTS)
         number = tlv.find_integer(tlvs, tlv.SAR_SEGMENT_SEQNUM)
         reference = tlv.find_integer(tlvs, tlv.SAR_MSG_REF_NUM)
         if total and number and reference is not None and number <= total:
-            return PartPlace(reference, total, number), content
+            return PartIndex(reference, total, number), content
     return None, content
 
 
-def _place_in(header: bytes) -> PartPlace | None:
+def _index_in(header: bytes) -> PartIndex | None:
     position = 0
     while position + 2 <= len(header):
         kind, length = header[position], header[position + 1]
         data = header[position + 2 : position + 2 + length]
         position += 2 + length
         if (kind, len(data)) in ((_CONCATENATED_8, 3), (_CONCATENATED_16, 4)):
-            place = PartPlace(int.from_bytes(data[:-2], "big"), data[-2], data[-1])
-            return place if 0 < place.number <= place.total else None
+            index = PartIndex(int.from_bytes(data[:-2], "big"), data[-2], data[-1])
+            return index if 0 < index.number <= index.total else None
     return None
 
 

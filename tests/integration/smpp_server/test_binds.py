@@ -26,7 +26,7 @@ from heliograph.domain.error import Reason
 from heliograph.domain.message import ids
 from heliograph.domain.message.state import State
 from heliograph.domain.message.way import Way
-from heliograph.net.portioned_reader import PORTION_OCTETS
+from heliograph.net.bounded_reader import PORTION_OCTETS
 from heliograph.net.proxies import Proxies
 from heliograph.net.tls import DONE, FAILED, CertificateFiles, Tls
 from heliograph.smpp import codec, tlv

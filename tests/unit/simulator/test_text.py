@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from heliograph.domain.text import alphabet
 from heliograph.simulator.behaviour import Alphabet
-from heliograph.simulator.text import PartPlace, decode, split_header
+from heliograph.simulator.text import PartIndex, decode, split_header
 from heliograph.smpp import tlv
 
 SEPTETS = st.binary(max_size=160).map(lambda octets: bytes(octet & 0x7F for octet in octets))
@@ -52,22 +52,22 @@ def test_data_codings(data_coding: int, octets: bytes, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "place"),
+    ("header", "index"),
     [
-        ("0500032a0201", PartPlace(0x2A, 2, 1)),
-        ("060804beef0302", PartPlace(0xBEEF, 3, 2)),
+        ("0500032a0201", PartIndex(0x2A, 2, 1)),
+        ("060804beef0302", PartIndex(0xBEEF, 3, 2)),
         ("0a24010005040b8400fa00", None),
-        ("0b05040b8423f00003070201", PartPlace(7, 2, 1)),
+        ("0b05040b8423f00003070201", PartIndex(7, 2, 1)),
         ("0500032a0203", None),
         ("0500032a0000", None),
         ("04000303", None),
         ("00", None),
     ],
 )
-def test_headers(header: str, place: PartPlace | None) -> None:
+def test_headers(header: str, index: PartIndex | None) -> None:
     octets = bytes.fromhex(header)
     octets = bytes((len(octets) - 1,)) + octets[1:]
-    assert split_header(octets + b"text", 0x40, ()) == (place, b"text")
+    assert split_header(octets + b"text", 0x40, ()) == (index, b"text")
     assert split_header(octets + b"text", 0x00, ()) == (None, octets + b"text")
 
 
@@ -76,19 +76,19 @@ def test_a_header_longer_than_the_message_is_none() -> None:
     assert split_header(b"", 0x40, ()) == (None, b"")
 
 
-@pytest.mark.parametrize(("number", "place"), [(2, PartPlace(7, 3, 2)), (4, None), (0, None)])
-def test_parts_by_parameters(number: int, place: PartPlace | None) -> None:
+@pytest.mark.parametrize(("number", "index"), [(2, PartIndex(7, 3, 2)), (4, None), (0, None)])
+def test_parts_by_parameters(number: int, index: PartIndex | None) -> None:
     tlvs = (
         tlv.make(tlv.SAR_MSG_REF_NUM, 7),
         tlv.make(tlv.SAR_TOTAL_SEGMENTS, 3),
         tlv.make(tlv.SAR_SEGMENT_SEQNUM, number),
     )
-    assert split_header(b"text", 0, tlvs) == (place, b"text")
+    assert split_header(b"text", 0, tlvs) == (index, b"text")
     assert split_header(b"text", 0, tlvs[:2]) == (None, b"text")
 
 
 @given(st.binary(max_size=60))
 def test_any_header_is_read_somehow(octets: bytes) -> None:
-    place, text = split_header(octets, 0x40, ())
+    index, text = split_header(octets, 0x40, ())
     assert octets.endswith(text)
-    assert place is None or 1 <= place.number <= place.total
+    assert index is None or 1 <= index.number <= index.total

@@ -22,7 +22,7 @@ from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.operator_id import kept
 from heliograph.domain.message.receipt import NO_CODE, Delivery
-from heliograph.net.portioned_reader import PortionedReader
+from heliograph.net.bounded_reader import BoundedReader
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
@@ -82,7 +82,7 @@ class BindConnection(asyncio.Protocol):
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._reader: PortionedReader | None = None
+        self._reader: BoundedReader | None = None
         self._stalled: asyncio.TimerHandle | None = None
         """Timer that runs while the operator does not read. When it fires, the connection ends."""
         self._timer: asyncio.TimerHandle | None = None
@@ -241,7 +241,7 @@ class BindConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         send_at_once(self._transport)
         self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS, MAX_UNREAD_OCTETS * 3 // 4)
-        self._reader = PortionedReader(self._transport, self._read)
+        self._reader = BoundedReader(self._transport, self._read)
         try:
             self.session.bind(self._request, self._context.clock.monotonic())
         except FieldError as error:
@@ -252,11 +252,11 @@ class BindConnection(asyncio.Protocol):
         self._arm()
 
     def data_received(self, data: bytes) -> None:
-        cast("PortionedReader", self._reader).feed(data)
+        cast("BoundedReader", self._reader).feed(data)
 
     def pause_writing(self) -> None:
         """Pauses reading as well, and sets the timer that ends the connection unless the operator reads again."""
-        cast("PortionedReader", self._reader).pause()
+        cast("BoundedReader", self._reader).pause()
         self._stalled = self._loop.call_later(self._context.timings.response_timeout_s, self._cut_off)
 
     def resume_writing(self) -> None:
@@ -264,7 +264,7 @@ class BindConnection(asyncio.Protocol):
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
-        cast("PortionedReader", self._reader).resume()
+        cast("BoundedReader", self._reader).resume()
         if self.waiting and self.transmits:
             self._submit_waiting()
             self._flush()

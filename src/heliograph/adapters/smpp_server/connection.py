@@ -38,7 +38,7 @@ from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.refusal import refusal_of, unavailable
 from heliograph.domain.error import FORBIDDEN, UNAVAILABLE, Fault, Reason
-from heliograph.net.portioned_reader import PortionedReader
+from heliograph.net.bounded_reader import BoundedReader
 from heliograph.net.proxies import Address
 from heliograph.net.proxy_protocol import ProxyHeader, ProxyHeaderError
 from heliograph.smpp import codec, tlv
@@ -97,7 +97,7 @@ class EsmeConnection(asyncio.Protocol):
         self._deliverer = deliverer
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._reader: PortionedReader | None = None
+        self._reader: BoundedReader | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
         self._guard: asyncio.TimerHandle | None = None
@@ -181,7 +181,7 @@ class EsmeConnection(asyncio.Protocol):
             self.session.unbind(self._services.clock.monotonic())
             self._flush()
             self._arm()
-            self._go_on_reading("stopping")
+            self._resume_reading("stopping")
 
     # --- the loop's callbacks
 
@@ -193,17 +193,17 @@ class EsmeConnection(asyncio.Protocol):
         trusted = not self._state.tls and self._services.proxies.trust(self._peer[0])
         self._header = ProxyHeader() if trusted else None
         self._binds.connections.enter(self, self._peer[0])
-        self._reader = PortionedReader(self._transport, self._read)
+        self._reader = BoundedReader(self._transport, self._read)
         self._arm()
 
     def data_received(self, data: bytes) -> None:
-        cast("PortionedReader", self._reader).feed(data)
+        cast("BoundedReader", self._reader).feed(data)
 
     def pause_writing(self) -> None:
         self._stop_reading("writing")
 
     def resume_writing(self) -> None:
-        self._go_on_reading("writing")
+        self._resume_reading("writing")
         if self.account:
             self._deliverer.suspect(self.account)
 
@@ -303,7 +303,7 @@ class EsmeConnection(asyncio.Protocol):
             self._reader.pause()
         self._reading_stopped.add(why)
 
-    def _go_on_reading(self, why: str) -> None:
+    def _resume_reading(self, why: str) -> None:
         if why in self._reading_stopped:
             self._reading_stopped.remove(why)
             if not self._reading_stopped and self._reader is not None and self._transport is not None:
@@ -322,11 +322,11 @@ class EsmeConnection(asyncio.Protocol):
                 await self._leave()
                 return
         self._binds.counts.binds[status] += 1
-        told = {"system_id": request.system_id[:15], "address": self._peer[0], "bind": self.id}
+        fields = {"system_id": request.system_id[:15], "address": self._peer[0], "bind": self.id}
         if status == 0:
-            self._services.journal.log("info", "esme.bound", **told)
+            self._services.journal.log("info", "esme.bound", **fields)
         else:
-            self._services.journal.log("warning", "esme.refused", **told, status=CommandStatus.name_of(status))
+            self._services.journal.log("warning", "esme.refused", **fields, status=CommandStatus.name_of(status))
         response = cast("type[p.BindResp]", p.PDU_TYPES[request.command_id | c.RESPONSE_BIT])
         if status:
             self.account = 0
@@ -345,7 +345,7 @@ class EsmeConnection(asyncio.Protocol):
         self.session.respond(response(request.sequence, 0, version, self._services.system_id))
         self._flush()
         self._arm()
-        self._go_on_reading("bind")
+        self._resume_reading("bind")
         if self.room:
             self._deliverer.suspect(self.account)
             self._services.wake()
@@ -545,8 +545,8 @@ class EsmeConnection(asyncio.Protocol):
         self._state.refused += 1
         self._state.last_error = f"{CommandStatus.name_of(status)}: {problem}"
         self._binds.counts.submissions[status] += 1
-        told = status_text(problem) if self._reads_text or isinstance(pdu, p.DataSm) else ()
-        self._respond(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status, told))
+        tlvs = status_text(problem) if self._reads_text or isinstance(pdu, p.DataSm) else ()
+        self._respond(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status, tlvs))
 
     def respond(self, pdu: p.Pdu, status: int) -> None:
         """Answers any other request with an otherwise empty response."""
@@ -559,7 +559,7 @@ class EsmeConnection(asyncio.Protocol):
     def _respond(self, response: p.Pdu) -> None:
         self.session.respond(response)
         if "window" in self._reading_stopped and self.session.unanswered < self._services.window_of(self._who):
-            self._go_on_reading("window")
+            self._resume_reading("window")
         if self._stopping and not self.session.unanswered:
             self.unbind()
         self._flush_soon()

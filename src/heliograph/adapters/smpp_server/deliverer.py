@@ -61,7 +61,7 @@ class BindDeliverer:
         self._accounts = accounts
         self._clock = clock
         self._retry_ms = int(retry_hours * HOUR_MS)
-        self._tell: Callable[[list[TriedNotice]], None] = lambda _: None
+        self._report: Callable[[list[TriedNotice]], None] = lambda _: None
         self._poll_at = 0.0
         self._suspects: dict[int, float] = {}
         """Accounts that may have parked notices, until a time of the monotonic clock."""
@@ -122,12 +122,12 @@ class BindDeliverer:
                     continue
             cast("DeliveringBind", bind).deliver(notice, notice.body)
         if over:
-            self._tell(over)
+            self._report(over)
         return left
 
     def on_tried(self, listener: Callable[[list[TriedNotice]], None]) -> None:
         """See `notice.Deliverer`."""
-        self._tell = listener
+        self._report = listener
 
     def on_lost(self, listener: Callable[[], None]) -> None:
         """See `notice.Deliverer`: each try has a result, since binds live in this process."""
@@ -145,15 +145,15 @@ class BindDeliverer:
             else:
                 end = None if status in PUT_OFF else CallbackEnd.FAILED
                 results.append(TriedNotice(notice.key, end, status, CommandStatus.name_of(status)))
-        self._tell(results)
+        self._report(results)
 
     def unanswered(self, notice: Notice, seconds: float) -> None:
         """Takes a notice without an answer within the time."""
         self._binds.counts.deliveries[NO_ANSWER] += 1
-        self._tell([TriedNotice(notice.key, None, problem=f"no answer in {seconds:g} s")])
+        self._report([TriedNotice(notice.key, None, problem=f"no answer in {seconds:g} s")])
 
     def lost(self, notices: Sequence[Notice]) -> None:
         """Takes the notices that waited for an answer when their connection ended."""
         for notice in notices:
             self.suspect(notice.account)
-        self._tell([TriedNotice(notice.key, None, problem=_LOST, away=True) for notice in notices])
+        self._report([TriedNotice(notice.key, None, problem=_LOST, away=True) for notice in notices])

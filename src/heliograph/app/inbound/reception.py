@@ -31,10 +31,10 @@ MOST_WAITING: Final = 10_000
 thousand are some seconds of traffic, and about 10 MB."""
 
 READY: Final = 200
-"""Long messages that a round of housekeeping joins, at most: it is a single transaction."""
+"""Most long messages that a round of housekeeping joins, because it is a single transaction."""
 
 FORGOTTEN: Final = 2_000
-"""Rows that a round of housekeeping deletes, at most: it is a single transaction."""
+"""Most rows that a round of housekeeping deletes, because it is a single transaction."""
 
 
 class Reception:

@@ -35,7 +35,7 @@ SETTLED_MS: Final = 2_000
 within a round trip or two."""
 
 SETTLED_AT_ONCE: Final = 256
-"""Answers that a commit notes as settled, at most: it deletes their notes, which takes time."""
+"""Most answers that a commit notes as settled, because deleting their notes takes time."""
 
 LOOK: Final = 500
 """Messages that a query looks up in the store."""

@@ -171,7 +171,7 @@ class MessageCounters:
                 if answer.segment == 0:
                     lane.messages += 1
             elif status < 0 and took < 0:
-                continue  # the part was never written, or its silence is among the attempts
+                continue  # the part was never written, or its missing answer is among the attempts
             else:
                 lane.refused += 1
                 lane.note(max(status, -1))
@@ -242,7 +242,7 @@ class RetentionCounters:
     def __init__(self) -> None:
         self.done: Counter[Stage] = Counter()
         self.left = Counter[Stage]()
-        """Messages that were looked at while something was owed for them: they are looked at again."""
+        """Checked messages with pending work. They are checked again."""
         self.lag_ms: dict[Stage, int] = {}
         """Age (ms) beyond the retention limit of the data that is being removed now; 0 if nothing is."""
 
@@ -252,7 +252,7 @@ class BindCounters:
 
     def __init__(self) -> None:
         self.bound = 0
-        """Binds that there are now."""
+        """Present binds."""
         self.binds: Counter[int] = Counter()
         """Answers to binds, by command_status."""
         self.submissions: Counter[int] = Counter()

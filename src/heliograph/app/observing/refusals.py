@@ -29,7 +29,7 @@ MINUTE_MS: Final = 60_000
 _MESSAGE_CHARS: Final = 300
 _WORD_CHARS: Final = 128
 _VALUE_CHARS: Final = 16
-"""Characters of a value of the customer's up to which it cannot be much of a text."""
+"""Most characters of a customer's value that may be shown, because it is too short to be a text."""
 
 _VALUE = re.compile(r"[\"'].*[\"']", re.DOTALL)
 _NUMBER = re.compile(r"\+?[0-9]{6,}")
@@ -67,7 +67,7 @@ class RefusalBatch:
     names: dict[int, str] = field(default_factory=dict)
 
     def add(self, request: RefusedRequest, number: int = 1) -> None:
-        """Counts `number` refusals and keeps this request, the last of them."""
+        """Counts `number` refusals and keeps this request, the last."""
         kind = (request.account, request.reason)
         samples = self.latest.get(kind)
         if samples is None:
@@ -125,7 +125,7 @@ class Refusals:
         )  # fmt: skip
 
     def take_minutes(self) -> Counter[tuple[int, int, Reason]]:
-        """Returns how many requests were refused since the last call, by when the minute began, account and reason."""
+        """Returns the number of requests refused since the last call, by begin of the minute, account and reason."""
         minutes, self._minutes = self._minutes, Counter()
         return minutes
 

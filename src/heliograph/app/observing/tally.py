@@ -15,7 +15,7 @@ Slot = tuple[int, int, int, str]
 
 
 def failure_of(state: Delivery, code: str) -> str:
-    """Returns how a failure is named: by state and the operator's own code."""
+    """Returns the name of a failure, by state and the operator's own code, such as `UNDELIV 011`."""
     return f"{state.name} {code}" if code else state.name
 
 

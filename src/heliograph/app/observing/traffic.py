@@ -24,9 +24,8 @@ MOST_OPEN: Final = 50_000
 """Messages that wait for their end. Beyond this limit, some of the oldest are forgotten."""
 
 FORGOTTEN: Final = 8
-"""Share (1 in 8) that is forgotten at once. A dictionary finds its oldest key only behind all deleted keys, so
-forgetting them singly would be slow.
-"""
+"""Divisor: an eighth is forgotten at once. A dictionary finds its oldest key only behind all deleted keys, so
+forgetting them singly would be slow."""
 
 HOUR_MS: Final = 3_600_000
 
@@ -118,7 +117,7 @@ class _Round:
             if found is None:
                 found = _Range(pair, count)
             found.count = count
-            self._ranges[pair] = self._seen[pair] = found  # as the latest
+            self._ranges[pair] = self._seen[pair] = found  # moves it to the end, as the latest
             self.counts.append(count)
         return found
 

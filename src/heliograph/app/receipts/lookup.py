@@ -110,7 +110,7 @@ class ReceiptLookup:
     async def _look_up_all(
         self, connector: int, receipts: Sequence[MissedReceipt], *, spelled: bool
     ) -> list[MissedReceipt]:
-        """Searches the rows once, and returns the receipts that are to be looked up in other notations (`spelled`)."""
+        """Searches the rows once. Returns the receipts to look up in other notations (`spelled`)."""
         matcher = self._matcher
         ids = {each for receipt in receipts for each in ids_of(receipt.report, spelled=spelled)}
         left: list[MissedReceipt] = []
@@ -246,7 +246,7 @@ class ReceiptLookup:
                 track.taken = 0
                 for (connector, operator_id), segments in outstanding.operator_ids.items():
                     matcher.settle(track, segments, connector, operator_id, Delivery.UNKNOWN, NO_CODE)
-                # Parts that wait for no answer any more.
+                # parts without an answer to come
                 for segment in range(track.message.segments):
                     if segment not in track.states:
                         matcher.end_part(track, segment, Delivery.UNKNOWN, NO_CODE)

@@ -33,8 +33,8 @@ from heliograph.domain.message.receipt import Delivery, is_final, worst
 Acknowledge = Callable[[bool], None]
 
 MOST_UNMARKED: Final = 1_000
-"""Messages that read like receipts and wait for the look-up of their ids. The operator is asked to repeat further ones.
-A thousand are some seconds of traffic, and some hundred kilobytes."""
+"""Messages that read like receipts and wait for the look-up of their ids. The operator is asked to repeat further
+messages. A thousand are some seconds of traffic, and some hundred kilobytes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -384,4 +384,4 @@ class ReceiptMatcher:
 
 
 def _unheard(kept: bool) -> None:
-    """Acknowledges nothing: the operator has its acknowledgement since the early receipt was kept."""
+    """Does nothing, because the operator got its acknowledgement when the early receipt was kept."""

@@ -11,7 +11,7 @@ readings, likeliest first. The message is the first candidate that a reading fit
     1000         +491701234567    NUMBER        decimal for hexadecimal, and so on
     3e8                           LAST_RESORT   the id alone, tried after everything else has failed
 
-A receipt without a sender's number has a reading `ONLY_ID` in the place of the first row.
+A receipt without a sender's number has a reading `ONLY_ID` instead of the first row.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ from heliograph.app.ports import Report
 from heliograph.domain.message.operator_id import spelling, variants
 
 SAME_DIGITS: Final = 7
-"""Digits, counted from the end, in which two spellings of a phone's number must agree at least. Seven digits are a
+"""Least digits, counted from the end, in which two spellings of a phone's number must agree. Seven digits are a
 subscriber's number without its area code in most countries."""
 
 CERTAIN_CHARS: Final = 8

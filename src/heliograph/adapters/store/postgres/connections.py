@@ -44,12 +44,12 @@ class Writer:
 
     @classmethod
     async def open(cls, servers: Servers, node: int | None) -> "Writer":
-        """Opens a connection and enters it among the writers. Raises Unavailable, and Fenced where `node` is gone."""
+        """Opens a connection and enters it among the writers. Raises Unavailable, and Fenced if `node` is gone."""
         db = await servers.connect()
         timeline = servers.timeline
         number = secrets.randbits(62)
         try:
-            # the time is for keeping house among the rows of writers that vanished; nothing is judged by it
+            # the time is used only to delete rows of vanished writers
             entered = await db.fetchval("SELECT enter_writer($1, $2, $3)", number, node, int(time.time() * 1000))
         except Exception as fault:
             db.terminate()
@@ -63,7 +63,7 @@ class Writer:
         return cls(db, number, timeline)
 
     async def replan(self) -> None:
-        """Drops plans that are too old; to be called before each use."""
+        """Drops plans that are too old. Must be called before each use."""
         if (now := time.monotonic()) - self._planned >= PLANS_S:
             self._planned = now
             await self.db.execute("DISCARD PLANS")
@@ -114,7 +114,7 @@ class Writer:
 
 
 class Unresolved(Unavailable):
-    """The connection was lost before the answer to COMMIT; the writer's row tells whether the commit was done."""
+    """The connection was lost before the answer to COMMIT. The writer's row shows whether the commit was done."""
 
     def __init__(self, writer: int, seq: int) -> None:
         super().__init__("the connection was lost in the middle of a commit")
@@ -133,7 +133,7 @@ async def resolve(servers: Servers, writer: int, seq: int) -> bool:
         try:
             db = await servers.connect()
             try:
-                # more than once is harmless: the answer may be lost as well
+                # a repetition is harmless: this answer may be lost, too
                 reached = await db.fetchval("UPDATE writer SET over = true WHERE id = $1 RETURNING seq", writer)
             finally:
                 db.terminate()
@@ -184,10 +184,10 @@ class Pool:
         return await self.read(run)
 
     async def write(self, work: Work[R]) -> R:
-        """Runs `work` in a transaction; again if others were in its way.
+        """Runs `work` in a transaction, again after a conflict.
 
-        Where the connection is lost during COMMIT, `resolve` finds out whether the commit was done. Raises Unavailable
-        of a transaction that may have been done only if that takes too long.
+        If the connection is lost during COMMIT, `resolve` finds out whether the commit was done. Raises Unavailable of
+        a transaction that may have been done only if that takes too long.
         """
         tries = 0
         while True:

@@ -45,12 +45,12 @@ def singles(element: int, rows: list[tuple[int, facts.Message, bytes]]) -> bytes
     content."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack, head = pieces.append, _SINGLE.pack, _HEAD.pack
-    for place, message, content in rows:
+    for index, message, content in rows:
         destination, sender = message.destination.encode(), message.sender.encode()
         callback_url = message.callback_url.encode()
         octets = _SINGLE_OCTETS + len(destination) + len(sender) + len(callback_url) + len(content)
         add(pack(
-            octets, 15, _INTEGER, place, _BIGINT, message.key, _BIGINT, message.tail, _BIGINT, message.price,
+            octets, 15, _INTEGER, index, _BIGINT, message.key, _BIGINT, message.tail, _BIGINT, message.price,
             _BIGINT, message.time, _BIGINT, message.expires, _BIGINT, message.connector, _INTEGER, message.segments,
             _SMALLINT, message.kind, _BOOLEAN, message.wants_receipt, _SMALLINT, message.way, _TEXT + len(destination),
         ))  # fmt: skip

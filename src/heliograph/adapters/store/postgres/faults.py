@@ -52,7 +52,7 @@ def is_loss(fault: BaseException) -> bool:
         code = code_of(fault)
         return code[:2] == "08" or code in ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
     if isinstance(fault, asyncpg.InterfaceError):
-        # one of these is also a value that no column takes
+        # an InterfaceError may also mean a value that no column accepts
         return not isinstance(fault, ValueError)
     return isinstance(fault, OSError | TimeoutError | asyncpg.InternalClientError)
 
@@ -69,7 +69,7 @@ def is_elsewhere(fault: BaseException) -> bool:
 
 
 def is_outage(fault: BaseException) -> bool:
-    """Returns whether the database cannot be used for now, rather than a row being wrong."""
+    """Returns whether the database is unavailable, as opposed to a wrong row."""
     if is_loss(fault):
         return True
     code = code_of(fault)

@@ -13,7 +13,8 @@ class PostgresNetwork(StoredNetwork):
 
     def _put_prices(self, prices: Sequence[Price]) -> Steps[None]:
         counts = Counter((price.plan, price.prefix) for price in prices)
-        # a statement does not see what it writes: a price that stays as it is by another one of the list comes after it
+        # A statement does not see its own writes. So a price that stays because of another price of the list comes
+        # after it.
         later = [price for price in prices if price.inbound is None and counts[price.plan, price.prefix] > 1]
         at_once = [price for price in prices if price.inbound is not None or counts[price.plan, price.prefix] == 1]
         yield Q.put_prices(

@@ -26,7 +26,7 @@ from heliograph.adapters.store.postgres.statement import (
     add_singles,
     are_single,
 )
-from heliograph.adapters.store.shared.withholding import withhold
+from heliograph.adapters.store.shared.suppressions import fail_suppressed
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import StoreRejected, Unavailable
 
@@ -132,7 +132,7 @@ class Recorder:
             except Unresolved as doubt:
                 self._keep(doubt, facts)
                 if await resolve(self._servers, doubt.writer, doubt.seq):
-                    await self._tell_present(facts)
+                    await self._set_present_verdicts(facts)
                     self._doubt = None
                     return []
                 self._doubt = None
@@ -148,7 +148,7 @@ class Recorder:
                     raise
                 await asyncio.sleep(0.002 * tries)
             else:
-                return _tell(accepts, verdicts)
+                return _set_verdicts(accepts, verdicts)
 
     async def _execute(self, writer: Writer, facts: Facts, *, again: bool) -> list[int] | None:
         """Returns the verdicts in order, None where all are accepted. `again`: facts may have been recorded before."""
@@ -203,7 +203,7 @@ class Recorder:
     def _keep(self, doubt: Unresolved, facts: Facts) -> None:
         self._doubt = _Doubt(doubt.writer, doubt.seq, _shallow(facts), [replace(accept) for accept in facts.accepts])
 
-    async def _tell_present(self, facts: Facts) -> None:
+    async def _set_present_verdicts(self, facts: Facts) -> None:
         """Sets the verdicts of a commit if its answer was lost. Requests with rows in the store are accepted.
 
         The others were refused; the reasons were lost with the answer.
@@ -255,7 +255,7 @@ def _without(facts: Facts, done: Facts) -> Facts:
     return Facts(**left)
 
 
-def _tell(accepts: list[Accept], verdicts: list[int] | None) -> list[Accept]:
+def _set_verdicts(accepts: list[Accept], verdicts: list[int] | None) -> list[Accept]:
     """Sets the verdicts, after the commit; returns the replayed requests."""
     replayed: list[Accept] = []
     if verdicts is None:
@@ -264,8 +264,8 @@ def _tell(accepts: list[Accept], verdicts: list[int] | None) -> list[Accept]:
         return replayed
     requests = [(accept, number) for accept in accepts for number in range(len(accept.messages))]
     for number in verdicts[len(accepts) :]:
-        accept, place = requests[number - 1]
-        withhold(accept, [place])
+        accept, index = requests[number - 1]
+        fail_suppressed(accept, [index])
     for accept, verdict in zip(accepts, verdicts, strict=False):
         if verdict == Verdict.REPLAYED:
             replayed.append(accept)

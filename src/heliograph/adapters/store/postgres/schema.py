@@ -27,8 +27,8 @@ TRIES = 60
 PAUSE_S = 0.5
 """Seconds between two tries, in which other transactions proceed."""
 
-# to_regclass would ask the session's cache of names, which after a wait for the advisory lock may not yet have heard of
-# the table that the lock's last holder made.
+# to_regclass would ask the session's cache of names, which after a wait for the advisory lock may not know the table of
+# the lock's last holder yet.
 _HAS_STEPS = "SELECT EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'migration')"
 
 _STEPS_TAKEN = f"""

@@ -20,7 +20,7 @@ GRACE_S = 0.3
 """Seconds to wait for other servers after the first that takes writes. Another may have become the primary later."""
 
 _TIMELINE = "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
-"""Asks for the timeline: the number that goes up each time that a standby is made the primary."""
+"""Reads the timeline: a number that grows each time a standby becomes the primary, for example 3."""
 
 
 class Servers:
@@ -71,7 +71,7 @@ class Servers:
         return db
 
     async def _find(self, patient: bool, settings: dict[str, str]) -> Db:
-        """Connects to the server that takes writes and was made the primary last."""
+        """Connects to the server that takes writes and became the primary last."""
         asked = [asyncio.create_task(self._ask(url, patient, settings)) for url in self._urls]
         chosen: Db | None = None
         try:
@@ -125,8 +125,8 @@ def _none_of(faults: list[BaseException | None]) -> Exception:
     for fault in faults:
         if isinstance(fault, ValueError | asyncpg.InterfaceError):
             return fault
-    told = ", ".join("it is a standby" if _is_standby(fault) else describe(fault) for fault in faults if fault)
-    return Unavailable(f"none of the database's servers takes writes: {told}")
+    reasons = ", ".join("it is a standby" if _is_standby(fault) else describe(fault) for fault in faults if fault)
+    return Unavailable(f"none of the database's servers takes writes: {reasons}")
 
 
 def _is_standby(fault: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""Settings that every connection relies on, whatever the server, the database or the role has for a default."""
+"""Settings of every connection, independent of the defaults of server, database and role."""
 
 from functools import partial
 from typing import Any
@@ -18,19 +18,19 @@ _SETTINGS = {
     # a plan made while a table was empty would read all of it ever after
     "enable_seqscan": "off",
     "plan_cache_mode": "force_generic_plan",
-    # a client that vanished must not keep its locks: seconds, seconds, probes, milliseconds. One that vanished between
-    # the preparation of a statement and its execution is no idle one to the server: 11 s of silence end it.
+    # a client that vanished must not keep its locks: seconds, seconds, probes, milliseconds. A client that vanished
+    # between preparing and executing a statement does not count as idle: 11 s of silence end it.
     "tcp_keepalives_idle": "5",
     "tcp_keepalives_interval": "2",
     "tcp_keepalives_count": "3",
     "tcp_user_timeout": "11000",
     "client_connection_check_interval": "2000",
-    # the connection that records may have nothing to do for a night
+    # the connection that records may be idle for a whole night
     "idle_session_timeout": "0",
 }
 
-# What was committed is on disk, and stays so when the server's default becomes another: a session that has set
-# nothing follows that at once.
+# Commits are on disk, even if the server's default changes: a session without its own setting follows the default at
+# once.
 _DURABLE = "SELECT set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'on'), false)"
 
 _KNOWS_TRANSACTION_TIMEOUT = 17

@@ -25,8 +25,8 @@ class FunctionCalls:
     def add(self, function: str, *values: Any, name: str = "") -> None:
         """Adds a call. `name` names the column of its result, if the result is read."""
         first = len(self.values) + 1
-        places = ", ".join(f"${n}" for n in range(first, first + len(values)))
-        self._calls.append(f"{function}({places})" + (f" AS {name}" if name else ""))
+        parameters = ", ".join(f"${n}" for n in range(first, first + len(values)))
+        self._calls.append(f"{function}({parameters})" + (f" AS {name}" if name else ""))
         self.values += values
 
     def text(self) -> str:
@@ -109,22 +109,22 @@ def _content(message: Message | InboundMessage) -> bytes:
 def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:
     """Adds requests of a single message each. The function locks the accounts, and returns NULL if all are accepted,
     else the verdicts in order."""
-    places = {account: place for place, account in enumerate(accounts, 1)}
+    indexes = {account: index for index, account in enumerate(accounts, 1)}
     totals, numbers, days = [0] * len(accounts), [0] * len(accounts), [0] * len(accounts)
     rows: list[SingleRow] = []
     for accept in accepts:
         message = accept.messages[0]
-        place = places[accept.account]
-        totals[place - 1] += accept.total
-        numbers[place - 1] += 1
-        days[place - 1] = accept.day_ends or days[place - 1]
-        rows.append((place, message, _content(message)))
+        index = indexes[accept.account]
+        totals[index - 1] += accept.total
+        numbers[index - 1] += 1
+        days[index - 1] = accept.day_ends or days[index - 1]
+        rows.append((index, message, _content(message)))
     calls.add("record_singles", accounts, totals, numbers, days, rows, name=VERDICTS)
 
 
 def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:
     """Adds requests of any kind. The function returns the verdicts in order."""
-    places = {account: place for place, account in enumerate(accounts, 1)}
+    indexes = {account: index for index, account in enumerate(accounts, 1)}
     messages: list[Message] = []
     requests: list[int] = []
     for number, accept in enumerate(accepts, 1):
@@ -133,7 +133,7 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
     calls.add(
         "record_accepts",
         accounts,
-        [places[accept.account] for accept in accepts],
+        [indexes[accept.account] for accept in accepts],
         *_columns(accepts, "key", "tail", "total", "at"),
         [accept.messages[-1].key if accept.batch else 0 for accept in accepts],
         *_columns(accepts, "scheduled", "reference", "fingerprint", "day_ends"),
@@ -245,7 +245,7 @@ def _add_columns(calls: FunctionCalls, facts: Facts, *kinds: str) -> None:
 
 
 def _add_new(calls: FunctionCalls, facts: Facts, kind: str, *, again: bool) -> None:
-    """Adds facts that each message has as rows, unless some may be there already."""
+    """Adds facts, one for each message: as rows, which is faster, unless some may be in the store already (`again`)."""
     if again:
         _add_columns(calls, facts, kind)
     else:
@@ -253,7 +253,7 @@ def _add_new(calls: FunctionCalls, facts: Facts, kind: str, *, again: bool) -> N
 
 
 def _add_rows(calls: FunctionCalls, function: str, facts: Facts, kind: str) -> None:
-    """Adds an array of rows: `encoding` makes it of the facts, and the server need not put columns together."""
+    """Adds an array of rows, encoded by `encoding`, so that the server need not join columns."""
     rows = getattr(facts, kind)
     if rows:
         calls.add(function, rows)

@@ -29,7 +29,7 @@ from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.amounts import EntryKind
 
 ENTRIES = 2_000_000
-"""Entries of a ledger that usage is worked out from, the latest."""
+"""Most entries of a ledger that usage is computed from, the latest."""
 
 LATER = 2_000_000
 """Entries that may follow an entry while its balance is computed."""

@@ -63,7 +63,7 @@ class Bundle:
     recipients: ports.Recipients
 
     customers_of: type[StoredCustomers] = StoredCustomers
-    """The class of the customers' port, where an engine has its own; and so of others."""
+    """The class of the customers' port; an engine may have its own. The same for other ports below."""
 
     suppressions_of: type[StoredSuppressions] = StoredSuppressions
     network_of: type[StoredNetwork] = StoredNetwork

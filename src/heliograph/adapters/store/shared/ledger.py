@@ -34,7 +34,7 @@ def refund(account: int, keys: Sequence[int], at: int, note: str) -> Steps[None]
 
 
 def _free(account: int, at: int, count: int) -> Steps[int]:
-    """The first of so many keys that no entry of the account has."""
+    """Returns the first of this many consecutive keys without an entry of the account."""
     key = first_key_at(at) | WORKER_BITS
     while True:
         ((taken,),) = yield Q.last_entry(account=account, start=key, end=key + STEP * (AHEAD + count))

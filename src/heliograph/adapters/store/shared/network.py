@@ -74,7 +74,8 @@ class StoredNetwork(Operations):
 
     @write
     def remove_connector(self, name: str) -> Steps[None]:
-        """Rows of the queue keep its number, under which `Queue.next_due` and `Queue.claim` still find them."""
+        """Removes the connector. Rows of the queue keep its number, so that `Queue.next_due` and `Queue.claim` still
+        find them."""
         yield tables_changed()
         removed = yield Q.remove_connector(name=name)
         if not removed:
@@ -128,7 +129,7 @@ class StoredNetwork(Operations):
         yield from self._put_prices(sorted(prices, key=lambda price: (price.plan, price.prefix, price.since)))
 
     def _put_prices(self, prices: Sequence[Price]) -> Steps[None]:
-        """The step that each engine has its own way for. Prices of a prefix come by their dates."""
+        """A step that an engine may replace. Prices of a prefix are ordered by date."""
         for price in prices:
             yield put_price(price)
 
@@ -151,5 +152,5 @@ def put_price(price: Price) -> Query:
 
 
 def tables_changed() -> Query:
-    """Every process that serves customers looks at the revision."""
+    """Adds 1 to the revision, which every process that serves customers checks."""
     return Q.tables_changed()

@@ -30,7 +30,7 @@ class StoredNotices(Operations):
     @lookup
     def accounts(self, beyond: int, limit: int) -> Steps[list[tuple[int, int]]]:
         rows = yield Q.accounts_with_notices(beyond=beyond, limit=limit)
-        # between the two looks at an account somebody may have claimed its last row
+        # another node may have claimed the account's last row between the two queries
         return [(account, due) for account, due in rows if due is not None]
 
     @lookup
@@ -79,10 +79,10 @@ def _read(keys: list[int]) -> Steps[list[Notice]]:
         notices += [inbound_notice_of(row) for row in rows]
     if any(key < 0 for key in keys):
         rows = yield Q.progress_notices(keys=keys)
-        told: dict[int, Notice] = {}
+        progress: dict[int, Notice] = {}
         for row in rows:
-            told.setdefault(row[-1], progress_notice_of(row))
-        notices += told.values()
+            progress.setdefault(row[-1], progress_notice_of(row))
+        notices += progress.values()
     return notices
 
 

@@ -31,7 +31,7 @@ class StoredQueue(Operations):
     @lookup
     def next_due(self) -> Steps[dict[int, int]]:
         rows = yield Q.next_due()
-        # between the two looks at a connector somebody may have claimed its last row
+        # another node may have claimed the connector's last row between the two queries
         return {connector: due for connector, due in rows if due is not None}
 
     @write

@@ -1,5 +1,5 @@
-"""Recovery: the work that was in flight when the last process ended, told by the rows that are missing above the
-marks."""
+"""Recovery: finds the work in flight at the end of the last process, by the rows that are missing above the marks. For
+example, a message without a submission was not sent."""
 
 from heliograph.adapters.store.shared.notices import inbound_notice_of, notice_of
 from heliograph.adapters.store.shared.queue import queued_of

@@ -1,4 +1,4 @@
-"""`app.ports.RefusedRequests`: how often customers were refused, and the last requests that were."""
+"""`app.ports.RefusedRequests`: counts of refused requests, and the last of these requests."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Rows and the values they stand for, where all engines agree: the order of columns, and which are JSON."""
+"""Rows and their values, the same for all engines: the order of columns, and which columns are JSON."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ HOUR_MS = 3_600_000
 
 _ACCOUNT = tuple(each.name for each in fields(Account))
 _CONNECTOR = tuple(each.name for each in fields(Connector))
-"""Columns are called as the fields are."""
+"""Columns have the names of the fields."""
 
 INBOUND_COLUMNS = (
     "i.account, i.connector, i.sender, i.recipient, i.content, i.octets, i.coding, i.at, i.keyword, i.parts, "
@@ -117,7 +117,7 @@ def inbound_of(row: Sequence[Any]) -> InboundMessage:
 
 
 def set_values(of: PartSet) -> dict[str, Any]:
-    """The columns that name the set of a part."""
+    """Returns the columns that identify the set of a part."""
     return {
         "connector": of.connector,
         "sender": of.sender,
@@ -141,7 +141,7 @@ def _content(value: str | bytes) -> tuple[str, bytes]:
 
 
 def account_values(account: Account) -> dict[str, Any]:
-    """The columns of an account but its id."""
+    """Returns the columns of an account without its id."""
     return {name: _stored(getattr(account, name)) for name in _ACCOUNT[1:]}
 
 
@@ -151,7 +151,7 @@ def account_of(row: Sequence[Any]) -> Account:
 
 
 def connector_values(connector: Connector) -> dict[str, Any]:
-    """The columns of a connector but its id."""
+    """Returns the columns of a connector without its id."""
     return {name: _stored(getattr(connector, name)) for name in _CONNECTOR[1:]}
 
 
@@ -161,7 +161,7 @@ def connector_of(row: Sequence[Any]) -> Connector:
 
 
 def template_values(template: MessageTemplate) -> dict[str, Any]:
-    """The columns of a template but its id."""
+    """Returns the columns of a template without its id."""
     return {name: _stored(getattr(template, name)) for name in ("name", "text", "sender", "account", "tlvs")}
 
 
@@ -172,7 +172,7 @@ def template_of(row: Sequence[Any]) -> MessageTemplate:
 
 
 def _stored(value: Any) -> Any:
-    """Returns the value as its column has it: JSON where it is not plain."""
+    """Returns the value in the form of its column: JSON unless it is plain."""
     if isinstance(value, SmppTerms):
         value = {name: part for name, part in asdict(value).items() if part != getattr(_USUAL_TERMS, name)}
     return json.dumps(value) if isinstance(value, tuple | dict) else value
@@ -214,7 +214,8 @@ def report_values(report: ConnectorReport) -> dict[str, Any]:
 
 
 def report_of(row: Sequence[Any]) -> ConnectorReport:
-    """The report of a row of connector, node, state, at; of a state that cannot be read nothing is known."""
+    """Returns the report of a row with connector, node, state and time. A state of another version that cannot be read
+    is left empty."""
     connector, node, text, at = row
     try:
         state = msgspec.json.decode(text, type=ConnectorState)

@@ -13,7 +13,7 @@ from pathlib import Path
 from heliograph.adapters.store.shared.sql import fill
 
 CREATION = "schema"
-"""Name of the step that makes a new store."""
+"""Name of the step that creates a new store."""
 
 Applied = Sequence[tuple[int, str, str]]
 """Rows of the table `migration`: number, name and checksum of each step that a store has been through, in order."""
@@ -29,7 +29,7 @@ class SchemaChanged(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """Makes a store of version `number`: of nothing, or of the version before."""
+    """A step to version `number`, from nothing or from the version before."""
 
     number: int
     name: str
@@ -61,7 +61,7 @@ class Schema:
         return Step(self.version, CREATION, script, _checksum(script))
 
     def next_step(self, applied: Applied) -> Step | None:
-        """Returns the step to take next, None where the store is up to date. Raises SchemaTooNew and SchemaChanged."""
+        """Returns the next step; None if the store is up to date. Raises SchemaTooNew and SchemaChanged."""
         if not applied:
             return self.creation
         steps = [self._step(migration) for migration in self.migrations]

@@ -1,7 +1,7 @@
 """`app.ports.encryption.SealedRows`: the data keys of a store, and the columns that are rewritten when a key is new.
 
-Tables are gone through in the order of STAGES, some rows a transaction. The transaction notes the key of the last row:
-after a crash the next call goes on from there. Keys are never deleted, so that no row is ever lost by it.
+Tables are rewritten in the order of STAGES, some rows a transaction. The transaction notes the key of the last row, so
+that the next call after a crash continues there. Keys are never deleted, so no row is ever lost by it.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ STAGES: Final = (
     RewritingStage("inbound", Q.inbound_to_seal, Q.seal_inbound, ("content", "octets")),
     RewritingStage("callback_retry", Q.retries_to_seal, Q.seal_retry, ("body",)),
 )
-"""Parts of inbound messages are not among them: they are gone within the hour."""
+"""Parts of inbound messages are left out, because they are deleted within the hour."""
 
 
 class StoredSealedRows(Operations):

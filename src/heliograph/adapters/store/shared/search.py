@@ -20,17 +20,17 @@ from heliograph.domain.message.status import STATE_OF, MessageStatus
 from heliograph.domain.numbers.country import heads_of
 
 _LATEST = (1 << 62, 1 << 62)
-"""A place (time and key) after every message."""
+"""A cursor (time and key) after every message."""
 
 RARE: Final = 200
 """A connector or sender is rare if fewer than 1 in this many messages of an account has it. It is then searched in
 blocks, because a page of the account's own rows would take thousands of reads."""
 
 RARE_BLOCKS: Final = 100
-"""The newest blocks, in which that is counted."""
+"""Number of the newest blocks in which this is counted."""
 
 RARE_COUNTRY: Final = 5_000
-"""A country with fewer messages, of all accounts, is looked for in blocks."""
+"""A country with fewer messages, over all accounts, is searched in blocks."""
 
 _FINALS = {
     MessageStatus.DELIVERED: 1, MessageStatus.UNDELIVERED: 2, MessageStatus.SUBMITTED: 3, MessageStatus.PENDING: 4,
@@ -93,8 +93,8 @@ def _hits_of_batch(key: int, last_key: int, limit: int) -> Steps[list[Hit]]:
 
 
 def _is_rare(search: Search) -> Steps[bool]:
-    """Whether the messages of any state that are searched for in an account are so few among its others that they are
-    better looked for in blocks, in the order in which they were accepted."""
+    """Returns whether the wanted messages are so few among the account's that searching blocks is cheaper. Blocks are
+    in the order of acceptance, and a search by status is never rare."""
     by_content = search.connector is not None or search.sender
     if search.by_acceptance or search.status is not None:
         return False
@@ -111,16 +111,16 @@ def _is_rare(search: Search) -> Steps[bool]:
     return not (yield Query("reached_by_number", _values(search, {"start": 0, "key": _LATEST[1]}, RARE_COUNTRY, 0)))
 
 
-def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> Steps[SearchPage]:
+def _page(search: Search, hits: list[Hit], rows: str, cursor: dict[str, int]) -> Steps[SearchPage]:
     """Fills the page that begins with `hits` from these rows, up to the search's limit."""
     limit = search.limit - len(hits)
-    values = _values(search, place, search.effort, limit + 1)
+    values = _values(search, cursor, search.effort, limit + 1)
     page = yield Query(f"page_{rows}", values)
     hits = hits + [hit_of(row) for row in page[:limit]]
     if len(page) > limit:
         last = hits[-1].message
         return SearchPage(hits, (last.time, last.key))
-    # nothing is left, unless the search came to its effort
+    # nothing is left, unless the search reached its `effort`
     end = yield from first(Query(f"reached_{rows}", values))
     if end is None:
         return SearchPage(hits)
@@ -128,11 +128,11 @@ def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> 
     return SearchPage(hits, (time, key), time_of(key) if search.by_acceptance else time)
 
 
-def _values(search: Search, place: dict[str, int], effort: int, limit: int) -> dict[str, Any]:
+def _values(search: Search, cursor: dict[str, int], effort: int, limit: int) -> dict[str, Any]:
     """Returns the values of the statements of a page."""
     state, code = ending_of(search.error) or (None, "")
     heads = heads_of(search.country)
-    return place | {
+    return cursor | {
         "effort": effort,
         "number": search.number,
         "account": search.account,
@@ -169,7 +169,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
         return
     if search.end is not None:
         key = min(key, first_key_at(search.end + 1))
-    # messages of an account are asked for by when they are sent, for which they may have been accepted long before
+    # messages of an account are searched by time of sending, and may have been accepted long before
     earliest = first_key_at(start) if search.account is None else 0
     by_content = search.connector is not None or bool(search.sender)
     if search.held:

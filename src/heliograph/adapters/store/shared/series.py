@@ -79,7 +79,7 @@ def series_values(query: SeriesQuery) -> dict[str, Any]:
 
 
 def _add(cells: Iterable[SeriesCell]) -> Steps[None]:
-    """Adds to the cells that are kept. They are locked."""
+    """Adds to the stored cells. They are locked."""
     for each in cells:
         found = yield from first(Q.series_cell(**place_values(each)))
         cell = Cell()
@@ -125,7 +125,7 @@ def _detailed(cell: Cell, details: Sequence[Any]) -> Cell:
 
 
 def _count_rows(accepted: Collection[int], ended: Collection[int]) -> Steps[Tally]:
-    """Counts messages from their rows; a reply to a phone may have been refused, and has none."""
+    """Counts messages from their rows. A reply to a phone may have been refused; then it has no row."""
     tally = Tally()
     if accepted:
         for key, account, connector, number, segments, price in (yield Q.owed_accepted(keys=sorted(accepted))):

@@ -3,8 +3,8 @@
 A file is a list of statements, each below a line `-- name: One sentence.`, with parameters written `:name`. A statement
 without text has no rows: its engine does not need it. Words in braces are filled in: members of the domain's enums
 (`{State.SENT}`), sets of states (`{LISTED}`), the states before and after a step of a message
-(`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), the message that a notice tells of (`{subject(r.key)}`), and
-words that each engine spells in its own way (`{among(keys)}`).
+(`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), the message of a notice (`{subject(r.key)}`), and words that
+each engine spells in its own way (`{among(keys)}`).
 
 A statement over `({rows})` is expanded with each statement `rows_...`: for example, `page` over `rows_by_key` becomes
 `page_by_key`, and `{order}` in it is the order of these rows.
@@ -52,7 +52,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "WAITING": WAITING,
 }
 _CALLS: Final = {"subject": "CASE WHEN {0} < 0 THEN -{0} / 2 ELSE {0} END"}
-"""Fragments with a place for a column: the message that a notice of this key tells of."""
+"""Fragments with a parameter for a column: the message of a notice with this key."""
 _STEPS: Final[dict[str, Callable[[Trigger], Any]]] = {"before": before, "after": after}
 
 _HEAD = re.compile(r"^-- (\w+): .*\n", re.MULTILINE)
@@ -64,7 +64,7 @@ _PARAMETER = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*|::|:([a-z]\w*)")
 @dataclass(frozen=True)
 class SqlDialect:
     """Fragments that an engine spells in its own way. `words` replace `{name}`; `calls` replace `{name(parameter)}` and
-    have a place for the parameter."""
+    contain `{}` for the parameter."""
 
     words: Mapping[str, str] = field(default_factory=dict)
     calls: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class SqlDialect:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement as its engine takes it, and its parameters in their order."""
+    """A statement in the form of its engine, and its parameters in their order."""
 
     text: str
     parameters: tuple[str, ...]
@@ -114,7 +114,7 @@ def load(dialect: SqlDialect, *folders: Path) -> dict[str, Statement]:
 
 
 def _order(rows: str) -> str:
-    """The order of these rows: by time and key, or by key alone where they give no time."""
+    """Returns the order of these rows: by time and key, or by key if they have no time."""
     return "looked.key DESC" if rows.startswith("SELECT 0 AS time") else "looked.time DESC, looked.key DESC"
 
 
@@ -129,7 +129,7 @@ def split(text: str) -> Iterator[tuple[str, str]]:
 def fill(text: str, dialect: SqlDialect | None = None) -> str:
     """Returns the text with its fragments filled in, from the domain's enums and from the dialect if there is any.
 
-    Raises ValueError for a fragment that is not known.
+    Raises ValueError for an unknown fragment.
     """
     dialect = dialect or SqlDialect()
 

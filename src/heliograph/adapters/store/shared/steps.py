@@ -1,4 +1,4 @@
-"""Operations as generators, and how they become the methods of a port."""
+"""Operations as generators, and decorators that make them methods of a port."""
 
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ Rows = Sequence[Row]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A statement by its name, and the values of its parameters; a list is for `{among(...)}` and its like."""
+    """A statement by its name, and the values of its parameters. A list is for `{among(...)}` and similar fragments."""
 
     name: str
     values: dict[str, Any]
 
 
 Steps = Generator[Query, Rows, R]
-"""Yields queries, receives the rows of each, returns an R. It may run again where a transaction has to, so it keeps
-nothing of its own outside."""
+"""Yields queries, receives the rows of each, and returns an R. It runs again if its transaction does, so it must not
+change anything outside."""
 
 
 class _Queries:
@@ -54,7 +54,7 @@ class RunMode(Enum):
     GLANCE = auto()
     """A statement that reads a row or two by key; runs on the event loop if the disk is fast."""
     BROWSE = auto()
-    """Like READ, for people: it may take its time, and the gateway's own reading does not wait for it."""
+    """Like READ, for people. It may be slow, because the gateway's own reads do not wait for it."""
     LISTING = auto()
     """Like LOOKUP, for people."""
     SCAN = auto()

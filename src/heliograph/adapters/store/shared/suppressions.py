@@ -1,12 +1,13 @@
 """`app.ports.Suppressions`: phones that an account must not send to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from heliograph.adapters.store.shared.accounts import lock_account
 from heliograph.adapters.store.shared.cancelling import cancel_waiting
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, write
 from heliograph.app.configuration import Missing
-from heliograph.domain.message.state import Trigger
+from heliograph.app.facts import Accept, Message
+from heliograph.domain.message.state import State, Trigger
 from heliograph.domain.message.suppression import Suppression
 
 
@@ -64,3 +65,16 @@ def lift(account: int, number: str) -> Steps[bool]:
         return False
     yield Q.note_suppressed(account=account)
     return True
+
+
+def fail_suppressed(accept: Accept, indexes: Iterable[int]) -> None:
+    """Makes these messages of an accepted request fail, as in the store, because their recipients opted out."""
+    for index in indexes:
+        message = accept.messages[index]
+        accept.total -= message.price
+        fail_at_once(message)
+
+
+def fail_at_once(message: Message) -> None:
+    """Makes the message fail at no cost."""
+    message.state, message.price, message.queued = State.FAILED, 0, False

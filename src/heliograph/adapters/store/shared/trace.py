@@ -10,7 +10,7 @@ from heliograph.domain.money.amounts import EntryKind
 
 
 def record_of(message: Message) -> Steps[MessageRecord]:
-    """Returns everything that the rows know of the message, in the order of time."""
+    """Returns all events of the message from its rows, in the order of time."""
     key, account = message.key, message.account
     submissions = yield Q.submissions_of(key=key)
     attempts = yield Q.attempts_of(key=key)
@@ -37,7 +37,7 @@ def record_of(message: Message) -> Steps[MessageRecord]:
 
 
 def callback_of(view: CallbackView) -> Steps[CallbackView | None]:
-    """Fills the view from the notice's rows; None where there are none."""
+    """Fills the view from the notice's rows; None without rows."""
     retry = yield from first(Q.retry_of(key=view.key))
     done = yield from first(Q.callback_of(key=view.key))
     if retry is None and done is None:

@@ -18,8 +18,8 @@ from heliograph.app.records import COUNTED, BacklogCounts, RestorePoint
 from heliograph.domain.message.ids import first_key_at, time_of
 
 SETTLED_MS = 30_000
-"""Nodes make ids by their own clocks and commit later; ids older than this are all committed. More than a lease, the
-difference of two clocks and the longest statement together."""
+"""Milliseconds. All ids older than this are committed: nodes make ids by their own clocks and commit later. More than
+the sum of a lease, the difference of two clocks, and the longest statement."""
 
 MOST_TOLD = 1_000
 """Most findings of a check that the audit lists."""
@@ -118,7 +118,7 @@ def reached() -> Steps[int]:
 
 
 def _next_block(before: int, size: int) -> Steps[tuple[int, int, int] | None]:
-    """The number of the block that could be written now, its first key and its last."""
+    """Returns number, first key and last key of the block that could be written now."""
     last: Row = (yield from first(Q.last_block())) or (0, 0)
     end = yield from first(Q.end_of_block(beyond=last[1], before=before, rest=size - 1))
     return None if end is None else (last[0] + 1, last[1] + 1, end[0])

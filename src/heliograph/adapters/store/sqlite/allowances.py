@@ -1,4 +1,4 @@
-"""The accounts that a transaction has requests of. Each is read once, and its use of limits is written once."""
+"""The accounts with requests in a transaction. Each is read once, and its use of limits is written once."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Spenders:
         spender: Spender | None = None
         if row is not None:
             allowance: Allowance | None = None
-            if row[2]:  # in a statement of its own: its columns would cost every account some
+            if row[2]:  # in a statement of its own, because its columns would slow down every account
                 limits = self._db.execute(_LIMITS, (account,)).fetchone()
                 allowance = self._book.uses[account] = Allowance(*limits)
             spender = Spender(account, row[0], row[1] != 0, allowance)

@@ -9,15 +9,16 @@ from heliograph.domain.message.suppression import suppression_digest
 
 WRITER_CACHE_KIB = 2 * 1024
 READER_CACHE_KIB = 4 * 1024
-"""Page caches of a writing and a reading connection, in KiB. They are small: a commit voids the others' caches, and the
-system caches the whole file; looking pages up in a larger cache costs more than reading them again. Pages that a commit
-needs beyond go to the log early. There is no memory map: a disk's fault would then be a signal, not an error."""
+"""KiB. Page caches of a writing and a reading connection. They are small: a commit invalidates the other connections'
+caches, and the system caches the whole file. A look-up in a larger cache costs more than reading a page again. If a
+commit needs more pages, they go to the log early. There is no memory map, because a fault of the disk would then be a
+signal, not an error."""
 
 WAL_LIMIT = 64 * 1024 * 1024
 """Octets to which the write-ahead log is truncated after a checkpoint."""
 
 STATEMENTS = 512
-"""Prepared statements that a connection keeps."""
+"""Prepared statements in the cache of a connection."""
 
 _OURS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE})
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_INTERRUPT})
@@ -66,13 +67,13 @@ def connect(path: Path, busy_ms: int, *, read_only: bool) -> sqlite3.Connection:
 
 
 def primary_code(fault: sqlite3.Error) -> int:
-    """The result code without its extension; SQLITE_ERROR if the fault carries none."""
+    """Returns the result code without its extension; SQLITE_ERROR if the fault has none."""
     code: int = getattr(fault, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     return code & 0xFF
 
 
 def is_outage(fault: BaseException) -> bool:
-    """Whether the file cannot be used for now (locked, full, read-only, unreadable), rather than a row being wrong."""
+    """Returns whether the file is unavailable (locked, full, read-only, unreadable), as opposed to a wrong row."""
     if not isinstance(fault, sqlite3.DatabaseError):
         return False
     if isinstance(fault, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
@@ -86,11 +87,11 @@ def is_unfit(fault: BaseException) -> bool:
 
 
 def is_passing(fault: sqlite3.Error) -> bool:
-    """Whether the connection is as good as before, once the cause is gone."""
+    """Returns whether the connection can be used again once the cause is gone."""
     return primary_code(fault) in _PASSING
 
 
 def describe(fault: BaseException) -> str:
-    """Describes a fault for the log, without values: SQLite's message names columns only; of others the type is
-    told."""
+    """Describes a fault for the log, without values: by SQLite's message, which names only columns, otherwise by its
+    type."""
     return f"{type(fault).__name__}: {fault}" if isinstance(fault, sqlite3.Error) else type(fault).__name__

@@ -16,7 +16,7 @@ LOG_OCTETS = 8 * 1024 * 1024
 PAGE = 4_096
 
 LEAST_FREE = 16 * LOG_OCTETS
-"""Octets that must be free on the disk; with fewer the log is not lengthened."""
+"""Octets. The log is lengthened only if this much of the disk is free."""
 
 
 def lengthen(db: sqlite3.Connection, path: Path) -> None:
@@ -43,7 +43,7 @@ def _append_zeros(log: int, size: int) -> None:
     try:
         for start in range(size, LOG_OCTETS, PAGE):
             os.pwrite(log, bytes(min(LOG_OCTETS - start, PAGE)), start)
-        os.fsync(log)  # its length is new, so the data alone would not do; and every system has it
+        os.fsync(log)  # also writes the new length, and exists on every system
     except OSError:
         os.ftruncate(log, size)
         raise

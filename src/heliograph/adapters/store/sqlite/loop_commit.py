@@ -1,8 +1,8 @@
-"""Commits and lookups on the event loop, where the disk is so quick that handing over to a thread costs more.
+"""Commits and lookups on the event loop, if the disk is so fast that a handover to a thread costs more.
 
 A commit in the writer's thread takes the interpreter's lock away from the loop and waits to get it back, several times.
-On a disk that syncs in a tenth of a millisecond that is dearer than the sync, so there the loop commits by itself. On
-any other it must not: a sync of ten milliseconds would stop requests and SMPP timers for as long.
+On a disk that syncs in 0.1 ms this costs more than the sync, so the loop commits by itself. On a slower disk it must
+not: a sync of 10 ms would stop requests and SMPP timers for as long.
 """
 
 import os
@@ -21,25 +21,25 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 QUICK_S = 0.0004
-"""Seconds that the median of PROBES syncs may take for the loop to commit."""
+"""Seconds. The loop commits if the median of PROBES syncs takes at most this long."""
 
 PROBES = 15
 PROBE_OCTETS = 8_192
 
 SLOW_S = 0.02
-"""Seconds from which on a commit counts as slow: the loop should not have waited for it."""
+"""Seconds. A commit slower than this counts as slow: the loop should not have waited for it."""
 
 SLOW_LOOK_S = 0.002
-"""Seconds from which on a lookup counts as slow. A disk that writes into a cache of its own may be slow to read."""
+"""Seconds. A lookup slower than this counts as slow. A disk with its own write cache may still be slow to read."""
 
 SLOW_SHARE = 0.02
-"""Share of WATCHED commits, or lookups, that may be slow; of more, the loop leaves them to a thread for a while."""
+"""Share of WATCHED commits, or lookups, that may be slow. Beyond it, the loop leaves them to a thread for a while."""
 
 WATCHED = 500
 
 REST_S = 60.0
-"""Seconds of the first such while. It is twice as long each time that the disk was slow again before the loop had been
-at work for as long as it had rested: a backup slows a disk down once, a worn disk always."""
+"""Seconds that commits stay in the writer thread after the disk was slow. Doubles if the disk is slow again before the
+loop has worked for as long as it rested (exponential backoff): a backup slows a disk once, a worn disk always."""
 
 MOST_REST_S = 3_600.0
 
@@ -68,7 +68,7 @@ def syncs_quickly(folder: Path) -> bool:
 
 
 class DiskWatch:
-    """Notices that the disk has become slow, and says how long the loop then leaves it alone. Times are seconds of a
+    """Notices that the disk has become slow, and decides how long the loop then leaves it alone. Times are seconds of a
     monotonic clock."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class DiskWatch:
 
 
 class LoopConnection:
-    """Commits on the event loop, on a connection of its own. Where another writer is busy, the thread has to commit."""
+    """Commits on the event loop, on a connection of its own. If another writer is busy, the thread has to commit."""
 
     def __init__(self, path: Path) -> None:
         self._connection = FileConnection(path, 0, read_only=False)

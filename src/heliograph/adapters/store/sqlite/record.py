@@ -8,7 +8,7 @@ from typing import Any
 
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.sql import fill
-from heliograph.adapters.store.shared.withholding import fail_at_once, withhold
+from heliograph.adapters.store.shared.suppressions import fail_at_once, fail_suppressed
 from heliograph.adapters.store.sqlite.allowances import Spenders, queued_of
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
 from heliograph.adapters.store.sqlite.money import LedgerWriter
@@ -37,7 +37,7 @@ from heliograph.domain.message.state import State
 from heliograph.domain.money.amounts import EntryKind
 
 _CHARGE = +EntryKind.CHARGE
-_ACCEPTED = Verdict.ACCEPTED  # a member of an enum is looked up anew each time that it is named
+_ACCEPTED = Verdict.ACCEPTED  # each access to a member of an enum costs a lookup
 _REPLAYED = Verdict.REPLAYED
 _UNAVAILABLE = Verdict.UNAVAILABLE
 
@@ -179,13 +179,13 @@ def _callback_row(done: CallbackDone) -> Row:
 
 @dataclass(slots=True)
 class Ruling:
-    """The verdict on a request, set after the commit. `first` is the first result of a replayed request. `withheld` are
-    the indexes of messages to recipients who opted out, such as `[0, 2]`."""
+    """The verdict on a request, set after the commit. `first`: the first result of a replayed request. `suppressed`:
+    indexes of messages to recipients who opted out, such as `[0, 2]`."""
 
     accept: Accept
     verdict: Verdict
     first: Accept | None = None
-    withheld: Sequence[int] = ()
+    suppressed: Sequence[int] = ()
 
 
 def record(connection: FileConnection, facts: Facts, node: int) -> None:
@@ -206,8 +206,8 @@ def _tell(rulings: list[Ruling]) -> None:
     for ruling in rulings:
         accept, first = ruling.accept, ruling.first
         accept.verdict = ruling.verdict
-        if ruling.withheld:
-            withhold(accept, ruling.withheld)
+        if ruling.suppressed:
+            fail_suppressed(accept, ruling.suppressed)
         if first is not None:
             accept.key, accept.tail, accept.total = first.key, first.tail, first.total
             accept.scheduled, accept.messages = first.scheduled, first.messages
@@ -249,13 +249,13 @@ class _AcceptedRows:
         self.references: list[Row] = []
         self.queue: list[Row] = []
 
-    def add(self, accept: Accept, queued: int, withheld: Sequence[int]) -> None:
+    def add(self, accept: Accept, queued: int, suppressed: Sequence[int]) -> None:
         """Adds an accepted request. `queued` is not 0 if messages go into the queue. The messages at the indexes
-        `withheld` fail at once and cost nothing."""
+        `suppressed` fail at once and cost nothing."""
         messages = accept.messages
         key, total = accept.key, accept.total
-        if withheld:
-            total -= sum(messages[index].price for index in withheld)
+        if suppressed:
+            total -= sum(messages[index].price for index in suppressed)
         if accept.batch:
             for message in messages:
                 message.batch = key
@@ -266,9 +266,9 @@ class _AcceptedRows:
             self.references.append(
                 (accept.account, accept.reference, accept.fingerprint, key, accept.batch, accept.scheduled)
             )
-        if withheld:
+        if suppressed:
             messages = [replace(message) for message in messages]
-            left_out = [messages[number] for number in withheld]
+            left_out = [messages[number] for number in suppressed]
             for message in left_out:
                 fail_at_once(message)
             self.finals += [(message.key, +Delivery.REJECTD, NO_CODE, accept.at, 0) for message in left_out]
@@ -303,33 +303,33 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: Le
         before: Accept | None = None
         if accept.reference is not None:
             before = earlier(db, accept, named.get((account, accept.reference)))
-        withheld: Sequence[int] = ()
+        suppressed: Sequence[int] = ()
         if spender is not None and spender.suppressed and not accept.exempt:
-            withheld = _withheld(db, accept)
+            suppressed = _suppressed_indexes(db, accept)
         queued = queued_of(accept.messages)
-        if withheld and queued:
-            queued -= queued_of([accept.messages[index] for index in withheld])
+        if suppressed and queued:
+            queued -= queued_of([accept.messages[index] for index in suppressed])
         used = None if before is None else before.fingerprint
-        verdict = spenders.judge(spender, accept, used, withheld, queued)
+        verdict = spenders.judge(spender, accept, used, suppressed, queued)
         if verdict is not _ACCEPTED:
             rulings.append(Ruling(accept, verdict, before if verdict is _REPLAYED else None))
             continue
-        rows.add(accept, queued, withheld)
+        rows.add(accept, queued, suppressed)
         if accept.reference is not None:
             named[account, accept.reference] = accept
-        rulings.append(Ruling(accept, _ACCEPTED, None, withheld))
+        rulings.append(Ruling(accept, _ACCEPTED, None, suppressed))
     rows.write(db)
     spenders.close()
     return rulings
 
 
-def _withheld(db: sqlite3.Connection, accept: Accept) -> list[int]:
+def _suppressed_indexes(db: sqlite3.Connection, accept: Accept) -> list[int]:
     """Returns the indexes of messages to recipients who opted out."""
-    withheld: list[int] = []
+    suppressed: list[int] = []
     for number, message in enumerate(accept.messages):
         if db.execute(_SUPPRESSED, (accept.account, message.destination)).fetchone() is not None:
-            withheld.append(number)
-    return withheld
+            suppressed.append(number)
+    return suppressed
 
 
 # --- everything else

@@ -16,7 +16,7 @@ _INSERT_INBOUND = Insert(
     _ONCE,
     last="coalesce((SELECT message.key FROM message WHERE message.key = ?), 0)",
 )
-"""The reply is named where it went out."""
+"""The last column is the key of the reply, or 0 if the reply was not accepted."""
 _INSERT_ENTRY = Insert("INSERT INTO ledger (account, key, kind, amount, message, at)", 6)
 _INBOUND = +EntryKind.INBOUND
 _KNOWN = "SELECT key FROM inbound WHERE key IN (SELECT value FROM json_each(?))"
@@ -79,7 +79,7 @@ def _position(db: sqlite3.Connection, message: InboundMessage, last: dict[int, i
 
 
 def _charge(db: sqlite3.Connection, messages: list[InboundMessage], rows: list[Row], ledger: LedgerWriter) -> None:
-    """Charges the messages that are not there yet, whatever the balance."""
+    """Charges the messages that are new, even beyond the balance."""
     if not any(message.price for message in messages):
         return
     known = {key for (key,) in db.execute(_KNOWN, (many(message.key for message in messages),))}

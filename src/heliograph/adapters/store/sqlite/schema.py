@@ -70,7 +70,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _use_wal(db: sqlite3.Connection, busy_ms: int) -> None:
-    """Turns the write-ahead log on. That needs the file for itself, and SQLite does not always wait for it."""
+    """Turns the write-ahead log on. This needs exclusive access to the file, for which SQLite does not always wait."""
     deadline = time.monotonic() + busy_ms / 1000
     while True:
         try:

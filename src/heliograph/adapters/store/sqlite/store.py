@@ -31,7 +31,7 @@ class SqliteStore(Bundle):
     """
 
     def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: bool | None) -> None:
-        """The file must be there, with its schema; see `open`."""
+        """The file must exist with its schema; see `open`."""
         self._threads = threads = Threads(path, busy_ms, calls, LoopConnection(path) if on_loop else None)
         self.retention_of = partial(SqliteRetention, threads=threads)
         super().__init__(threads)
@@ -48,7 +48,7 @@ class SqliteStore(Bundle):
         schema: Schema | None = None,
         on_loop: bool | None = None,
     ) -> Self:
-        """Opens the file, makes it if need be (its folder must be there), and brings its schema up to date.
+        """Opens the file, creates it if it is missing (in an existing folder), and brings its schema up to date.
 
         `on_loop` says whether the loop commits by itself (see there); None finds out when an engine recovers, and then
         prepares the disk for its commits, too. Raises Unavailable when the file cannot be used, SchemaTooNew or

@@ -55,15 +55,15 @@ class Threads:
                 assert_never(mode)
 
     async def empty_log(self, work: Callable[[sqlite3.Connection], bool]) -> bool:
-        """Runs `work`, which empties the log, in the writer's thread and outside of a transaction; then makes the log
-        as long again as it is going to be. Raises Unavailable."""
+        """Runs `work`, which empties the log, in the writer's thread and outside of a transaction; then allocates the
+        log again. Raises Unavailable."""
         if not await self.writer.look(work):
             return False
         await self.writer.transact(lengthen, self._path)
         return True
 
     def _scan(self, operation: Callable[[], Steps[R]]) -> R:
-        """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""
+        """Runs for as long as a scan of all rows takes, on a connection of its own. Other calls do not wait for it."""
         connection = FileConnection(self._path, self._busy_ms, read_only=True)
         try:
             return connection.transact(drive, operation)

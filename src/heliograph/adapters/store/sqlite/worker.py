@@ -16,7 +16,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _BUSY_PAUSE = 0.005
-"""Seconds between two tries where SQLite does not wait by itself."""
+"""Seconds between two tries if SQLite does not wait by itself."""
 
 
 class FileConnection:
@@ -29,7 +29,7 @@ class FileConnection:
         self._begin = "BEGIN" if read_only else "BEGIN IMMEDIATE"
         self._db: sqlite3.Connection | None = None
         self.committing_s = 0.0
-        """Seconds that commits have taken in all; readers may set it to 0."""
+        """Total seconds of commits; readers may set it to 0."""
 
     def transact(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs `work` in a transaction, and returns when it is durable. If this raises, nothing was done.

@@ -1,6 +1,6 @@
-"""Reads a connection in portions, one in each turn of the loop, even from a fast peer.
+"""Reads a connection in bounded portions, one in each turn of the loop.
 
-A single read may bring 256 KiB, and the next read follows in the same turn. That is sixteen thousand requests to answer
+A single read may bring 256 KiB, and the next read follows in the same turn. That is 16,000 requests to answer
 while all other connections wait.
 """
 
@@ -12,8 +12,8 @@ PORTION_OCTETS: Final = 16_384
 """Octets read in a turn: about a hundred receipts, or five hundred responses to submit_sm."""
 
 
-class PortionedReader:
-    """Hands the octets fed to it on to `take`, in portions. Reading is paused while octets are buffered."""
+class BoundedReader:
+    """Passes octets on to `take` in portions. Reading is paused while octets are buffered."""
 
     __slots__ = ("_held", "_loop", "_paused", "_take", "_transport")
 
@@ -30,7 +30,7 @@ class PortionedReader:
         if self._held or self._paused or len(data) > PORTION_OCTETS:
             if not self._held:
                 self._transport.pause_reading()
-                self._loop.call_soon(self._go_on)
+                self._loop.call_soon(self._pass_portion)
             self._held += data
         else:
             self._take(data)
@@ -44,7 +44,7 @@ class PortionedReader:
         """Resumes after `pause`."""
         self._paused = False
         if self._held:
-            self._loop.call_soon(self._go_on)
+            self._loop.call_soon(self._pass_portion)
         else:
             self._transport.resume_reading()
 
@@ -57,7 +57,7 @@ class PortionedReader:
 
     # --- inside
 
-    def _go_on(self) -> None:
+    def _pass_portion(self) -> None:
         if self._paused or not self._held:
             return
         portion, self._held = self._held[:PORTION_OCTETS], self._held[PORTION_OCTETS:]
@@ -69,6 +69,6 @@ class PortionedReader:
             self._transport.abort()
             raise
         if self._held:
-            self._loop.call_soon(self._go_on)
+            self._loop.call_soon(self._pass_portion)
         elif not self._paused:
             self._transport.resume_reading()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.net.portioned_reader import PORTION_OCTETS, PortionedReader
+from heliograph.net.bounded_reader import PORTION_OCTETS, BoundedReader
 
 
 class Tap(asyncio.Transport):
@@ -35,7 +35,7 @@ class Rig:
         self.tap = Tap()
         self.taken: list[bytes] = []
         self.then: Callable[[], Any] = lambda: None
-        self.intake = PortionedReader(self.tap, self._take)
+        self.intake = BoundedReader(self.tap, self._take)
 
     def _take(self, data: bytes) -> None:
         self.taken.append(data)
