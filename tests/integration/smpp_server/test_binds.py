@@ -586,7 +586,9 @@ async def test_a_scheduled_message_is_cancelled_once(rig: Rig) -> None:
     assert await rig.gateway.balance() == "999"
     assert (await client.ask(p.CancelSm(message_id=name))).status == 0
     assert await rig.gateway.balance() == "1000"
-    assert (await client.ask(p.CancelSm(message_id=name))).status == CommandStatus.ESME_RCANCELFAIL
+    by_addresses = p.CancelSm(source_addr="Helio", destination_addr="491701234567")
+    for request in (p.CancelSm(message_id=name), by_addresses):
+        assert (await client.ask(request)).status == CommandStatus.ESME_RCANCELFAIL
     assert (await client.ask(p.QuerySm(message_id=name))).message_state == 4
     (message,) = rig.gateway.intake.accepted[-1].messages
     found = await rig.gateway.store.customers.message(message.account, message.key, message.tail)

@@ -19,7 +19,7 @@ from heliograph.domain.message.state import Kind
 from heliograph.domain.text import alphabet
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
-from heliograph.smpp.pdu import Address, DataSm, SubmitSm
+from heliograph.smpp.pdu import Address, DataSm, SubmitMulti, SubmitSm
 from heliograph.smpp.tlv import make
 
 NOW = 1_800_000_000_000
@@ -68,6 +68,17 @@ def test_a_destination_is_kept_in_international_form_and_given_back_as_written(
     address = Address(ton, npi, written)
     assert destination_of(address, country) == kept
     assert parse_spelling(spelling_of(address, kept).text()).written(kept) == address
+
+
+def test_each_destination_of_a_submit_multi_is_given_back_as_written() -> None:
+    written = [Address(1, 1, "491701234561"), Address(2, 1, "01701234562"), Address(1, 1, "491701234563"),
+               Address(0, 0, "+491701234564")]  # fmt: skip
+    pdu = SubmitMulti(source_addr="Helio", destinations=tuple(written), short_message=b"Hi", registered_delivery=1)
+    fields = SubmissionReader(SmppTerms(country="49"), 2 * DAY_MS).read(pdu, written, NOW)
+    expected = parse_expected(fields.esme)
+    assert [expected.destination_as_written(number) for number in fields.to or ()] == written
+    assert expected.others.keys() == {"491701234562", "491701234564"}
+    assert expected.text() == fields.esme
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def receipt_body(reached: ReachedState, zone: ZoneInfo) -> bytes:
         (tlv.MESSAGE_STATE, bytes((state,))),
         (tlv.NETWORK_ERROR_CODE, bytes((_GSM_NETWORK, *int(err).to_bytes(2, "big")))),
     )
-    source = expected.destination.written(message.destination)
+    source = expected.destination_as_written(message.destination)
     destination = expected.sender.written(message.sender)
     return codec.encode_body(
         DeliverSm(

@@ -1,18 +1,23 @@
 """A client's expectations of the receipts of a message, kept with the message (`Extras.esme`).
 
 1.1.0.,5.0.0.,uuid,1    the spelling of the destination and of the sender, the form of the id, and when
+1.1.0.,5.0.0.,uuid,1,491701234567=2.1.2.0    a submit_multi with a destination in another spelling
 """
 
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from heliograph.adapters.smpp_server.addresses import Spelling, parse_spelling
+from heliograph.adapters.smpp_server.addresses import Spelling, parse_spelling, spelling_of
 from heliograph.app.facts import Message
 from heliograph.domain.message import ids
 from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.receipt import Delivery
+from heliograph.smpp.pdu import Address
 
 UUID: Final = "uuid"
 DECIMAL: Final = "decimal"
@@ -22,6 +27,8 @@ FORMS: Final = (UUID, DECIMAL, HEX16)
 
 _DECIMAL: Final = re.compile(r"[0-9]{1,19}").fullmatch
 _HEX16: Final = re.compile(r"[0-9A-Fa-f]{1,16}").fullmatch
+
+_NO_OTHERS: Final[Mapping[str, Spelling]] = MappingProxyType({})
 
 READ_ONCE: Final = 4_096
 """Parsed texts in the cache: the messages of a client share a few."""
@@ -39,13 +46,21 @@ class Expected(NamedTuple):
     """A client's expectations of the receipts of a message."""
 
     destination: Spelling
+    """Of most destinations."""
     sender: Spelling
     id_form: str
     wish: ReceiptWish
+    others: Mapping[str, Spelling] = _NO_OTHERS
+    """Spellings that differ from `destination`, by number."""
 
     def text(self) -> str:
         """Returns the text that `parse_expected` reads."""
-        return f"{self.destination.text()},{self.sender.text()},{self.id_form},{self.wish:d}"
+        others = "".join(f",{number}={spelling.text()}" for number, spelling in self.others.items())
+        return f"{self.destination.text()},{self.sender.text()},{self.id_form},{self.wish:d}{others}"
+
+    def destination_as_written(self, kept: str) -> Address:
+        """Returns a destination as the client wrote it."""
+        return self.others.get(kept, self.destination).written(kept)
 
     def wants(self, state: Delivery) -> bool:
         """True if the client wants a receipt of this state. `Wish` has a field of its own for states on the way."""
@@ -66,8 +81,24 @@ def parse_expected(text: str) -> Expected:
     """Reads a text of `Expected.text`; an empty text gives USUAL."""
     if not text:
         return USUAL
-    destination, sender, id_form, wish = text.split(",")
-    return Expected(parse_spelling(destination), parse_spelling(sender), id_form, ReceiptWish(int(wish)))
+    destination, sender, id_form, wish, *others = text.split(",")
+    return Expected(
+        parse_spelling(destination),
+        parse_spelling(sender),
+        id_form,
+        ReceiptWish(int(wish)),
+        {number: parse_spelling(spelling) for number, _, spelling in (other.partition("=") for other in others)},
+    )
+
+
+def expect(destinations: Sequence[tuple[Address, str]], sender: Spelling, id_form: str, wish: ReceiptWish) -> Expected:
+    """Returns what a client expects for these destinations: each as it was written, and as it is kept."""
+    if len(destinations) == 1:
+        return Expected(spelling_of(*destinations[0]), sender, id_form, wish)
+    spellings = {kept: spelling_of(written, kept) for written, kept in destinations}
+    ((usual, _),) = Counter(spellings.values()).most_common(1)
+    others = {kept: spelling for kept, spelling in spellings.items() if spelling != usual}
+    return Expected(usual, sender, id_form, wish, others)
 
 
 def message_id(form: str, key: int, tail: int) -> str:

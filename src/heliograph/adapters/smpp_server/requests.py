@@ -158,7 +158,8 @@ class RequestAnswers:
     async def cancel(self, pdu: p.CancelSm) -> None:
         """Cancels a scheduled message and refunds it. Answers ESME_RCANCELFAIL if no message can be cancelled.
 
-        Messages are cancelled by their id only. Addresses are not compared.
+        Messages are cancelled by their id alone. By addresses (4.9.1) all scheduled messages of an account would have
+        to be read, which have no index by destination.
         """
         services, view = self._services, self._who.view
         try:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from heliograph.adapters.smpp_server.addresses import destination_of, sender_of, spelling_of
 from heliograph.adapters.smpp_server.content import Refused, read_content
-from heliograph.adapters.smpp_server.expected import Expected, ReceiptWish
+from heliograph.adapters.smpp_server.expected import ReceiptWish, expect
 from heliograph.adapters.smpp_server.times import read_time
 from heliograph.app.configuration import SmppTerms
 from heliograph.app.sending.fields import Fields
@@ -88,8 +88,8 @@ class SubmissionReader:
             fields.given = given
         fields.reference = self._reference(pdu.tlvs)
         if fields.wants_receipt:
-            spelling = spelling_of(destinations[0], numbers[0])
-            fields.esme = Expected(spelling, spelling_of(source, sender), terms.id_form, wish).text()
+            written = list(zip(destinations, numbers, strict=True))
+            fields.esme = expect(written, spelling_of(source, sender), terms.id_form, wish).text()
         return fields
 
     def destination(self, address: p.Address) -> str:
