@@ -86,9 +86,10 @@ clean: ## remove everything that was built or installed
 
 lock: ## work out requirements/*.txt again, from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
-	for name in build run dev native release peers wheels; do \
+	for name in build run dev native release peers esmes wheels; do \
 	  case $$name in \
 	    build|native|release|peers) what=requirements/$$name.in;; \
+	    esmes) what="--no-strip-extras requirements/esmes.in";; \
 	    wheels) what="--constraints requirements/peers.txt requirements/wheels.in";; \
 	    run) what="--extra postgres pyproject.toml";; \
 	    dev) what="--extra dev pyproject.toml";; \
@@ -138,7 +139,7 @@ endef
 MONO := mono-mcs mono-runtime libmono-system-componentmodel-dataannotations4.0-cil libmono-system-net-http4.0-cil \
         libmono-system-runtime-serialization4.0-cil libmono-system-web4.0-cil
 
-peers: $(PEERS)/python/.installed ## install the foreign programs that the tests use: npm's smpp, axe-core and typescript, openapi-generator, Debian's kannel, chromium, php, java, go, mono, promtool, openssl, curl and libnet-smpp-perl
+peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, Jasmin, npm's smpp, axe-core and typescript, openapi-generator, Debian's kannel, chromium, php, java, go, mono, promtool, openssl, curl and libnet-smpp-perl
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
 	$(call debian,command -v javac >/dev/null,default-jdk-headless,the generators of clients and samples in Java)
@@ -162,6 +163,12 @@ peers: $(PEERS)/python/.installed ## install the foreign programs that the tests
 $(PEERS)/python/.installed: requirements/peers.txt
 	rm -rf $(PEERS)/python && mkdir -p $(PEERS) && $(PYTHON) -m venv $(PEERS)/python
 	$(PEERS)/python/bin/pip install --quiet --require-hashes -r requirements/peers.txt
+	@touch $@
+
+# SMPP clients that bind to the gateway.
+$(PEERS)/esmes/.installed: requirements/esmes.txt
+	rm -rf $(PEERS)/esmes && mkdir -p $(PEERS) && $(PYTHON) -m venv $(PEERS)/esmes
+	$(PEERS)/esmes/bin/pip install --quiet --require-hashes -r requirements/esmes.txt
 	@touch $@
 
 .PHONY: interop

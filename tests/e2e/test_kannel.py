@@ -4,6 +4,7 @@ import contextlib
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,8 @@ smsc-username = "{username}"
 smsc-password = "{password}"
 system-type = "VMA"
 interface-version = 34
+reconnect-delay = 1
+throughput = 50
 source-addr-autodetect = yes
 dest-addr-ton = 1
 dest-addr-npi = 1
@@ -185,6 +188,41 @@ def test_bearerbox_binds_to_the_gateway(tmp_path: Path, sink: BackgroundSink, in
         "bind as transceiver", "GSM 03.38", "UCS-2", "long messages by `udh8`", "receipts, DELIVRD and UNDELIV",
         "refusals", "messages from phones",
     )  # fmt: skip
+
+
+def test_bearerbox_pays_once_and_has_all_receipts_over_a_kill(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, interop: Interop
+) -> None:
+    """Kannel submits what was not answered once more, when it has bound again: equal octets, which are paid once."""
+    port, numbers = free_port(), range(60)
+    settings = {"HELIOGRAPH_SMPP_SERVER_LISTEN": f"127.0.0.1:{port}"}
+    admin.account("acme", "1000")
+    password = admin("account", "smpp-password", "acme")["smpp_password"]
+    admin("account", "set", "acme", "smpp_dedupe_s=600")
+    with SimulatorProcess(tmp_path, receipt_delay_ms=200) as operator:
+        admin.operator(operator.port)
+        with GatewayProcess(data, settings=settings) as gateway:
+            box = Kannel(tmp_path, port, username="acme", password=password)
+            with box.running(tmp_path):
+                for number in numbers:
+                    receipt = {"dlr-mask": "19", "dlr-url": sink.url("/receipts") + f"?number={number}&state=%d"}
+                    box.send(
+                        **{"from": "Kannel", "to": f"4477009001{number:02}", "text": f"Number {number}", **receipt}
+                    )
+                eventually(lambda: len(operator.submits()) >= len(numbers) // 3, "the first messages")
+                gateway.kill()
+                with GatewayProcess(data, settings=settings, name="again") as again:
+
+                    def told() -> list[dict[str, str]]:
+                        queries = [urllib.parse.urlsplit(received.target).query for received in sink.requests]
+                        return [dict(urllib.parse.parse_qsl(query)) for query in queries]
+
+                    eventually(lambda: {int(each["number"]) for each in told()} == set(numbers), "all receipts")
+                    assert {each["state"] for each in told()} == {"1"}
+                    assert again.stop() == 0
+    assert Decimal(admin.balance()) == 1000 - len(numbers)
+    admin.assert_books_right()
+    interop("Kannel's bearerbox", "ESME", "gateway", "SIGKILL of the gateway: each message charged once, all receipts")
 
 
 def test_one_receiver_reads_messages_from_phones_of_either_gateway(

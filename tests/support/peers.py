@@ -32,6 +32,9 @@ PROGRAMS = frozenset(
 PYTHON = BROUGHT / "python" / "bin" / "python"
 """The interpreter whose packages the generated clients need, and the linters of what makes a release."""
 
+ESMES = BROUGHT / "esmes" / "bin" / "python"
+"""The interpreter that has the SMPP clients aiosmpplib and Jasmin."""
+
 QUICK_JAVA = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """The environment of programs in Java that end within seconds: most of these would go into their compiler."""
 
