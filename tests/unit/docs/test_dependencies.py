@@ -60,7 +60,7 @@ def test_the_page_names_it(name: str) -> None:
 
 def rows() -> list[list[str]]:
     """The rows of the table of what is our own, each without its outer bars."""
-    (table,) = re.findall(r"^## What we wrote ourselves$.*?\n\|---.*?\n(.*?)\n\n", PAGE, re.DOTALL | re.MULTILINE)
+    (table,) = re.findall(r"^## Our own code$.*?\n\|---.*?\n(.*?)\n\n", PAGE, re.DOTALL | re.MULTILINE)
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
 
 
