@@ -182,5 +182,7 @@ async def test_the_callbacks_of_an_account_do_not_go_with_its_parked_notices(
     loft = Loft(store, account, SetClock())
     await loft.end(await wished(given, account))
     await loft.commit()
+    assert await store.notices.oldest_parked(Way.BIND, [account.id, account.id + 1]) == loft.clock.now()
+    assert await store.notices.oldest_parked(Way.BIND, [account.id + 1]) is None
     assert [each.way for each in await store.notices.claim_parked(Way.BIND, 9, NODE, [account.id])] == [Way.BIND]
     assert await store.notices.claim_parked(Way.BIND, 9, NODE, [account.id]) == []

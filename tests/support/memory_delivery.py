@@ -435,6 +435,17 @@ class MemoryNotices(MemoryReading):
         )
         return self._claim_each(rows, [key for _, key in parked], limit, node, accounts)
 
+    async def oldest_parked(self, way: Way, accounts: Sequence[int]) -> int | None:
+        rows = self._open()
+        subjects = ((self._subject(rows, key), row) for key, row in rows.retries.items())
+        parked = [
+            row.first
+            for subject, row in subjects
+            if row.parked and row.node is None and row.due is not None and subject.way is way
+            and subject.account in accounts
+        ]  # fmt: skip
+        return min(parked, default=None)
+
     def _claim_each(self, rows: Rows, keys: list[int], limit: int, node: int, accounts: Sequence[int]) -> list[Notice]:
         left = dict.fromkeys(accounts, limit)
         claimed = []

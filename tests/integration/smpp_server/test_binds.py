@@ -112,6 +112,7 @@ async def test_a_client_binds(rig: Rig, kind: str, version: int) -> None:
     (bind,) = rig.binds.all()
     assert (bind.account, bind.state.kind[:2]) == (1, "re" if kind == "rx" else "tr")
     assert (bind.room > 0) is (kind != "tx")
+    assert rig.binds.counts.receiving() == ([] if kind == "tx" else [1])
     client.close()
     await wait_until(lambda: not len(rig.binds))
 

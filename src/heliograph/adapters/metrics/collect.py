@@ -31,6 +31,7 @@ from heliograph.app.sending.failure_register import SIGN_IN_PROBLEMS, FailureReg
 from heliograph.domain.error import Reason
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.retention import SCHEDULED, Stage
+from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import format_credits
 from heliograph.net.clients import REASONS
 from heliograph.net.tls import Tls
@@ -92,6 +93,7 @@ class Collector:
         self._backlog: BacklogCounts | None = None
         self._held: list[HeldTraffic] = []
         self._refreshed = 0
+        self._parked_since: int | None = None
         self._answers = True
         self._balance = self._accounts = 0
         self._names: dict[int, str] = {}
@@ -111,6 +113,8 @@ class Collector:
         backlog = await self._store.upkeep.counts(self._clock.now())
         accounts = await self._store.accounts.all()
         self._held = await self._store.guard.holds(HELD_COUNTED)
+        receiving = self._binds.receiving()
+        self._parked_since = await self._store.notices.oldest_parked(Way.BIND, receiving) if receiving else None
         self._backlog = backlog
         self._balance, self._accounts = sum(balance for _, balance in accounts), len(accounts)
         self._refreshed = self._clock.now()
@@ -295,6 +299,8 @@ class Collector:
         yield Sample("heliograph_awaiting_parts", (), backlog.awaiting)
         yield Sample("heliograph_callbacks_pending", (), backlog.owed)
         yield Sample("heliograph_callbacks_failed", (), backlog.ended)
+        parked_ms = 0 if self._parked_since is None else self._clock.now() - self._parked_since
+        yield Sample("heliograph_esme_oldest_parked_seconds", (), max(0, parked_ms) / 1000)
         yield Sample("heliograph_unmatched_receipts", (), backlog.orphans)
         yield Sample("heliograph_backlog_refreshed_seconds", (), self._refreshed / 1000)
         yield Sample("heliograph_balance_credits", (), format_credits(self._balance))

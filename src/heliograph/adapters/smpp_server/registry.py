@@ -79,6 +79,7 @@ class Binds:
         self.counts = counts
         self.connections: Connections[Any] = Connections()
         self._by_account: dict[int, dict[int, Bind]] = {}
+        counts.receiving = self.receiving
 
     def __len__(self) -> int:
         return sum(map(len, self._by_account.values()))
@@ -100,6 +101,14 @@ class Binds:
     def of(self, account: int) -> Iterable[Bind]:
         """Returns the binds of an account."""
         return self._by_account.get(account, {}).values()
+
+    def receiving(self) -> list[int]:
+        """Returns the accounts that have a receiver or transceiver bind."""
+        return [
+            account
+            for account, binds in self._by_account.items()
+            if any(bind.state.kind != "transmitter" for bind in binds.values())
+        ]
 
     def accounts(self) -> list[int]:
         """Returns the accounts that have binds."""

@@ -315,6 +315,11 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "SMPP clients' answers to receipts and phones' messages; `none` for no answer.",
                 "status",
             ),
+            _gauge(
+                "heliograph_esme_oldest_parked_seconds",
+                "Age of the oldest receipt or phone's message that waits although its account has a receiver bound to "
+                "this node; 0 for none.",
+            ),
             _counter(
                 "heliograph_callbacks_total", "Callbacks that have ended: delivered, gone (410) or failed.", "result"
             ),

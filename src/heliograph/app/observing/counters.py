@@ -5,6 +5,7 @@ They run on the event loop between two commits, for every message. So they only 
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Sequence
 
 from heliograph.app.facts import NO_ANSWER, Accept, CallbackDone, CallbackEnd, Facts, MessageEnd, Submission, Verdict
 from heliograph.app.observing.catalogue import COUNTS, MS_LONG, MS_SHORT, US_COMMIT
@@ -253,6 +254,8 @@ class BindCounters:
     def __init__(self) -> None:
         self.bound = 0
         """Present binds."""
+        self.receiving: Callable[[], Sequence[int]] = tuple
+        """Returns the accounts that have a receiver or transceiver bind on this node."""
         self.binds: Counter[int] = Counter()
         """Answers to binds, by command_status."""
         self.submissions: Counter[int] = Counter()

@@ -121,6 +121,9 @@ class Notices(Protocol):
     async def claim_parked(self, way: Way, limit: int, node: int, accounts: Sequence[int]) -> list[Notice]:
         """Claims up to `limit` parked notices by this way of each of these accounts for this node, oldest first."""
 
+    async def oldest_parked(self, way: Way, accounts: Sequence[int]) -> int | None:
+        """Returns when the oldest parked notice by this way of these accounts was first owed (ms), or None."""
+
     async def accounts(self, beyond: int, limit: int) -> list[tuple[int, int]]:
         """Returns accounts with ids above `beyond` that have unclaimed notices, ascending, each with the time when its
         first is due; at most `limit`."""

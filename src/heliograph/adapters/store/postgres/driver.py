@@ -19,6 +19,7 @@ DIALECT: Final = sql.SqlDialect(
         "user_column": "person",
         "false": "false",
         "put_off": "put_off",
+        "parked": "parked",
         "no_octets": "''::bytea",
         "for_update": "FOR UPDATE",
         "content": ":content",

@@ -28,6 +28,11 @@ class StoredNotices(Operations):
         return (yield from _read([key for (key,) in claimed]))
 
     @lookup
+    def oldest_parked(self, way: Way, accounts: Sequence[int]) -> Steps[int | None]:
+        found = yield Q.oldest_parked(way=+way, accounts=list(accounts))
+        return min((since for (since,) in found if since is not None), default=None)
+
+    @lookup
     def accounts(self, beyond: int, limit: int) -> Steps[list[tuple[int, int]]]:
         rows = yield Q.accounts_with_notices(beyond=beyond, limit=limit)
         # another node may have claimed the account's last row between the two queries

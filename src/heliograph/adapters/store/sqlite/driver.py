@@ -23,6 +23,7 @@ DIALECT: Final = sql.SqlDialect(
         "false": "0",
         "true": "1",
         "put_off": "put_off = 1",
+        "parked": "parked <> 0",
         "no_octets": "x''",
         "for_update": "",
         "content": "CASE WHEN substr(:content, 1, 1) = x'ff' THEN :content ELSE CAST(:content AS TEXT) END",

@@ -22,6 +22,12 @@ ORDER BY r.due, r.key, p.at, p.segment;
 -- next_notice_due: The earliest due time of a notice that nobody has claimed.
 SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL;
 
+-- oldest_parked: When the first parked notice of each of some accounts was first owed; NULL for an account without any.
+SELECT (
+    SELECT "first" FROM callback_retry
+    WHERE {parked} AND node IS NULL AND due IS NOT NULL AND way = :way AND account = a.id ORDER BY due LIMIT 1
+) FROM account AS a WHERE a.id {among(accounts)};
+
 -- accounts_with_notices: Accounts that have notices which nobody has claimed, with the earliest due time of each. Each is
 -- found by a jump in the index, however many notices it has.
 WITH RECURSIVE holder (account) AS (
