@@ -169,7 +169,7 @@ def test_a_passkey_is_made_and_signs_in(chromium: Browser, gateway: GatewayProce
     page.locator("#p-remove").fill(password)
     operator.follow(page.get_by_role("button", name="Remove"))
     operator.follow(page.get_by_role("button", name="Use a passkey"))
-    expect(page.get_by_text("It is removed.")).to_be_visible()
+    expect(page.get_by_text("The second factor is removed.")).to_be_visible()
     expect(page.get_by_text("You sign in with only your password.")).to_be_visible()
     assert operator.errors == []
     context.close()

@@ -39,13 +39,13 @@ from heliograph.domain.error import Fault
 from heliograph.http.asgi import BodyTooLarge, ClientGone, Receive, Scope, Send, read_body, respond, respond_in_pieces
 
 MAX_FORM_OCTETS = 8 << 20
-"""Octets of a form; a long list of recipients comes in one."""
+"""Octets. The largest form; the form with a long list of recipients needs this much."""
 
 LONG_FORM_OCTETS = 64 << 10
-"""Octets of a form from which on it is read in a thread: decoding takes a third of a second for the largest."""
+"""Octets. Larger forms are decoded in a thread, because the largest form takes a third of a second."""
 
 MAX_COOKIE_OCTETS = 16 << 10
-"""Octets of all cookies that are looked at."""
+"""Octets. Cookies beyond this are not read."""
 
 MAX_SIGN_IN_OCTETS = 4 << 10
 MAX_STEP_OCTETS = 16 << 10
@@ -53,10 +53,10 @@ MAX_STEP_OCTETS = 16 << 10
 SESSION_S = 12 * 3600
 
 WITHOUT_SECOND = ("/security", "/password", "/theme")
-"""Pages for users who have to set up a second factor."""
+"""The beginnings of paths that are open to users who must set up a second factor first."""
 
-NUL = "There is a NUL character in it, which nothing here has."
-"""No name and no text has one, and PostgreSQL takes none even to look for."""
+NUL = "The request has a NUL character, which no name or text may have."
+"""Refused early, because PostgreSQL rejects a NUL even in a search."""
 
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -87,13 +87,13 @@ class RawRequest:
 
     @property
     def theme(self) -> str:
-        """`light`, `dark`, or empty: as the browser has it."""
+        """`light`, `dark`, or empty for the browser's setting."""
         theme = self.cookies.get(THEME_COOKIE, "")
         return theme if theme in THEMES else ""
 
     @property
     def zone(self) -> str:
-        """The time zone of whoever looks, by its IANA name; `UTC` where it is not known, here or at all."""
+        """The visitor's time zone, for example `Europe/Berlin`; `UTC` if it is unknown."""
         try:
             return calendar.zone(self.cookies.get(ZONE_COOKIE, "UTC")).key
         except ValueError:
@@ -101,32 +101,32 @@ class RawRequest:
 
     @property
     def is_piece(self) -> bool:
-        """Whether the console's script asks for a piece of a page."""
+        """True if the console's script requests a piece of a page."""
         return b"x-piece" in self.headers
 
     @property
     def host(self) -> str:
-        """The name in the address of the page, without its port."""
+        """The host name in the address of the page, without the port, for example `sms.example.com`."""
         try:
             return urlsplit("//" + self.headers.get(b"host", b"").decode("latin-1")).hostname or ""
         except ValueError:
             return ""
 
     def from_elsewhere(self) -> bool:
-        """Whether another site's page sent it."""
+        """Returns True if a page of another site sent the request."""
         site = self.headers.get(b"sec-fetch-site")
         if site is not None:
             return site not in (b"same-origin", b"none")
-        # browsers leave that out on plain HTTP
+        # Browsers send Sec-Fetch-Site only over HTTPS. Over plain HTTP, compare Origin with Host.
         origin = self.headers.get(b"origin")
         host = self.headers.get(b"host", b"").decode("latin-1")
         return origin is not None and urlsplit(origin.decode("latin-1")).netloc != host
 
     async def form(self, most: int) -> dict[str, list[str]]:
-        """Raises Fault, and ClientGone."""
+        """Reads the form: the values by field. Raises Fault, and ClientGone."""
         kind = self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != b"application/x-www-form-urlencoded":
-            raise Fault(error.MEDIA_TYPE, "The console takes forms only.")
+            raise Fault(error.MEDIA_TYPE, "The console accepts only forms.")
         try:
             body = await read_body(self.receive, most)
         except BodyTooLarge as problem:
@@ -141,7 +141,7 @@ class RawRequest:
 
 
 class Console:
-    """Mounted at PATH."""
+    """The ASGI application, mounted at PATH."""
 
     def __init__(self, services: ConsoleServices, renderer: Renderer) -> None:
         self._services = services
@@ -152,7 +152,7 @@ class Console:
         self._pages = [(_pattern(page.path), page) for page in PAGES]
 
     async def stop(self) -> None:
-        """Stops the lists that are being sent where they are."""
+        """Stops sending lists. Rows that were not handed in yet are not sent."""
         await self._jobs.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -161,7 +161,7 @@ class Console:
             response = await self._reply(raw)
         except ClientGone:
             return
-        except Exception as problem:  # noqa: BLE001 - whatever it is, the visitor gets an answer
+        except Exception as problem:  # noqa: BLE001 - the visitor gets an answer in any case
             response = self._failed(problem, raw)
         try:
             await self._respond(scope, receive, send, response)
@@ -184,9 +184,9 @@ class Console:
         if "\0" in path or any("\0" in text for text in raw.query.values()):
             raise Fault(error.MALFORMED, NUL)
         if raw.method not in ("GET", "POST"):
-            raise Fault(error.METHOD, "The console knows GET and POST only.")
+            raise Fault(error.METHOD, "The console accepts only GET and POST.")
         if raw.method == "POST" and raw.from_elsewhere():
-            raise Fault(error.FORBIDDEN, "This came from another site, and was not done.")
+            raise Fault(error.FORBIDDEN, "The form came from another site. Nothing was changed.")
         if path.startswith("/assets/"):
             return self._asset(path.removeprefix("/assets/"))
         if path in ("/sign-in", "/sign-in/code"):
@@ -194,22 +194,22 @@ class Console:
         return await self._reply_to_user(raw)
 
     async def _reply_to_user(self, raw: RawRequest) -> PageResponse:
-        """Answers who is signed in, and sends others to the page for that."""
+        """Answers a signed-in user, and redirects other visitors to the sign-in page."""
         path = raw.path
         token = raw.cookies.get(session_cookie(secure=raw.secure), "")
-        # what a page fetches anew by itself shows nobody's presence
+        # An automatic refresh does not prove that a person is there, so it does not prolong the session.
         by_itself = raw.is_piece and raw.method == "GET"
         actor = await self._sessions.session(token, raw.address, uses=not by_itself)
         if actor is None:
             if raw.is_piece or raw.method == "POST":
-                return self._plain(401, "You are signed out", "Sign in again to go on.", raw)
+                return self._plain(401, "You are signed out", "Sign in again to continue.", raw)
             wanted = "" if path == "/" else path
             return PageResponse(303, headers=[(b"location", link("/sign-in", next=wanted).encode())])
         form: dict[str, list[str]] = {}
         if raw.method == "POST":
             form = await raw.form(MAX_FORM_OCTETS)
             if not same(form.get("csrf", [""])[0], actor.csrf):
-                raise Fault(error.FORBIDDEN, "The form was too old, and was not sent. Go back, reload, and try again.")
+                raise Fault(error.FORBIDDEN, "The form is from an earlier session. Go back, reload, and try again.")
         if path == "/sign-out" and raw.method == "POST":
             await self._sessions.sign_out(token, actor)
             response = PageResponse(303, headers=[(b"location", link("/sign-in").encode())])
@@ -238,7 +238,7 @@ class Console:
 
     def _enrol_first(self, raw: RawRequest) -> PageResponse:
         if raw.method == "POST":
-            raise Fault(error.FORBIDDEN, "Set up a second factor first; the page Security does.")
+            raise Fault(error.FORBIDDEN, "Set up a second factor first, on the page Security.")
         return PageResponse(303, headers=[(b"location", link("/security").encode())])
 
     def _visit(
@@ -270,11 +270,11 @@ class Console:
                     return page, match.groupdict()
                 other = True
         if other:
-            raise Fault(error.METHOD, "This page is not for that.")
+            raise Fault(error.METHOD, "The page does not accept this method.")
         raise Fault(error.NOT_FOUND, "There is no such page.")
 
     def _allowed(self, path: str) -> str:
-        """Returns the methods of a page, for the header Allow."""
+        """Returns the methods of a page for the header Allow, such as `GET, HEAD`."""
         methods = {page.method for pattern, page in self._pages if pattern(path) is not None} or {"GET", "POST"}
         return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
@@ -314,11 +314,11 @@ class Console:
         actor = await self._sessions.session(token, raw.address)
         reset = actor and await self._services.factors.last_reset(actor.plain_name, unseen=True)
         if reset:
-            told = (
-                f"{who_did(reset.actor)} removed your second factors on {calendar.format_utc(reset.at)[:10]}: set up "
-                "new ones on the page Security. If you did not ask for that, tell the other admins."
+            notice = (
+                f"{who_did(reset.actor)} removed your second factors on {calendar.format_utc(reset.at)[:10]}. Set up "
+                "a new second factor on the page Security. If you did not ask for that, tell the other admins."
             )
-            response.cookie(NOTICE_COOKIE, quote(told), secure=raw.secure, seconds=60)
+            response.cookie(NOTICE_COOKIE, quote(notice), secure=raw.secure, seconds=60)
         return response
 
     async def _code_page(
@@ -370,14 +370,14 @@ class Console:
             response = self._plain(
                 503,
                 "Too many exports",
-                f"{counted(self._exports.most, 'file')} of CSV may be written at once (setting console.exports), and "
-                "so many are. Try again in a moment.",
+                f"At most {counted(self._exports.most, 'CSV file')} may be written at a time (setting "
+                "console.exports). Try again in a moment.",
                 raw,
             )
             response.headers.append((b"retry-after", b"%d" % RETRY_AFTER_S))
             return response
         if isinstance(problem, Unavailable):
-            return self._plain(503, "The store cannot be used", "Nothing was changed. Try again in a moment.", raw)
+            return self._plain(503, "The store is unavailable", "Nothing was changed. Try again in a moment.", raw)
         self._services.admin.journal.log(
             "error",
             "console.request_failed",
@@ -385,16 +385,16 @@ class Console:
             problem=type(problem).__name__,
             where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__))),
         )
-        return self._plain(500, "The gateway failed on this page", "Its log tells where.", raw)
+        return self._plain(500, "The gateway failed on this page", "The log of the gateway has the details.", raw)
 
     def _plain(self, status: int, title: str, text: str, raw: RawRequest) -> PageResponse:
-        """Renders a page with one statement, for anybody."""
+        """Renders a page with a short text, also for visitors who are not signed in."""
         body = self._renderer.render("plain.html", theme=raw.theme, link=link, title=title, text=text)
         return PageResponse(status, body)
 
 
 def _wanted(raw: RawRequest) -> str:
-    """Returns the page that the visitor wants after signing in; empty for the first one."""
+    """Returns the path that the visitor gets after signing in, or "" for the overview."""
     wanted = raw.query.get("next", "")
     return "" if not wanted.startswith("/") or wanted.startswith(("//", "/sign-in")) else wanted
 
@@ -428,7 +428,7 @@ def _fields(body: bytes) -> dict[str, list[str]]:
 
 
 def _cookies(text: str) -> dict[str, str]:
-    """Parses our cookies one by one: a malformed one of another application on the host must not hide them."""
+    """Parses the console's cookies singly, so that a malformed cookie of another application does not hide them."""
     given = {part.partition("=")[0].strip(): part.strip() for part in text[:MAX_COOKIE_OCTETS].split(";")}
     found: dict[str, str] = {}
     for name in COOKIES:
@@ -437,7 +437,7 @@ def _cookies(text: str) -> dict[str, str]:
             jar.load(given.get(name, ""))
         except CookieError:
             continue
-        if name in jar:  # a value that is badly quoted may hold what the parser takes for cookies of other names
+        if name in jar:  # the parser may take parts of a badly quoted value for cookies with other names
             found[name] = jar[name].value
     return found
 

@@ -9,7 +9,10 @@ _PAD = 2
 
 
 def spark(values: Sequence[float], label: str) -> str:
-    """A line over an area, the latest value at the right; `label` says in words what it shows."""
+    """Returns a line over an area, with the latest value at the right.
+
+    `label` describes the figures for screen readers, for example "Accepted: 12.0 a second now".
+    """
     most = max(max(values, default=0), 1)
     step = WIDTH / max(1, len(values) - 1)
     points = [
@@ -26,7 +29,10 @@ def spark(values: Sequence[float], label: str) -> str:
 
 
 def bars(values: Sequence[tuple[str, float, str]], label: str) -> str:
-    """A bar for each (name, value, what it is in words); names of some stand below."""
+    """Returns a bar for each (name, value, description), such as `("14:00", 12, "14:00: 12 requests")`.
+
+    About six names are written below the bars.
+    """
     most = max((value for _, value, _ in values), default=0) or 1
     width = WIDTH * 2
     room = width / max(1, len(values))
@@ -40,8 +46,8 @@ def bars(values: Sequence[tuple[str, float, str]], label: str) -> str:
             f'width="{room * 0.76:.1f}" height="{height:.1f}" rx="2"><title>{escape(words)}</title></rect>'
         )
         if number % every == 0:
-            place = min(max(left + room / 2, 30), width - 30)
-            parts.append(f'<text class="tick" x="{place:.1f}" y="{HEIGHT * 2 - 3}">{escape(name)}</text>')
+            middle = min(max(left + room / 2, 30), width - 30)
+            parts.append(f'<text class="tick" x="{middle:.1f}" y="{HEIGHT * 2 - 3}">{escape(name)}</text>')
     return (
         f'<svg class="bars" viewBox="0 0 {width} {HEIGHT * 2}" role="img" aria-label="{escape(label)}">'
         f'<line class="base" x1="0" x2="{width}" y1="{HEIGHT * 2 - 16}" y2="{HEIGHT * 2 - 16}"/>'

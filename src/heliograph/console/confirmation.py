@@ -1,6 +1,8 @@
-"""Changes that take more than a session: the password again and, where there is a second factor, that, too.
+"""Confirmation of sensitive changes: the user gives the password again, and the second factor if there is one.
 
-Who found a console open, or stole its cookie, has neither. The form of the change is kept from step to step.
+A person who finds an open console, or steals its cookie, has neither. The steps keep the fields of the form:
+
+    form of the change --> password --> second factor (if the user has one) --> the change is made
 """
 
 from heliograph.app.admin.sign_in import SecondStep
@@ -8,13 +10,13 @@ from heliograph.console.request import FormProblem, PageRequest, PageResponse, p
 from heliograph.domain.error import Fault
 
 PROOFS = frozenset({"csrf", "old", "ticket", "code", "passkey"})
-"""Fields of a form that prove who sends it; the others say what is to be done."""
+"""Fields of a form that prove who sends it. All other fields belong to the change."""
 
 
 async def unconfirmed(request: PageRequest, what: str, back: str) -> PageResponse | None:
-    """Returns the page to go on with until the user has given all that a change takes; None once it is done.
+    """Returns the page that asks for the next proof, or None when the user has given all proofs.
 
-    The page says `what` is to be done, and leads `back` who does not want to.
+    `what` is the heading, for example "Remove a second factor". `back` is the path of the button *Cancel*.
     """
     form, sign_in = request.form, request.services.admin.sign_in
     ticket, passkey = form.get("ticket", ""), form.get("passkey", "")

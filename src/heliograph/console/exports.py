@@ -1,10 +1,10 @@
-"""Files that are written while they are sent: no more than so many at once, since each of them reads the store."""
+"""The limit of files that are written at a time. Each of them reads the store while it is sent."""
 
 RETRY_AFTER_S = 10
 
 
 class TooManyExports(Exception):
-    """No more files are written at once than the setting allows."""
+    """As many files are being written as the setting `console.exports` allows."""
 
 
 class Exports:
@@ -15,11 +15,11 @@ class Exports:
         self.running = 0
 
     def take(self) -> None:
-        """Counts one more. Raises TooManyExports; then nothing was counted."""
+        """Counts a file that begins. Raises TooManyExports without counting it."""
         if self.running >= self.most:
             raise TooManyExports
         self.running += 1
 
     def release(self) -> None:
-        """Counts one less, when its file was sent, or was not."""
+        """Counts a file that ended, sent completely or not."""
         self.running -= 1

@@ -1,4 +1,4 @@
-"""The pages of the menu: what each is called, who may see it, and the keys that lead there."""
+"""The pages of the menu, with their names, scopes and shortcuts."""
 
 from dataclasses import dataclass
 
@@ -7,18 +7,21 @@ from heliograph.app.records import Scope
 
 @dataclass(frozen=True, slots=True)
 class MenuPage:
-    """A page of the menu. `key` is pressed after `g`; `words` are others by which people look for it."""
+    """A page of the menu."""
 
     path: str
     name: str
     scope: Scope
+    """The scope that a user needs to see it."""
     key: str = ""
+    """The shortcut is `g` and this key."""
     words: str = ""
+    """Further words that the search finds the page by, for example `gdpr` for *One phone*."""
     dev: bool = False
-    """Whether only a development run has it."""
+    """True if only a development run has the page."""
 
     def matches(self, text: str) -> bool:
-        """Whether a part of its name, or the beginning of one of its other words, is `text` (case does not matter)."""
+        """Returns True if the name contains `text`, or a further word begins with it. Case does not matter."""
         wanted = text.casefold()
         return wanted in self.name.casefold() or any(word.startswith(wanted) for word in self.words.split())
 
@@ -51,4 +54,4 @@ MENU: tuple[MenuPage, ...] = (
 """In the order of the menu."""
 
 OWN = ("/security", "/password")
-"""Pages about the visitor, which the menu has below the others."""
+"""Pages about the user, which have links below the menu."""

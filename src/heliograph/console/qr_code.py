@@ -1,4 +1,4 @@
-"""QR codes as pictures within a page."""
+"""QR codes as SVG pictures in a page."""
 
 import io
 
@@ -9,7 +9,7 @@ SCALE = 4
 
 
 def drawn(text: str) -> Markup:
-    """Returns an SVG of the text's QR code, dark on light whatever the page's colours are: cameras want it so."""
+    """Returns the text's QR code as SVG. It is dark on light in both themes, because cameras need that."""
     picture = io.BytesIO()
     code = segno.make(text, error="m", micro=False)
     code.save(
@@ -23,4 +23,4 @@ def drawn(text: str) -> Markup:
         svgns=True,
         title="QR code",
     )
-    return Markup(picture.getvalue().decode())  # noqa: S704 - made of squares, by a library
+    return Markup(picture.getvalue().decode())  # noqa: S704 - the library made it, without text of users

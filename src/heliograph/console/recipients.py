@@ -1,4 +1,4 @@
-"""Recipients that somebody pasted or uploaded: a list of numbers, or a table with columns."""
+"""Pasted or uploaded recipients: a list of numbers, or a table with columns."""
 
 import csv
 import io
@@ -10,41 +10,43 @@ from heliograph.domain.numbers import phone
 
 MAX_ROWS = 100_000
 MAX_COLUMNS = 50
-NOBODY = "There are no recipients; paste numbers, or a table with a column of numbers."
+NO_RECIPIENTS = "There are no recipients. Paste numbers, or a table with a column of numbers."
 
 _DELIMITERS = ";\t,|"
-_PLACE = re.compile(r"\{([^{}\n]{1,64})\}")
+_COLUMN = re.compile(r"\{([^{}\n]{1,64})\}")
 _LOOKS_LIKE_DIGITS = re.compile(r"[+(]?[0-9][0-9 ()./-]*").fullmatch
 _LOOKS_LIKE_A_NUMBER = re.compile(r"[+0-9][0-9 ()./-]{5,24}").fullmatch
 
 
 class Unreadable(ValueError):
-    """Why a table cannot be used, in a sentence for people."""
+    """The text is not a usable table. The exception's text is a sentence for people."""
 
 
 @dataclass(slots=True)
 class RecipientTable:
-    """A table; a plain list of numbers has one column. Every row is as long as `columns`."""
+    """A table with a row for each recipient. Every row is as long as `columns`."""
 
     columns: list[str]
+    """The headings, for example `["number", "name"]`."""
     rows: list[list[str]]
 
     @property
     def plain(self) -> bool:
+        """True if the table is only a list of numbers."""
         return len(self.columns) == 1
 
     def guess(self) -> int:
-        """The column that looks most like numbers."""
+        """Returns the index of the column with the most cells that look like numbers."""
         head = self.rows[:100]
-        scores = [sum(_is_number(row[place]) for row in head) for place in range(len(self.columns))]
+        scores = [sum(_is_number(row[index]) for row in head) for index in range(len(self.columns))]
         return scores.index(max(scores))
 
 
 def read(text: str) -> RecipientTable:
-    """Raises Unreadable."""
+    """Reads numbers in any layout, or a table separated by semicolon, tab, comma or `|`. Raises Unreadable."""
     lines = [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line.strip()]
     if not lines:
-        raise Unreadable(NOBODY)
+        raise Unreadable(NO_RECIPIENTS)
     words = [word.strip() for line in lines for word in re.split(r"[,;\t|]", line) if word.strip()]
     if words and all(_is_number(word) for word in words):
         return _bounded(RecipientTable(["number"], [[word] for word in words]))
@@ -57,46 +59,46 @@ def read(text: str) -> RecipientTable:
         raise Unreadable(f"The table cannot be read: {problem}.") from None
     filled = [row for row in table if any(row)]
     if not filled:
-        raise Unreadable(NOBODY)
+        raise Unreadable(NO_RECIPIENTS)
     return _bounded(_headed(filled))
 
 
 def _headed(table: list[list[str]]) -> RecipientTable:
-    """Takes the first row as names unless a number, right or wrong, stands there."""
+    """Takes the first row as headings, unless it has a number, valid or not."""
     width = min(max(len(row) for row in table), MAX_COLUMNS)
     rows = [(row + [""] * width)[:width] for row in table]
     if any(_LOOKS_LIKE_DIGITS(cell) for cell in rows[0]):
-        return RecipientTable([f"column {place + 1}" for place in range(width)], rows)
+        return RecipientTable([f"column {index + 1}" for index in range(width)], rows)
     names: list[str] = []
-    for place, cell in enumerate(rows[0]):
-        name = cell or f"column {place + 1}"
+    for index, cell in enumerate(rows[0]):
+        name = cell or f"column {index + 1}"
         while name in names:
-            name = f"{name} {place + 1}"
+            name = f"{name} {index + 1}"
         names.append(name)
     return RecipientTable(names, rows[1:])
 
 
 def _bounded(sheet: RecipientTable) -> RecipientTable:
     if not sheet.rows:
-        raise Unreadable("The table has a heading and no rows.")
+        raise Unreadable("The table has only a heading, without rows.")
     if len(sheet.rows) > MAX_ROWS:
         raise Unreadable(f"There are {len(sheet.rows):,} rows; at most {MAX_ROWS:,} can be sent at once.")
     return sheet
 
 
-def places(text: str) -> list[str]:
-    """The columns that a text names in braces, such as `{name}`, each once."""
-    return list(dict.fromkeys(_PLACE.findall(text)))
+def columns_in(text: str) -> list[str]:
+    """Returns the columns that a text names in braces, without duplicates: `["name"]` for `Dear {name}`."""
+    return list(dict.fromkeys(_COLUMN.findall(text)))
 
 
 def fill(text: str, columns: Sequence[str], row: Sequence[str]) -> str:
-    """The text with each `{column}` replaced by the row's value; braces that name no column stay."""
+    """Returns the text with each `{column}` replaced by the row's value. Braces without a column's name stay."""
     values = dict(zip(columns, row, strict=True))
-    return _PLACE.sub(lambda match: values.get(match[1], match[0]), text)
+    return _COLUMN.sub(lambda match: values.get(match[1], match[0]), text)
 
 
 def number_of(cell: str) -> str:
-    """A number as the gateway takes it, out of how people write it: `+49 170 123` or `0049 (170) 123`."""
+    """Returns the number as the gateway takes it: `49170123` for `+49 170 123` and for `0049 (170) 123`."""
     bare = re.sub(r"[ ()./\-\u00a0]", "", cell)
     return bare.removeprefix("+") if bare.startswith("+") else bare.removeprefix("00")
 

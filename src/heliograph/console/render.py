@@ -1,4 +1,4 @@
-"""Templates, and how values are shown."""
+"""Renders templates, and formats values for them."""
 
 import re
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def load_assets() -> dict[str, bytes]:
 
 
 def credits_text(micro: int | None) -> str:
-    """Exact credits with separators for thousands."""
+    """Returns exact credits with separators for thousands, such as `−1,250.5`."""
     if micro is None:
         return "–"
     whole, point, rest = amounts.format_credits(abs(micro)).partition(".")
@@ -44,19 +44,19 @@ def credits_text(micro: int | None) -> str:
 
 
 def rounded(micro: int | None) -> str:
-    """Credits as a glance takes them: those of a thousand and more in hundredths."""
+    """Returns credits for a quick look: 1,000 and more are rounded to hundredths, such as `1,234.57`."""
     if micro is None or abs(micro) < 1_000 * amounts.MICRO:
         return credits_text(micro)
     return f"{'−' if micro < 0 else ''}{abs(micro) / amounts.MICRO:,.2f}"
 
 
 def priced(micro: int) -> str:
-    """`1 credit`, `0.07 credits`."""
+    """Returns exact credits with their unit: `1 credit`, `0.07 credits`."""
     return counted(credits_text(micro), "credit")
 
 
 def moment(at: int | None, *, precise: bool = False) -> Markup:
-    """A time element, in UTC."""
+    """Returns a time element with UTC. The console's script shows it in the visitor's time zone."""
     if at is None or not -62_000_000_000_000 < at < 253_000_000_000_000:
         return Markup("–")
     when = datetime.fromtimestamp(at / 1000, UTC)
@@ -69,27 +69,27 @@ def count(number: float) -> str:
 
 
 def rate(number: float) -> str:
-    """A rate a second, with a decimal while it is small."""
+    """Returns a rate a second, with a decimal below 10, such as `2.5` or `40`."""
     return f"{number:,.1f}" if 0 < number < 10 else f"{number:,.0f}"
 
 
 def sentence(text: str) -> str:
-    """Words of a help text as a sentence begins: the first letter large, the rest as it is, without marks of code."""
+    """Returns a help text with a capital at its beginning, without backticks."""
     return text[:1].upper() + text[1:].replace("`", "")
 
 
 def event_name(name: str) -> str:
-    """`No answer` for NoAnswer."""
+    """Returns the words of an event's name: `No answer` for NoAnswer."""
     return re.sub(r"(?<=[a-z])([A-Z])", lambda match: f" {match[1].lower()}", name)
 
 
 def message_id(message: Any) -> str:
-    """The id of what has a key and a tail."""
+    """Returns the id of a message, outbound or inbound."""
     return ids.to_hex(message.key, message.tail)
 
 
 class Renderer:
-    """Pages out of templates; everything that is filled in is escaped."""
+    """Renders pages from templates. All values are escaped."""
 
     def __init__(self) -> None:
         self.assets = load_assets()
@@ -120,7 +120,7 @@ class Renderer:
         self._environment.globals |= {"assets": self.version, "version": __version__, "menu": MENU, "own": OWN}
 
     def compile(self) -> None:
-        """Compiles every template, so that the first visitor need not wait for it."""
+        """Compiles all templates, so that the first visitor does not wait for that."""
         for name in self._environment.list_templates(extensions=["html"]):
             self._environment.get_template(name)
 

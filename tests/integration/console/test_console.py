@@ -164,7 +164,7 @@ async def test_signing_out_ends_the_session(house: AdminHouse, ada: Browser) -> 
 async def test_ones_own_password_takes_the_old_one(house: AdminHouse, ada: Browser) -> None:
     form = {"old": "wrong", "new": "a new password", "again": "a new password"}
     assert "The password is wrong." in (await ada.post("/password", form)).text
-    assert "not the same" in (await ada.post("/password", form | {"again": "x"})).text
+    assert "passwords differ" in (await ada.post("/password", form | {"again": "x"})).text
     assert "10 to 128" in (await ada.post("/password", {"old": "correct horse", "new": "x", "again": "x"})).text
     answered = await ada.post("/password", form | {"old": "correct horse"})
     assert answered.header("location") == "/console/sign-in"
@@ -698,7 +698,7 @@ async def test_people_and_tokens_are_made_and_removed(house: AdminHouse, ada: Br
     assert "bob may sign in as viewer" in page.text
     assert "does not fit" in (await ada.post("/people/create", {"name": "eve", "role": "root"} | PROOF)).text
     assert (
-        "bob is operator now"
+        "bob has the role operator now"
         in (await ada.follow(await ada.post("/people/role", {"name": "bob", "role": "operator"} | PROOF))).text
     )
     assert "a new password" in (await ada.post("/people/password", {"name": "bob"} | PROOF)).text
@@ -755,7 +755,7 @@ async def test_a_store_that_cannot_be_used_is_told(house: AdminHouse, ada: Brows
     house.gateway.store.broken = True
     answered = await ada.get("/")
     assert answered.status == 503
-    assert "The store cannot be used" in answered.text
+    assert "The store is unavailable" in answered.text
 
 
 async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(house: AdminHouse, ada: Browser) -> None:

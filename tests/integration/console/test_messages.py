@@ -250,7 +250,7 @@ async def test_few_files_are_written_at_once(house: AdminHouse, ada: Browser, mo
     for path in ("/messages.csv", "/inbound.csv", "/accounts/acme/ledger.csv"):
         refused = await ada.get(path)
         assert (refused.status, refused.header("retry-after")) == (503, "10")
-        assert "4 files of CSV may be written at once" in text_of(refused)
+        assert "At most 4 CSV files may be written at a time" in text_of(refused)
     assert (await ada.get("/messages.csv", "account=nobody")).status == 503
     assert (await ada.get("/messages.csv", "direction=both")).status == 503
     go_on.set()

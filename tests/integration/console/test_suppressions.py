@@ -20,7 +20,7 @@ async def test_an_account_is_chosen_first(house: AdminHouse, ada: Browser) -> No
 
 
 async def test_a_number_is_added_and_removed(house: AdminHouse, ada: Browser) -> None:
-    for told in (f"{PHONE} gets nothing more from acme.", f"{PHONE} was suppressed already for acme."):
+    for told in (f"{PHONE} is suppressed now for acme.", f"{PHONE} was suppressed already for acme."):
         answered = await ada.post(f"{PAGE}/add", {"account": "acme", "number": "+44 7700 900-123"})
         assert told in text_of(await ada.follow(answered))
     page = await ada.get(PAGE, "account=acme")
@@ -75,7 +75,7 @@ async def test_a_list_is_pasted(house: AdminHouse, ada: Browser) -> None:
     assert OTHER in refused.text, "what was pasted stays"
     assert await house.gateway.store.suppressions.page(1, "", 10) == []
     done = await ada.follow(await ada.post(f"{PAGE}/import", {"account": "acme", "list": pasted, "skip": "yes"}))
-    assert "2 numbers new, 1 there already, 1 line left out." in text_of(done)
+    assert "2 numbers new, 1 suppressed already, 1 line skipped." in text_of(done)
     found = await house.gateway.store.suppressions.page(1, "", 10)
     assert [(each.number, each.source) for each in found] == [(PHONE, "import"), (OTHER, "import")]
 
@@ -85,7 +85,7 @@ async def test_a_list_that_is_too_long_or_empty_is_refused(
 ) -> None:
     monkeypatch.setattr(suppressions, "MOST_PASTED", 1)
     page = await ada.post(f"{PAGE}/import", {"account": "acme", "list": f"{PHONE}\n{OTHER}"})
-    assert "At most 1 numbers can be pasted; these are 2." in text_of(page)
+    assert "The list has 2 numbers; at most 1 can be pasted." in text_of(page)
     assert "There are no numbers" in text_of(await ada.post(f"{PAGE}/import", {"account": "acme", "list": "\n"}))
     many = "\n".join("x1" for _ in range(suppressions.BAD_SHOWN + 5))
     assert "and 5 more" in text_of(await ada.post(f"{PAGE}/import", {"account": "acme", "list": many}))

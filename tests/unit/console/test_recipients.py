@@ -52,7 +52,7 @@ def test_cells_may_be_quoted_and_rows_ragged() -> None:
     assert table.rows[1] == ["431234567890", "Bob", "Robert", "more"]
 
 
-@pytest.mark.parametrize(("text", "told"), [("", "no recipients"), (" \n\n", "no recipients"), ("a;b\n", "no rows")])
+@pytest.mark.parametrize(("text", "told"), [("", "no recipients"), (" \n\n", "no recipients"), ("a;b\n", "without rows")])
 def test_what_is_no_table_is_told(text: str, told: str) -> None:
     with pytest.raises(Unreadable, match=told):
         recipients.read(text)
@@ -66,7 +66,7 @@ def test_a_table_is_not_endless() -> None:
 def test_columns_stand_in_the_text() -> None:
     table = RecipientTable(["number", "first name"], [["4917", "Ada"]])
     text = "Hi {first name}, {nobody}: {{number}}"
-    assert recipients.places(text) == ["first name", "nobody", "number"]
+    assert recipients.columns_in(text) == ["first name", "nobody", "number"]
     assert recipients.fill(text, table.columns, table.rows[0]) == "Hi Ada, {nobody}: {4917}"
     # what is filled in is not looked at again
     assert recipients.fill("{a}", ["a", "b"], ["{b}", "x"]) == "{b}"

@@ -1,5 +1,7 @@
-"""The pages of the console: drawn from resources, or a module for each part with its template. A new one has its name
-below."""
+"""The pages of the console. They are drawn from resources, or have a module with a template.
+
+A new page has its name in the lists below.
+"""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Callbacks: which are pending, which receivers fail, which have failed for good."""
+"""Callbacks: failing receivers, pending callbacks and failed callbacks."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ async def drop(request: PageRequest) -> PageResponse:
     """Stops retrying the callbacks to a failing receiver."""
     name = request.form.get("host", "")
     count = (await request.ask(CALLBACKS, CALLBACKS.operation("drop").asked({"host": name})))["count"]
-    return request.go("/callbacks", f"{counted(count, 'callback')} to {name} failed: not tried again until you retry.")
+    return request.go("/callbacks", f"{counted(count, 'callback')} to {name} failed, and can be retried below.")
 
 
 PAGES = (

@@ -1,5 +1,8 @@
-"""Pages drawn from the description of a resource: a list with filters, a form for each operation that has a label, and
-buttons beside each row."""
+"""Pages drawn from the description of a resource.
+
+A page has a list with filters, a form for each operation with a label, and buttons beside each row. For example
+`app/resources/senders.py` makes the page *Senders*.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,13 +15,13 @@ from heliograph.console import PATH
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
 SHOWN = 500
-"""Rows that a page shows of a list that is not in pages."""
+"""The most rows of a list without pages."""
 
 Run = Callable[[PageRequest], Awaitable[PageResponse]]
 
 
 def pages_of(resource: Resource) -> tuple[PageRoute, ...]:
-    """Returns the page of the list, and the target of each form."""
+    """Returns the routes of a resource: its page, and the target of each form, such as `POST /senders/add`."""
     page = DrawnPage(resource)
     shown = PageRoute("GET", page.path, resource.scope_of(resource.operation("list")), page.show)
     targets = [(f"{page.path}/{each.name}", each) for each in resource.operations if each.label]
@@ -26,15 +29,19 @@ def pages_of(resource: Resource) -> tuple[PageRoute, ...]:
 
 
 class DrawnPage:
+    """The page of a resource."""
+
     def __init__(self, resource: Resource) -> None:
         self.path = resource.path or f"/{resource.plural}"
         self._resource = resource
 
     async def show(
-        self, request: PageRequest, of: str = "", problem: FormProblem | None = None, told: str = ""
+        self, request: PageRequest, of: str = "", problem: FormProblem | None = None, answered: str = ""
     ) -> PageResponse:
-        """Shows the list and the forms; the form of the operation `of` as it was filled in, with its problem or with
-        the sentence that answers it."""
+        """Shows the list and the forms.
+
+        The form of the operation `of` keeps its values, and shows its problem or the sentence `answered`.
+        """
         resource, listing = self._resource, self._resource.operation("list")
         offers = await _offers(request, resource)
         asked = {each.name: request.query.get(each.name, "") for each in listing.reads}
@@ -73,7 +80,7 @@ class DrawnPage:
             form=request.form,
             problem=problem,
             of=of,
-            told=told,
+            answered=answered,
         )
 
     def change(self, operation: Operation) -> Run:
@@ -83,29 +90,32 @@ class DrawnPage:
                 answer = await request.ask(self._resource, operation.asked(given))
             except Mistake as mistake:
                 return await self.show(request, operation.name, problem_of(mistake))
-            told = self._resource.format_done(operation, given, answer)
+            done = self._resource.format_done(operation, given, answer)
             if operation.verdict:
-                return await self.show(request, operation.name, told=told)
-            return request.go(self.path, told)
+                return await self.show(request, operation.name, answered=done)
+            return request.go(self.path, done)
 
         return run
 
     def _given(self, request: PageRequest, operation: Operation) -> dict[str, Any]:
-        """Returns the JSON values of a form; what is empty and may be left out is left out. Raises Invalid."""
+        """Returns the JSON values of a form without empty fields that are optional. Raises Invalid."""
         given: dict[str, Any] = {}
         for field in self._resource.fields_of(operation):
-            one = singular(field)
-            text = request.form.get(one.name, "")
-            if not (isinstance(one.type, Text) and one.type.is_long):
+            single = singular(field)
+            text = request.form.get(single.name, "")
+            if not (isinstance(single.type, Text) and single.type.is_long):
                 text = text.strip()
             if text or field.default is REQUIRED:
-                given[field.name] = [one.parse(text)] if isinstance(field.type, Many) else one.parse(text)
+                given[field.name] = [single.parse(text)] if isinstance(field.type, Many) else single.parse(text)
         return given
 
 
 def columns(resource: Resource) -> list[dict[str, Any]]:
-    """Returns the columns of the table. `phone` says where a narrow screen has them: the last field of the key heads a
-    row, and its state, or else whose it is, stands at the end of the same line."""
+    """Returns the columns of the table.
+
+    `phone` is the position on a narrow screen, where a row has two lines. The first line has the title field, and at
+    its end the state or the account. All other columns are in the second line.
+    """
     head = resource.title_field
     shown = [resource.field(name) for name in resource.columns] or resource.fields
     fields = [each for each in shown if not (resource.called and each.name in resource.key)]
@@ -137,20 +147,20 @@ def _kind(field: Field) -> str:
 
 
 def _input(field: Field) -> dict[str, Any]:
-    one = singular(field)
+    single = singular(field)
     is_open = field.default is REQUIRED or field.default is None
     return {
-        "name": one.name,
-        "label": one.label,
-        "hint": one.hint,
-        "value": "" if is_open else one.text(one.show(field.default)),
+        "name": single.name,
+        "label": single.label,
+        "hint": single.hint,
+        "value": "" if is_open else single.text(single.show(field.default)),
         "required": field.default is REQUIRED,
-        "is_long": isinstance(one.type, Text) and one.type.is_long,
+        "is_long": isinstance(single.type, Text) and single.type.is_long,
     }
 
 
 async def _offers(request: PageRequest, resource: Resource) -> dict[str, list[str]]:
-    """Returns the values to choose from, of each field that has some."""
+    """Returns the choices of each field with choices, for example `{"state": ["pending", "approved", "refused"]}`."""
     found: dict[str, list[str]] = {}
     for field in resource.fields:
         match field.type:

@@ -1,4 +1,4 @@
-"""Prices: found, set, edited, and whole lists of them in and out."""
+"""Prices: search, changes, and import and export of lists."""
 
 import asyncio
 import io
@@ -19,10 +19,10 @@ from heliograph.domain.money.pricing import DEFAULT_PLAN
 PATH = "/prices"
 PAGE = 50
 BAD_SHOWN = 20
-"""Lines that cannot be used of which a preview tells."""
+"""The most bad lines that a preview shows."""
 
 EVERY = 1_000_000
-"""Prices of a file to download."""
+"""The most prices of a CSV file."""
 
 ASKED = ("in_plan", "q", "past")
 EDITED = ("plan", "price_prefix", "price", "inbound", "since")
@@ -68,8 +68,8 @@ async def set_price(request: PageRequest) -> PageResponse:
         await request.ask(PRICES, PRICES.operation("set").asked(given))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    when = "it counts from its date on" if form.get("since") else "it counts within five seconds"
-    return request.go(PATH, f"The price is set; {when}.")
+    when = "from its date on" if form.get("since") else "within five seconds"
+    return request.go(PATH, f"The price is set. It holds {when}.")
 
 
 async def remove_price(request: PageRequest) -> PageResponse:
@@ -88,12 +88,12 @@ async def download(request: PageRequest) -> PageResponse:
 
 
 async def import_list(request: PageRequest) -> PageResponse:
-    """Shows what a list would change; where that was confirmed, does it."""
+    """Shows the changes by a list, or makes them after the confirmation."""
     form = request.form
     text, replace = form.get("csv", ""), form.get("replace") == "yes"
     try:
         if not text.strip():
-            raise Invalid("csv", "there is no list; paste one or choose a file")
+            raise Invalid("csv", "there is no list; paste a list or choose a file")
         plan, since = form.get("list_plan") or DEFAULT_PLAN, form.get("list_since", "")
         sheet = await asyncio.to_thread(PriceSheet, text.splitlines(keepends=True), plan, since)
         if sheet.bad:
@@ -105,16 +105,17 @@ async def import_list(request: PageRequest) -> PageResponse:
     if not confirmed:
         return await show(request, preview=changes, replaced=sorted({price["plan"] for price in sheet.prices}))
     removed = f", {changes['removed']:,} removed" if replace else ""
-    return request.go(PATH, f"The list is in: {changes['added']:,} added, {changes['changed']:,} changed{removed}.")
+    counts = f"{changes['added']:,} added, {changes['changed']:,} changed{removed}"
+    return request.go(PATH, f"The list was imported: {counts}.")
 
 
 def _unusable(lines: int) -> FormProblem:
     are = "line cannot be used" if lines == 1 else "lines cannot be used"
-    return FormProblem(f"{counted(lines, are, are)}; nothing was changed.", "csv")
+    return FormProblem(f"{counted(lines, are, are)}. Nothing was changed.", "csv")
 
 
 def edit_link(price: Any) -> dict[str, str]:
-    """The query of the page on which the form has this price."""
+    """Returns the query of the page whose form has this price."""
     return {
         "plan": price.plan, "price_prefix": price.prefix, "price": format_credits(price.price),
         "inbound": format_credits(price.inbound or 0), "since": format_since(price.since),

@@ -1,4 +1,4 @@
-"""Refused requests: how often and why customers were answered with an error, and the last of these requests."""
+"""Refused requests: counts by account and reason, a chart, and the latest requests."""
 
 from collections import Counter
 from datetime import datetime
@@ -18,7 +18,7 @@ PAGE = 100
 SPANS = {"1": "Last hour", "24": "Last 24 hours", "168": "Last 7 days", str(MOST_HOURS): "Last 14 days"}
 DEFAULT = "24"
 HOURLY_MS = 48 * HOUR_MS
-"""Length of a chart with a bar an hour; a longer one has a bar a day."""
+"""Milliseconds. Charts up to this length have a bar for each hour, longer charts for each day."""
 
 
 async def show(request: PageRequest) -> PageResponse:
@@ -48,7 +48,7 @@ async def show(request: PageRequest) -> PageResponse:
 
 
 def _chart(report: dict[str, Any], hours: int, now: int, zone: ZoneInfo) -> str:
-    """Returns a bar for each hour, or for each day of the zone; an hour is of the day in which it begins."""
+    """Returns a bar for each hour, or for each day of the zone. An hour belongs to the day in which it begins."""
     since = now - hours * HOUR_MS
     hourly = hours * HOUR_MS <= HOURLY_MS
 

@@ -1,4 +1,4 @@
-"""One's own second factors and recovery codes."""
+"""The user's own second factors and recovery codes."""
 
 from heliograph.app.records import Scope
 from heliograph.console.confirmation import unconfirmed
@@ -59,7 +59,7 @@ async def confirm(request: PageRequest) -> PageResponse:
 
 
 async def begin_passkey(request: PageRequest) -> PageResponse:
-    if (page := await unconfirmed(request, "Make a passkey", "/security")) is not None:
+    if (page := await unconfirmed(request, "Create a passkey", "/security")) is not None:
         return page
     options, ticket = await request.factors.begin_passkey(request.actor.plain_name, request.host)
     return request.page("security_passkey.html", options=options, ticket=ticket, problem=None)
@@ -86,7 +86,7 @@ async def remove(request: PageRequest) -> PageResponse:
         await request.factors.remove(request.actor.plain_name, request.form.get("factor", ""))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    return request.go("/security", "It is removed.")
+    return request.go("/security", "The second factor is removed.")
 
 
 async def new_codes(request: PageRequest) -> PageResponse:

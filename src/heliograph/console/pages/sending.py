@@ -93,7 +93,7 @@ async def _quote(request: PageRequest, values: Mapping[str, str]) -> dict[str, A
         "first": None,
         "problem": "",
         "bad": 0,
-        "personal": bool(recipients.places(text)),
+        "personal": bool(recipients.columns_in(text)),
     }
     if text and not (kind is Kind.BINARY and segment.hex_problem(text)):
         encoding, told["segments"] = segment.count(text, kind)
@@ -146,7 +146,7 @@ async def _draft(request: PageRequest, values: Mapping[str, str]) -> Draft:
         kind=_kind(values.get("kind", "")),
         wants_receipt=bool(values.get("receipt")),
     )
-    unknown = [name for name in recipients.places(str(template.content)) if name not in table.columns]
+    unknown = [name for name in recipients.columns_in(str(template.content)) if name not in table.columns]
     if unknown and not table.plain:
         raise invalid(
             "content",

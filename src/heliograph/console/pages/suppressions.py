@@ -1,4 +1,4 @@
-"""Suppressions: phones that an account must not send to, and how they come there and leave."""
+"""Suppressions: search, single changes, and import of a pasted list."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from heliograph.domain.numbers import phone
 PATH = "/suppressions"
 PAGE = 50
 BAD_SHOWN = 20
-"""Bad lines of a pasted list that are shown."""
+"""The most bad lines of a pasted list that the page shows."""
 
 MOST_PASTED = 20_000
-"""Numbers of a pasted list: a page is not waited for longer than some seconds."""
+"""The most numbers of a pasted list, so that the import takes only some seconds."""
 
 
 async def show(
@@ -32,7 +32,8 @@ async def show(
         rows = await suppressions.find(request.desk, account, None, max(after, wanted), PAGE + 1)
         found = [row for row in rows if row["number"].startswith(wanted)]
         if not after and phone.is_destination(wanted):
-            found = await suppressions.find(request.desk, account, wanted, "", 1) + found  # an erased one is not listed
+            # An erased number is not in the list. Only its digest can still be found.
+            found = await suppressions.find(request.desk, account, wanted, "", 1) + found
     more = found[PAGE - 1]["number"] if len(found) > PAGE else None
     return request.page(
         "suppressions.html",
@@ -60,8 +61,8 @@ async def add(request: PageRequest) -> PageResponse:
         added = (await suppressions.add(request.desk, account, [suppressions.NUMBER.read(number)]))["added"]
     except Mistake as mistake:
         return await show(request, account, problem_of(mistake))
-    told = "gets nothing more from" if added else "was suppressed already for"
-    return request.go(PATH, f"{number} {told} {account}.", account=account)
+    outcome = "is suppressed now for" if added else "was suppressed already for"
+    return request.go(PATH, f"{number} {outcome} {account}.", account=account)
 
 
 async def remove(request: PageRequest) -> PageResponse:
@@ -79,19 +80,19 @@ async def paste(request: PageRequest) -> PageResponse:
     added = 0
     for batch in numbers.batches(suppressions.BATCH):
         added += (await suppressions.add(request.desk, account, batch, imported=True))["added"]
-    left_out = f", {counted(len(numbers.bad), 'line')} left out" if numbers.bad else ""
-    notice = f"{counted(added, 'number')} new, {len(numbers) - added:,} there already{left_out}."
+    left_out = f", {counted(len(numbers.bad), 'line')} skipped" if numbers.bad else ""
+    notice = f"{counted(added, 'number')} new, {len(numbers) - added:,} suppressed already{left_out}."
     return request.go(PATH, notice, account=account)
 
 
 def _problem(numbers: NumberList, *, skips: bool) -> FormProblem | None:
     """Returns why a pasted list is not imported."""
     if len(numbers) > MOST_PASTED:
-        text = f"At most {MOST_PASTED:,} numbers can be pasted; these are {len(numbers):,}. Nothing was imported."
-        return FormProblem(f"{text} For more there is heliograph suppression import.", "list")
+        text = f"The list has {len(numbers):,} numbers; at most {MOST_PASTED:,} can be pasted. Nothing was imported."
+        return FormProblem(f"{text} For longer lists, use heliograph suppression import.", "list")
     if numbers.bad and not skips:
         return FormProblem(f"{counted(len(numbers.bad), 'line')} cannot be used. Nothing was imported.", "list")
-    return None if len(numbers) else FormProblem("There are no numbers; paste some, one a line.", "list")
+    return None if len(numbers) else FormProblem("There are no numbers. Paste numbers, each on its own line.", "list")
 
 
 PAGES = (

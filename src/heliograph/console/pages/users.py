@@ -1,4 +1,4 @@
-"""People: users, tokens, one's own password."""
+"""People and tokens: users, tokens, and the user's own password."""
 
 from heliograph.app.records import TOKEN_SCOPES, Scope, UserRole
 from heliograph.app.resources.users import TOKENS, USERS
@@ -25,8 +25,10 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
 
 
 async def _unconfirmed(request: PageRequest, what: str) -> PageResponse | None:
-    """Asks who changes who may sign in, or with what, to prove that they are no stolen session: it would make itself
-    another user, and take away the second factors of the others."""
+    """Asks for the password and second factor before a change of users or tokens.
+
+    Otherwise a stolen session could add a user for itself, and remove the second factors of other users.
+    """
     return await unconfirmed(request, what, "/people")
 
 
@@ -36,24 +38,25 @@ async def show_page(request: PageRequest) -> PageResponse:
 
 async def create(request: PageRequest) -> PageResponse:
     name, role = request.form.get("name", ""), request.form.get("role", "")
-    if (page := await _unconfirmed(request, "Let somebody sign in")) is not None:
+    if (page := await _unconfirmed(request, "Add a user")) is not None:
         return page
     try:
         made = await request.ask(USERS, USERS.operation("create").asked({"name": name, "role": role}))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    return _told(request, f"{name} may sign in as {role}", [("Password", made["password"], f"of {name}")])
+    return _show_secrets(request, f"{name} may sign in as {role}", [("Password", made["password"], f"of {name}")])
 
 
-def _told(request: PageRequest, title: str, secrets: list[tuple[str, str, str]]) -> PageResponse:
+def _show_secrets(request: PageRequest, title: str, secrets: list[tuple[str, str, str]]) -> PageResponse:
     return request.page("secrets.html", title=title, secrets=secrets, back="/people", back_name="People")
 
 
 def _another(request: PageRequest) -> str:
-    """Returns the user that the form names. Raises Fault for the visitor: an admin must not lock themselves out."""
+    """Returns the user that the form names. Raises Fault for the visitor's own name, so that admins cannot lock
+    themselves out."""
     name = request.form.get("name", "")
     if name == request.actor.plain_name:
-        raise Fault(CONFLICT, "You cannot do that to yourself; ask another admin, or use the command line.")
+        raise Fault(CONFLICT, "You cannot change your own user here. Ask another admin, or use the command line.")
     return name
 
 
@@ -62,7 +65,7 @@ async def set_role(request: PageRequest) -> PageResponse:
     if (page := await _unconfirmed(request, f"Set the role of {name}")) is not None:
         return page
     await request.ask(USERS, USERS.operation("set-role").asked({"name": name, "role": role}))
-    return request.go("/people", f"{name} is {role} now, and has to sign in again.")
+    return request.go("/people", f"{name} has the role {role} now, and must sign in again.")
 
 
 async def set_password(request: PageRequest) -> PageResponse:
@@ -70,7 +73,7 @@ async def set_password(request: PageRequest) -> PageResponse:
     if (page := await _unconfirmed(request, f"New password of {name}")) is not None:
         return page
     made = await request.ask(USERS, USERS.operation("set-password").asked({"name": name}))
-    return _told(request, f"{name} has a new password", [("Password", made["password"], f"of {name}")])
+    return _show_secrets(request, f"{name} has a new password", [("Password", made["password"], f"of {name}")])
 
 
 async def remove(request: PageRequest) -> PageResponse:
@@ -90,7 +93,7 @@ async def reset_second_factor(request: PageRequest) -> PageResponse:
 
 
 async def create_token(request: PageRequest) -> PageResponse:
-    if (page := await _unconfirmed(request, "Make a token")) is not None:
+    if (page := await _unconfirmed(request, "Create a token")) is not None:
         return page
     try:
         given = {
@@ -101,7 +104,7 @@ async def create_token(request: PageRequest) -> PageResponse:
         made = await request.ask(TOKENS, TOKENS.operation("create").asked(given))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    return _told(request, f"The token {made['name']}", [("Token", made["secret"], "for /admin/v1")])
+    return _show_secrets(request, f"The token {made['name']}", [("Token", made["secret"], "for /admin/v1")])
 
 
 async def revoke_token(request: PageRequest) -> PageResponse:
@@ -120,7 +123,7 @@ async def own_password_page(request: PageRequest) -> PageResponse:
 async def change_own_password(request: PageRequest) -> PageResponse:
     form = request.form
     if form.get("new", "") != form.get("again", ""):
-        return await own_password(request, FormProblem("The two new passwords are not the same.", "again"))
+        return await own_password(request, FormProblem("The two new passwords differ.", "again"))
     try:
         await request.services.admin.sign_in.confirm(request.actor, form.get("old", ""))
         password = USERS.operation("set-password").reads[0].read(form.get("new", ""))
