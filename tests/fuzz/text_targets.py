@@ -86,7 +86,7 @@ def recipients_pasted(octets: bytes) -> None:
         number = recipients.number_of(row[place])
         assert phone.is_destination(number) in (True, False)
         recipients.fill(text[:200], table.columns, row)
-    recipients.places(text)
+    recipients.columns_in(text)
 
 
 def number_list(octets: bytes) -> None:

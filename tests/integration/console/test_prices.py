@@ -116,7 +116,7 @@ async def test_a_list_holds_from_its_date_on(house: AdminHouse, ada: Browser) ->
         ("", "there is no list"),
         ("prefix,price\n0,1\n", "Line 2"),
         (f"prefix,price\n{EVIL},1\n", "Line 2"),
-        ("a,b\n1,2\n", "the heading is to name the columns prefix and price"),
+        ("a,b\n1,2\n", "the heading must name the columns prefix and price"),
         ("prefix,price\n", "the list is empty"),
     ],
 )
@@ -168,7 +168,7 @@ async def test_a_list_of_routes_is_added_to_what_is_there(
         ("prefix,connector\n49,nobody\n", "there is no connector 'nobody'"),
         ("prefix,connector,priority\n49,operator,x\n", "is not a whole number"),
         ("prefix,connector\n49,operator\n49,operator\n", "line 2 has the same route"),
-        ("prefix,to\n49,operator\n", "the heading is to name the columns"),
+        ("prefix,to\n49,operator\n", "the heading must name the columns"),
         ("prefix,connector,cost\n49,operator,1\n", "there is no column 'cost'"),
     ):
         answered = await ada.post("/routing/routes/import", {"csv": bad})

@@ -521,9 +521,10 @@ async def test_the_audit_finds_claims_of_nodes_that_are_gone(
     assert len(await store.queue.claim(1, 9, START, ONE)) == len(await store.notices.claim(9, START, ONE)) == 1
     assert await store.upkeep.audit() == []
     await server().script("UPDATE node SET gone = true", url.rpartition("/")[2])
+    gone = f"the node {ONE}, which no longer exists"
     assert await store.upkeep.audit() == [
-        f"The message {to_hex(queued.key, queued.tail)} is claimed by the node {ONE}, which is gone.",
-        f"The callback for the message {to_hex(told.key, told.tail)} is claimed by the node {ONE}, which is gone.",
+        f"The message {to_hex(queued.key, queued.tail)} is claimed by {gone}.",
+        f"The callback for the message {to_hex(told.key, told.tail)} is claimed by {gone}.",
     ]
 
 

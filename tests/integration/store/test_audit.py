@@ -34,7 +34,7 @@ DAMAGE = {
         "The messages of the batch",
     ),
     "batch lost": ("DELETE FROM batch", "belongs to a batch that does not exist"),
-    "message lost": ("DELETE FROM message WHERE batch = 0", "was charged 1 for what does not exist"),
+    "message lost": ("DELETE FROM message WHERE batch = 0", "was charged 1 for a message or batch that does not exist"),
     "refund of a sent message": (
         "UPDATE message SET state = 1 WHERE state = 3",
         "is not backed by a lost message",
@@ -48,8 +48,8 @@ DAMAGE = {
     ),
     "refund lost": ("DELETE FROM ledger WHERE kind = 1", "was not refunded"),
     "state": ("UPDATE message SET state = 7", "has the state 7"),
-    "end lost": ("DELETE FROM final", "and nothing says when"),
-    "state not changed": ("UPDATE message SET state = 0 WHERE state = 2", "came to an end"),
+    "end lost": ("DELETE FROM final", "but has no time of its end"),
+    "state not changed": ("UPDATE message SET state = 0 WHERE state = 2", "has ended"),
     "scheduled and not queued": ("DELETE FROM queue", "is not in the queue"),
     "queued and cancelled": (
         "INSERT INTO queue SELECT key, 1, 0, 0, 0, NULL, account, '49', 0, NULL FROM message WHERE state = 2",
@@ -59,7 +59,7 @@ DAMAGE = {
         "INSERT INTO queue VALUES (5, 1, 0, 0, 0, NULL, 1, '49', 0, NULL)",
         "is in the queue, although",
     ),
-    "unsent": ("INSERT INTO mark SELECT 'dispatch', max(key) FROM message", "nothing will send it"),
+    "unsent": ("INSERT INTO mark SELECT 'dispatch', max(key) FROM message", "will not be sent"),
     "unrecognised": (
         """
         INSERT INTO mark SELECT 'awaiting', max(key) FROM message;
@@ -70,7 +70,7 @@ DAMAGE = {
     ),
     "callback forgotten": (
         "INSERT INTO mark SELECT 'callback', max(key) FROM message",
-        "nothing will make it",
+        "will not be made",
     ),
     "callback of an inbound message forgotten": (
         """
@@ -84,7 +84,7 @@ DAMAGE = {
     "dropped charge": (_dropped(EntryKind.CHARGE), "had 1 charges for messages"),
     "dropped refund": (_dropped(EntryKind.REFUND), "had 1 refunds of messages"),
     "dropped charge of an inbound message": (_dropped(EntryKind.INBOUND), "had 1 charges for inbound messages"),
-    "inbound message lost": ("DELETE FROM inbound", "was joined from parts, and does not exist"),
+    "inbound message lost": ("DELETE FROM inbound", "was joined from parts, but does not exist"),
     "callback too early": (
         "INSERT INTO callback_retry SELECT key, account, 0, 0, x'', '', 0, 1, 0, NULL FROM message WHERE state = 1",
         "although the message has not ended",

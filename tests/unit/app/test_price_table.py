@@ -34,24 +34,24 @@ def test_each_line_that_cannot_be_used_is_named() -> None:
     assert "prefix: 'x' is not a prefix" in str(table.bad[0])
     assert "below zero" in str(table.bad[1])
     assert "line 2 has the same plan, prefix and date" in str(table.bad[2])
-    assert "it has 3 cells, the heading 2" in str(table.bad[3])
+    assert "it has 3 cells, but the heading has 2" in str(table.bad[3])
     assert [each["prefix"] for each in table.prices] == ["49", "7"]
 
 
 def test_a_row_that_was_cut_off_is_named_and_means_no_prefix() -> None:
     table = read("price,prefix,since\n0.07\n0.08,44\n")
-    assert [str(each) for each in table.bad] == [str(BadLine(2, "it ends before its prefix"))]
+    assert [str(each) for each in table.bad] == [str(BadLine(2, "the cell prefix is missing"))]
     assert [each["prefix"] for each in table.prices] == ["44"]
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "the heading is to name the columns prefix and price"),
-        ("49,0.05\n", "the heading is to name the columns prefix and price"),
+        ("", "the heading must name the columns prefix and price"),
+        ("49,0.05\n", "the heading must name the columns prefix and price"),
         ("prefix,price,colour\n49,1,red\n", "there is no column 'colour'; there are plan, prefix"),
         ("prefix,price,price\n49,1,2\n", "there is two columns price"),
-        ('prefix,price\n49,"1\n', "this is no CSV"),
+        ('prefix,price\n49,"1\n', "this is not valid CSV"),
     ],
 )
 def test_what_is_no_list_is_refused(text: str, problem: str) -> None:

@@ -17,8 +17,8 @@ def test_routes_are_read_whatever_the_order_of_columns() -> None:
 def test_each_line_that_cannot_be_used_is_named() -> None:
     sheet = read("connector,prefix\none\none,49,9\nnone,49\none,x\none,49\none,49\n")
     assert [each.line for each in sheet.bad] == [2, 3, 4, 5, 7]
-    assert "it ends before its prefix" in str(sheet.bad[0])
-    assert "it has 3 cells, the heading 2" in str(sheet.bad[1])
+    assert "the cell prefix is missing" in str(sheet.bad[0])
+    assert "it has 3 cells, but the heading has 2" in str(sheet.bad[1])
     assert "there is no connector 'none'" in str(sheet.bad[2])
     assert "line 6 has the same route" in str(sheet.bad[4])
     assert sheet.routes == [RouteRow("49", "one", 0)]

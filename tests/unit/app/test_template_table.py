@@ -67,16 +67,16 @@ def test_every_bad_line_is_named() -> None:
     assert [each.line for each in table.bad] == [4, 5, 6, 7, 8]
     assert str(table.bad[0]).startswith("line 4: name: '' is not a name")
     assert str(table.bad[1]).startswith("line 5: text: there is no variable {#name#}")
-    assert str(table.bad[2]) == "line 6: name: a is that of line 2 too"
+    assert str(table.bad[2]) == "line 6: name: line 2 has the name a too"
     assert str(table.bad[4]).startswith("line 8: tlvs: 'x y' is not a name or number of a TLV")
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "name\na\n", "text\na\n"])
 def test_a_table_without_its_heading_is_refused(text: str) -> None:
     [bad] = read(text).bad
-    assert "it needs a column text (or content), and name or template id" in str(bad)
+    assert "a heading needs a column text (or content), and a column name or template id" in str(bad)
 
 
 def test_a_quote_that_is_not_closed_is_named() -> None:
     [bad] = read('name,text\na,Hi\nb,"Ho\nc,Hu\n').bad
-    assert str(bad).startswith("line 3: this is no CSV")
+    assert str(bad).startswith("line 3: this is not valid CSV")

@@ -52,7 +52,9 @@ def test_cells_may_be_quoted_and_rows_ragged() -> None:
     assert table.rows[1] == ["431234567890", "Bob", "Robert", "more"]
 
 
-@pytest.mark.parametrize(("text", "told"), [("", "no recipients"), (" \n\n", "no recipients"), ("a;b\n", "without rows")])
+@pytest.mark.parametrize(
+    ("text", "told"), [("", "no recipients"), (" \n\n", "no recipients"), ("a;b\n", "without rows")]
+)
 def test_what_is_no_table_is_told(text: str, told: str) -> None:
     with pytest.raises(Unreadable, match=told):
         recipients.read(text)

@@ -1,4 +1,4 @@
-"""Writes rows of tables as CSV (RFC 4180) that spreadsheets may open without running anything in them."""
+"""Writes rows as CSV (RFC 4180) that spreadsheets can open safely, without formulas."""
 
 import csv
 import io
@@ -10,13 +10,12 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?").fullmatch
 
 
 def harmless(cell: str) -> str:
-    """Returns a cell that no spreadsheet takes as a formula: what could be one begins with an apostrophe. Plain numbers
-    stay as they are."""
+    """Returns a cell that a spreadsheet does not run as a formula: `'=1+1` for `=1+1`. Plain numbers stay unchanged."""
     return f"'{cell}" if cell[:1] in _FORMULA and not _NUMBER(cell) else cell
 
 
 def csv_line(*cells: str) -> bytes:
-    """Returns a line of these cells, made harmless, with its end."""
+    """Returns a line with its end. Cells are made harmless."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\r\n").writerow(map(harmless, cells))
     return out.getvalue().encode()

@@ -1,4 +1,4 @@
-"""Reads the rows of tables that people and other programs wrote as CSV."""
+"""Reads the rows of CSV tables of people and of other programs."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,17 +8,20 @@ from heliograph.app.admin.number_list import BadLine
 
 
 def csv_rows(lines: Iterable[str], bad: list[BadLine]) -> Iterator[tuple[int, list[str]]]:
-    """Yields the rows that are not empty, with the number of their first line. The heading tells what is between
-    cells: a comma, a semicolon or a tab. Ends at a quote that is not closed, with a line in `bad`."""
-    held = iter(lines)
-    first = next(held, "").removeprefix("\ufeff")
-    reader = csv.reader(chain((first,), held), delimiter=max(",;\t", key=first.count), strict=True)
+    """Yields the non-empty rows with the number of their first line, for example `(2, ["49", "0.065"])`.
+
+    Cells are separated by comma, semicolon or tab; the heading decides. Stops at an unclosed quote, with a line in
+    `bad`.
+    """
+    rest = iter(lines)
+    first = next(rest, "").removeprefix("\ufeff")
+    reader = csv.reader(chain((first,), rest), delimiter=max(",;\t", key=first.count), strict=True)
     begins = 1
     while True:
         try:
             row = next(reader, None)
         except csv.Error as problem:
-            bad.append(BadLine(begins, f"this is no CSV: {problem}"))
+            bad.append(BadLine(begins, f"this is not valid CSV: {problem}"))
             return
         if row is None:
             return
@@ -30,14 +33,16 @@ def csv_rows(lines: Iterable[str], bad: list[BadLine]) -> Iterator[tuple[int, li
 def named_rows(
     lines: Iterable[str], columns: Sequence[str], required: Sequence[str], bad: list[BadLine]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields the rows below a heading of `columns`, in any order and case: with the number of their first line, the
-    cells by the name of their column. Those of `required` are in each; others may be missing at its end. What cannot
-    be used, the heading too, is a line in `bad`."""
+    """Yields the rows below a heading, for example `(2, {"prefix": "49", "price": "0.065"})`.
+
+    The number is that of the row's first line. The heading has names of `columns` in any order and case. `required`
+    cells are in each row; other cells may be missing at its end. A bad heading or row is a line in `bad`.
+    """
     rows = csv_rows(lines, bad)
     line, heading = next(rows, (1, []))
     given = [cell.strip().lower() for cell in heading]
     if not set(required) <= set(given):
-        bad.append(BadLine(line, f"the heading is to name the columns {' and '.join(required)}"))
+        bad.append(BadLine(line, f"the heading must name the columns {' and '.join(required)}"))
         return
     unknown = [each for each in given if each and each not in columns]
     twice = sorted({each for each in given if each and given.count(each) > 1})
@@ -49,8 +54,8 @@ def named_rows(
         row = {name: cell.strip() for name, cell in zip(given, cells, strict=False)}
         missing = [name for name in required if name not in row]
         if len(cells) > len(given):
-            bad.append(BadLine(line, f"it has {len(cells)} cells, the heading {len(given)}"))
+            bad.append(BadLine(line, f"it has {len(cells)} cells, but the heading has {len(given)}"))
         elif missing:
-            bad.append(BadLine(line, f"it ends before its {missing[0]}"))
+            bad.append(BadLine(line, f"the cell {missing[0]} is missing"))
         else:
             yield line, row

@@ -1,4 +1,4 @@
-"""The findings of an audit of the books, in words."""
+"""Sentences for the findings of a ledger audit (`heliograph audit`)."""
 
 from collections.abc import Iterator, Sequence
 from string import Formatter
@@ -19,7 +19,7 @@ CHECKS: dict[str, str] = {
     "batch_charge": "The messages of the batch {id} cost {cost_credits} together and were charged {charged_credits}.",
     "batch": "The message {id} belongs to a batch that does not exist.",
     "charged_nothing": (
-        "The account number {account} was charged {amount_credits} for what does not exist: the message or batch {id}."
+        "The account number {account} was charged {amount_credits} for a message or batch that does not exist: {id}."
     ),
     "dropped_charges": _DROPPED.format("charges for messages"),
     "inbound_charge": "The inbound message {id} costs {price_credits} and was charged {charged_credits}.",
@@ -32,34 +32,39 @@ CHECKS: dict[str, str] = {
     "refunds": "The message {id} was refunded {times} times.",
     "no_refund": "The message {id} was cancelled or failed, and its price of {price_credits} was not refunded.",
     "state": "The message {id} has the state {state}, which does not exist.",
-    "no_end": "The message {id} is cancelled or failed, and nothing says when.",
-    "ended": "The message {id} came to an end, which its state does not say.",
+    "no_end": "The message {id} is cancelled or failed, but has no time of its end.",
+    "ended": "The message {id} has ended, but its state is not final.",
     "not_queued": "The scheduled message {id} is not in the queue.",
     "queued": "The message {id} is in the queue, although it has ended, was submitted, or does not exist.",
-    "unsent": "The message {id} is to be sent, and nothing will send it.",
-    "unrecognised": "The receipt of part {part} of the message {id} is awaited, and would not be recognised.",
-    "no_callback": "A callback is pending for the message {id}, and nothing will make it.",
-    "no_inbound_callback": "A callback is pending for the inbound message {id}, and nothing will make it.",
-    "early_callback": "A callback for the message {id} is to be made, although the message has not ended.",
-    "joined_nothing": "The inbound message {id} was joined from parts, and does not exist.",
-    "gone_queue": "The message {id} is claimed by the node {node}, which is gone.",
-    "gone_callback": "The callback for the message {id} is claimed by the node {node}, which is gone.",
+    "unsent": "The message {id} waits to be sent, but its queue entry is missing, so it will not be sent.",
+    "unrecognised": "The receipt of part {part} of the message {id} is awaited, but would not be recognised.",
+    "no_callback": "A callback is pending for the message {id}, but its entry is missing, so it will not be made.",
+    "no_inbound_callback": (
+        "A callback is pending for the inbound message {id}, but its entry is missing, so it will not be made."
+    ),
+    "early_callback": "A callback is pending for the message {id}, although the message has not ended.",
+    "joined_nothing": "The inbound message {id} was joined from parts, but does not exist.",
+    "gone_queue": "The message {id} is claimed by the node {node}, which no longer exists.",
+    "gone_callback": "The callback for the message {id} is claimed by the node {node}, which no longer exists.",
     "gone_part": (
-        "A part of an inbound message over the connector {connector} is claimed by the node {node}, which is gone."
+        "A part of an inbound message from the connector {connector} is claimed by the node {node}, which no longer "
+        "exists."
     ),
 }
-"""Sentences about one thing that is wrong, by check. Places `..._credits` are money, `id` is a message or a batch."""
+"""A sentence for each check that found a wrong row. Fields `..._credits` are money; `id` is a message or a batch."""
 
 
-def told(check: str, values: Sequence[Any]) -> str:
-    """Fills the places of the check's sentence with these values, in their order; an `id` takes a key and a tail, or
-    None where only the key is known."""
+def format_finding(check: str, values: Sequence[Any]) -> str:
+    """Fills the fields of the check's sentence with the values, in their order.
+
+    A field `id` uses two values, key and tail. The tail is None if only the key is known.
+    """
     sentence, rest = CHECKS[check], iter(values)
-    places = (name for _, name, _, _ in Formatter().parse(sentence) if name)
-    return sentence.format_map({name: _place(name, rest) for name in places})
+    names = (name for _, name, _, _ in Formatter().parse(sentence) if name)
+    return sentence.format_map({name: _format_value(name, rest) for name in names})
 
 
-def _place(name: str, values: Iterator[Any]) -> str:
+def _format_value(name: str, values: Iterator[Any]) -> str:
     value = next(values)
     if name == "id":
         tail = next(values)

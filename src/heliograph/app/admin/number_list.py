@@ -1,4 +1,4 @@
-"""Reads lists of phones that people bring along: one number a line, or tables with the number in the first column."""
+"""Reads lists of phones: a number on each line, or a table with the numbers in its first column."""
 
 import re
 from array import array
@@ -16,20 +16,22 @@ _DIGIT = re.compile(r"[0-9]").search
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that has no number in its first cell; `problem` says why, for people."""
+    """A line of a list or table that cannot be used."""
 
     line: int
+    """Counted from 1."""
     problem: str
+    """A sentence for people, such as "the cell price is missing"."""
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.problem}"
 
 
 class NumberList:
-    """The numbers of such a list, in its order. A number takes eight octets, however long the list is.
+    """The numbers of a list, in its order. A number needs only eight octets of memory.
 
-    Lines that are empty or begin with `#` are passed over. So is the first other line
-    where its first cell has no digit, as the heading of a table. Cells end with a comma, a semicolon or a tab.
+    Empty lines and lines that begin with `#` are ignored. A heading is ignored too: the first other line, if its first
+    cell has no digit. Cells are separated by comma, semicolon or tab.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -53,13 +55,13 @@ class NumberList:
         return len(self._numbers)
 
     def batches(self, size: int) -> Iterator[list[str]]:
-        """Yields the numbers, up to `size` at once."""
+        """Yields the numbers in lists of up to `size`."""
         for start in range(0, len(self._numbers), size):
             yield [str(number) for number in self._numbers[start : start + size]]
 
 
 def _first_cell(line: str) -> str:
-    """Returns the first cell of a line without its quotes, empty for a line that is passed over."""
+    """Returns the first cell of a line without quotes, or "" for a line that is ignored."""
     text = line.removeprefix("\ufeff").strip()
     if text.startswith(COMMENT):
         return ""

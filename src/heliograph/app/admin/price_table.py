@@ -11,14 +11,17 @@ from heliograph.app.resources.prices import NEW, PLAN, SINCE, format_since
 from heliograph.domain.money.amounts import format_credits
 
 COLUMNS: Final = ("plan", "prefix", "price", "inbound", "since")
-"""The columns of a list, in the order in which it is written."""
+"""The columns of a list, in the order of written files."""
 
 
 class PriceSheet:
-    """The prices of such a list, in its order, by the names of their fields. `bad` lines cannot be used."""
+    """The prices of a list.
+
+    `prices`: the prices in the order of the list, by the names of their fields. `bad`: lines that cannot be used.
+    """
 
     def __init__(self, lines: Iterable[str], plan: str, since: str = "") -> None:
-        """`plan` and `since` are those of rows that have none of their own. Raises Invalid if they cannot be used."""
+        """Reads the list. `plan` and `since` are the defaults for rows without them. Raises Invalid if they are bad."""
         self.prices: list[dict[str, Any]] = []
         self.bad: list[BadLine] = []
         self._usual = {"plan": PLAN.read(plan), "since": SINCE.show(SINCE.read(since))}
@@ -34,16 +37,16 @@ class PriceSheet:
         except Invalid as problem:
             self.bad.append(BadLine(line, str(problem)))
             return
-        place = price["plan"], price["prefix"], price["since"]
-        if place in self._known:
-            self.bad.append(BadLine(line, f"line {self._known[place]} has the same plan, prefix and date"))
+        key = price["plan"], price["prefix"], price["since"]
+        if key in self._known:
+            self.bad.append(BadLine(line, f"line {self._known[key]} has the same plan, prefix and date"))
             return
-        self._known[place] = line
+        self._known[key] = line
         self.prices.append(price)
 
 
 def write(prices: Iterable[Mapping[str, Any]], file: TextIO, wrote: Callable[[], None] = lambda: None) -> None:
-    """Writes prices as a list that `PriceSheet` reads; calls `wrote` after each."""
+    """Writes prices as a list that `PriceSheet` can read. Calls `wrote` after each price."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
     for price in prices:

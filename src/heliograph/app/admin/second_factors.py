@@ -1,4 +1,4 @@
-"""Second factors: enrolling authenticator apps and passkeys, and recovery codes."""
+"""Second factors: sets up authenticator apps and passkeys, and makes recovery codes."""
 
 from base64 import b32encode
 from dataclasses import dataclass, field
@@ -16,9 +16,10 @@ from heliograph.domain.security import one_time_code
 ISSUER = "Heliograph"
 
 CODES = 10
-"""Recovery codes that are made at once."""
+"""Recovery codes in a set."""
 
 CODE_OCTETS = 10
+"""Octets of random bits in a recovery code. 80 bits cannot be guessed."""
 
 MOST_FACTORS = 5
 MAX_NAME_CHARS = 64
@@ -30,16 +31,21 @@ _PASSKEY = "passkey"
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """An app that is being set up. `ticket` is given back with the first code of the app."""
+    """An app that is being set up."""
 
     secret: str = field(repr=False)
+    """The secret as people type it, in base32."""
     link: str = field(repr=False)
+    """The link in the QR code, which begins with `otpauth://totp/`."""
     ticket: str = field(repr=False)
+    """Comes back with the first code of the app."""
 
 
 class ManageFactors(Desk):
-    """Second factors of one user, in the name of who signed in, or of an admin. Methods raise Invalid and NoSuch for
-    mistakes of the user, and the store's Unavailable."""
+    """Use cases about second factors, in the name of the user or of an admin.
+
+    They raise Invalid and NoSuch for mistakes of the user, and the store's Unavailable.
+    """
 
     def __init__(
         self,
@@ -56,15 +62,15 @@ class ManageFactors(Desk):
         self._passkeys = passkeys
 
     async def of(self, user: str) -> tuple[list[SecondFactor], int]:
-        """Returns the factors of a user, the oldest first, and how many recovery codes are left."""
+        """Returns the factors of a user, oldest first, and the number of unused recovery codes."""
         return await self.store.factors.of(user), await self.store.factors.codes_left(user)
 
     def begin(self, user: str) -> Enrolment:
-        """Makes the secret of a new app; nothing is kept until `confirm`."""
+        """Makes the secret of a new app. The store gets it in `confirm`; until then only the ticket has it."""
         return self._enrolment(user, needed(self.secrets).octets(one_time_code.SECRET_OCTETS))
 
     def again(self, user: str, ticket: str) -> Enrolment | None:
-        """Returns the same enrolment once more; None where the ticket is good no more."""
+        """Returns the enrolment of a ticket again, or None if the ticket has expired."""
         found = self._tickets.read(_ENROL, ticket)
         return None if found is None or found[0] != user else self._enrolment(user, bytes.fromhex(found[1]))
 
@@ -74,42 +80,42 @@ class ManageFactors(Desk):
         return Enrolment(text, one_time_code.app_link(secret, user, ISSUER), ticket)
 
     async def confirm(self, user: str, ticket: str, code: str, name: str) -> list[str]:
-        """Adds the app if the code is one of its; returns recovery codes with the first one, else none."""
+        """Adds the app if the code is right. Returns recovery codes for the user's first factor, else an empty list."""
         found = self._tickets.read(_ENROL, ticket)
         if found is None or found[0] != user:
-            raise Invalid("code", "that took too long; begin again")
+            raise Invalid("code", "that took too long; start again")
         secret = bytes.fromhex(found[1])
         step = one_time_code.step_of(secret, plain(code), self.now, 0)
         if step is None:
-            raise Invalid("code", "that is not what the app shows; the clock of its device may be wrong")
+            raise Invalid("code", "it is not the code of the app now; check the clock of the device")
         return await self._add(user, FactorKind.APP, name.strip() or "Authenticator app", secret, step)
 
     async def begin_passkey(self, user: str, host: str) -> tuple[dict[str, Any], str]:
-        """Returns the options for a browser to make a passkey, and the ticket that is given back with its answer."""
+        """Returns the options with which a browser makes a passkey, and the ticket that comes back with the answer."""
         ticket = self._tickets.make(_PASSKEY, user, str(self.now))
         known = [each.secret for each in await passkeys_of(self.store.factors, user)]
         return self._passkeys.creation_options(host, user, known, challenge_of(ticket)), ticket
 
     async def confirm_passkey(self, user: str, ticket: str, given: PasskeyAnswer, name: str) -> list[str]:
-        """Adds the passkey that a browser made; returns recovery codes with the first factor, else none."""
+        """Adds the passkey that a browser made. Returns recovery codes for the first factor, else an empty list."""
         found = self._tickets.read(_PASSKEY, ticket)
         if found is None or found[0] != user:
-            raise Invalid("passkey", "that took too long; begin again")
+            raise Invalid("passkey", "that took too long; start again")
         try:
             made = self._passkeys.created(given.host, challenge_of(ticket), given.answer)
         except ValueError:
-            raise Invalid("passkey", "the browser made no passkey for this page; begin again") from None
+            raise Invalid("passkey", "the browser did not make a passkey for this page; start again") from None
         if any(each.secret == made for each in await passkeys_of(self.store.factors, user)):
-            raise Invalid("passkey", "that passkey is there already")
+            raise Invalid("passkey", "that passkey was added already")
         return await self._add(user, FactorKind.PASSKEY, name.strip() or "Passkey", made, int(found[1]))
 
     async def _add(self, user: str, kind: FactorKind, title: str, secret: bytes, counter: int) -> list[str]:
         if len(title) > MAX_NAME_CHARS or not title.isprintable():
-            raise Invalid("title", f"a name is one line of up to {MAX_NAME_CHARS} printable characters")
-        there = await self.store.factors.of(user)
-        if len(there) >= MOST_FACTORS:
-            raise Invalid("title", f"there are {MOST_FACTORS} already; remove one first")
-        codes = [] if there else self._fresh_codes()
+            raise Invalid("title", f"it must be a line of up to {MAX_NAME_CHARS} printable characters")
+        known = await self.store.factors.of(user)
+        if len(known) >= MOST_FACTORS:
+            raise Invalid("title", f"there are {MOST_FACTORS} factors already; remove a factor first")
+        codes = [] if known else self._fresh_codes()
         factor = SecondFactor(
             user, needed(self.secrets).octets(_ID_OCTETS).hex(), kind, title, secret, counter, self.now
         )
@@ -118,8 +124,10 @@ class ManageFactors(Desk):
         return codes
 
     async def last_reset(self, user: str, *, unseen: bool = False) -> AuditEntry | None:
-        """Returns the entry about when somebody else last removed all factors of a user, None if nobody did; with
-        `unseen` only what was done since the session before the user's newest one was opened."""
+        """Returns the audit entry of the last reset of the user's factors by another person, or None.
+
+        With `unseen`, only a reset since the user's previous session was opened counts.
+        """
         found = await self.store.audit_log.find(AuditQuery(1, action=FACTOR_RESET, target=user))
         if not found or not unseen:
             return found[0] if found else None
@@ -128,7 +136,7 @@ class ManageFactors(Desk):
         return found[0] if found[0].key > before else None
 
     async def remove(self, user: str, factor: str) -> None:
-        """Removes an app; with the last one go the recovery codes."""
+        """Removes a factor. The last factor takes the recovery codes with it."""
         name = next((each.name for each in await self.store.factors.of(user) if each.id == factor), "")
         try:
             await self.audited("factor.remove", user, {"factor": factor, "name": name}).factors.remove(user, factor)
@@ -136,9 +144,9 @@ class ManageFactors(Desk):
             raise NoSuch("second factor", factor) from None
 
     async def new_codes(self, user: str) -> list[str]:
-        """Replaces the recovery codes; returns the new ones."""
+        """Replaces the recovery codes, and returns the new codes."""
         if not await self.store.factors.of(user):
-            raise Invalid("code", "there is no second factor yet")
+            raise Invalid("code", "there is no second factor yet; set it up first")
         codes = self._fresh_codes()
         audited = self.audited("recovery-codes.make", user)
         await audited.factors.replace_codes(user, [digest_code(each) for each in codes])

@@ -1,4 +1,4 @@
-"""The second step of signing in: checking what somebody types."""
+"""The second step of signing in: checks codes of apps, recovery codes and passkeys."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,23 +11,22 @@ from heliograph.domain.security import one_time_code
 
 
 def digest_code(code: str) -> bytes:
-    """Returns the SHA-256 of a recovery code, which the store keeps; it has enough random bits to need no slow hash."""
+    """Returns the SHA-256 of a recovery code, for the store. Its 80 random bits make a slow hash unnecessary."""
     return hashlib.sha256(plain(code).encode("utf-8", "surrogatepass")).digest()
 
 
 def plain(code: str) -> str:
-    """Returns a code as it is compared: without what people put between its characters."""
+    """Returns a code without spaces, hyphens and capitals: `123456` for `123 456`."""
     return "".join(code.lower().replace("-", "").split())
 
 
 def can_be_guessed(code: str) -> bool:
-    """Says whether it is as long as a code of an app; a recovery code has eighty random bits."""
+    """Returns True for a code with the length of an app's code. A recovery code has 80 random bits."""
     return len(plain(code)) == one_time_code.DIGITS
 
 
 async def proves(factors: Factors, user: str, code: str, now: int) -> str:
-    """Uses up a code of the user's apps, or a recovery code. Returns which it was, `app` or `recovery`, else an empty
-    text."""
+    """Checks and uses up a code of the user's apps, or a recovery code. Returns `app`, `recovery`, or "" if wrong."""
     text = plain(code)
     if len(text) == one_time_code.DIGITS:
         for factor in await factors.of(user):
@@ -42,14 +41,15 @@ async def proves(factors: Factors, user: str, code: str, now: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PasskeyAnswer:
-    """A browser's answer, given on pages at `host`."""
+    """A browser's answer for a passkey."""
 
     host: str
+    """The host name of the page, for example `sms.example.com`."""
     answer: Mapping[str, Any]
 
 
 def challenge_of(ticket: str) -> bytes:
-    """Returns the challenge of the step that a ticket is for: nobody can foretell it, as nobody can make a ticket."""
+    """Returns the challenge of a ticket's step. It cannot be predicted, because only the gateway can make tickets."""
     return hashlib.sha256(ticket.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -60,11 +60,13 @@ async def passkeys_of(factors: Factors, user: str) -> list[SecondFactor]:
 async def proves_passkey(
     factors: Factors, passkeys: Passkeys, user: str, given: PasskeyAnswer, ticket: str, made: int, now: int
 ) -> str:
-    """Checks the answer of one of the user's passkeys to a challenge that was `made` at that time (ms), which it may
-    answer once. Returns `passkey`, else an empty text."""
-    there = await passkeys_of(factors, user)
+    """Checks a passkey's answer to the challenge of a ticket. Returns `passkey`, or "" if wrong.
+
+    `made` is the time of the challenge (ms). A challenge can be answered only once.
+    """
+    known = await passkeys_of(factors, user)
     try:
-        place = passkeys.proven(given.host, [each.secret for each in there], challenge_of(ticket), given.answer)
+        index = passkeys.proven(given.host, [each.secret for each in known], challenge_of(ticket), given.answer)
     except ValueError:
         return ""
-    return "passkey" if await factors.advance(user, there[place].id, made, now) else ""
+    return "passkey" if await factors.advance(user, known[index].id, made, now) else ""

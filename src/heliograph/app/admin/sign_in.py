@@ -1,4 +1,17 @@
-"""Authentication of users of the console and of tokens of the admin API."""
+"""Authentication of users of the console, and of tokens of the admin API.
+
+The way of a user into the console:
+
+    name, password --> sign_in ------------------------------> session token
+                          | the user has a second factor
+                          v
+                       SecondStep (ticket) --> second_step --> session token
+                                               code or passkey
+
+Failures slow down further tries in three ways. A pair of user and address is refused after FAILURES wrong passwords.
+An address is refused after FAILURES_AN_ADDRESS, for pairs that never signed in. A user with many failures is never
+refused, because an attacker could then lock out the user; tries from unknown addresses only wait a few seconds.
+"""
 
 import hashlib
 import hmac
@@ -26,37 +39,37 @@ from heliograph.domain.error import TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.security.secret_text import ADMIN_TOKEN, digest, is_misspelt
 
 SESSION_MS = 12 * 3_600_000
-"""Lifetime of a session. Milliseconds."""
+"""Milliseconds. Lifetime of a session."""
 
 IDLE_MS = 3_600_000
-"""Milliseconds without use after which a session ends, where the settings say nothing."""
+"""Milliseconds. A session without use ends after this time, unless the settings have another time."""
 
 USED_MS = 60_000
-"""Milliseconds for which a session's last use is not written again."""
+"""Milliseconds. The last use of a session is written at most this often, so that a page view rarely writes."""
 
 FAILURES = 5
-"""Wrong passwords for one user from one address within WINDOW_S, from which on further tries are refused."""
+"""Wrong passwords within WINDOW_S. From then on, tries for the user from the address are refused."""
 
 FAILURES_AN_ADDRESS = 20
-"""The same for all users from one address."""
+"""Wrong passwords from an address, for any user, within WINDOW_S. From then on, unknown pairs are refused."""
 
 FAILURES_A_USER = 50
-"""The same for one user from all addresses, from which on each more makes a try from elsewhere wait a little longer
-than the one before. Failures at other addresses refuse no other visitor."""
+"""Wrong passwords for a user, from any address, within WINDOW_S. From then on, tries from unknown addresses wait. Each
+further failure makes the wait PAUSE_S longer."""
 
 CODES_A_DAY = 50
-"""Wrong codes of an app for one user within a day, from which on no more of them are checked. Each finds one of three
-codes that are good at a time, of a million."""
+"""Wrong app codes for a user within a day. From then on, app codes are no longer checked. Three of a million codes are
+valid at a time, so 50 guesses a day succeed with a probability of 0.015 %."""
 
 PAUSE_S = 0.1
-"""Seconds of that wait for each failure."""
+"""Seconds. The wait grows by this with each failure beyond FAILURES_A_USER."""
 
 MOST_PAUSE_S = 5.0
 MOST_PAUSES = 200
-"""Tries that wait like that at once; of more, each goes on without."""
+"""Tries that may wait at a time. Further tries do not wait, so that an attacker cannot fill the memory."""
 
 WINDOW_S = 300.0
-"""Seconds in which failures are counted together."""
+"""Seconds. Failures within this window are counted together."""
 
 TOKEN_OCTETS = 32
 
@@ -64,12 +77,12 @@ _SIGN_IN = "second-step"
 _CHANGE = "change"
 
 Pause = Callable[[float], Awaitable[None]]
-"""Waits for so many seconds."""
+"""Waits for a number of seconds."""
 
 
 class SecondStep(Exception):
-    """The password is right, and the user has a second factor: a code or a passkey's answer is to be given with the
-    ticket."""
+    """The password is right, and the user has a second factor. The next request gives a code, or a passkey's answer,
+    with the ticket."""
 
     def __init__(self, ticket: str) -> None:
         super().__init__("a second factor is needed")
@@ -95,9 +108,12 @@ class SignIn:
         *,
         second_required: bool = False,
     ) -> None:
-        """`register` remembers failures, and who signed in from where; `wrong_codes` counts codes by the day.
-        Sessions end when they were idle for `idle_ms`.
-        `second_required`: who has no second factor may do nothing but set one up."""
+        """Takes the services for both.
+
+        `register` remembers failures, and pairs of user and address that signed in before. `wrong_codes` counts app
+        codes by the day. Sessions end after `idle_ms` without use. If `second_required` is true, users without a second
+        factor may only set it up.
+        """
         self._store = store
         self._secrets = secrets
         self._clock = clock
@@ -114,57 +130,65 @@ class SignIn:
         self._dummy_hash = secrets.hash_password(secrets.token(32))
 
     async def sign_in(self, name: str, password: str, address: str) -> str:
-        """Opens a session and returns its token. Raises Fault (401, 429, 503), and SecondStep where it takes a code."""
-        short = name[: MAX_NAME_CHARS + 1]  # no user has a longer one
+        """Opens a session and returns its token. Raises Fault (401, 429, 503), and SecondStep for the second factor."""
+        short = name[: MAX_NAME_CHARS + 1]  # names of users are not longer
         register = self._register
         pair, place, user_name = register.pair(short, address), register.place(address), register.user(short)
         self._slow_down(pair, FAILURES)
         if not register.knows(pair):
             self._slow_down(place, FAILURES_AN_ADDRESS)
             await self._wait_for_others(user_name)
-        self._slow_down(pair, FAILURES)  # once more, after the wait
+        self._slow_down(pair, FAILURES)  # again, because other tries may have failed during the wait
         with register.trying((pair,)):
             user = await self._store.users.find(name)
             hashed = self._dummy_hash if user is None else user.password_hash
             if not await self._right(hashed, password, pair, address) or user is None:
                 self._note_wrong((pair, place, user_name))
-                # the name is not noted where there is no such user: people type passwords there
+                # An unknown name is not written to the audit log, because people type passwords into this field.
                 who, target = (f"user:{name}", name) if user else ("unknown", "")
                 await self._as(who, address).note("session.refuse", target)
                 raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         await self._rehash.user(user.name, hashed, password)
         if user.second_factor:
-            # with the hash that it has by now
+            # Read again: the rehash may have changed the hash, and the ticket depends on it.
             raise self._step(_SIGN_IN, await self._store.users.find(name) or user)
         register.note_success(pair)
         return await self._open(user, address)
 
     async def second_step(self, ticket: str, given: str | PasskeyAnswer, address: str) -> str:
-        """Opens the session of a user whose password was right, if the code or the passkey is; returns its token.
-        Raises Fault (401, 429): with the field `ticket` where the password is to be given again."""
+        """Opens the session of a ticket's user if the code or passkey is right, and returns its token.
+
+        Raises Fault (401, 429). The fault has the field `ticket` if the user must give the password again.
+        """
         user, proof = await self._second(_SIGN_IN, ticket, given, address)
         self._register.note_success(self._register.pair(user.name, address))
         return await self._open(user, address, {"second": proof})
 
     async def confirm_second(self, actor: Actor, ticket: str, given: str | PasskeyAnswer) -> None:
-        """Checks the second factor of a signed-in user whose password `confirm_fully` found right, and uses up what was
-        given. Raises Fault as `second_step`."""
+        """Checks the second factor of a signed-in user after `confirm_fully`. A code or answer can be used only once.
+
+        Raises Fault like `second_step`.
+        """
         await self._second(_purpose(actor), ticket, given, actor.address)
 
     def _step(self, purpose: str, user: AdminUser) -> SecondStep:
-        return SecondStep(self._tickets.make(purpose, user.name, str(self._clock.now()), _mark(user)))
+        return SecondStep(self._tickets.make(purpose, user.name, str(self._clock.now()), _password_version(user)))
 
     async def _second(
         self, purpose: str, ticket: str, given: str | PasskeyAnswer, address: str
     ) -> tuple[AdminUser, str]:
-        """Returns the user of a ticket for this purpose, and what the second factor was. Raises Fault (401, 429)."""
+        """Returns the user of a ticket for this purpose, and the kind of the second factor, such as `app`.
+
+        Raises Fault (401, 429).
+        """
         register = self._register
         found = self._tickets.read(purpose, ticket)
         user = None if found is None else await self._store.users.find(found[0])
-        if found is None or user is None or found[2:] != [_mark(user)]:
+        if found is None or user is None or found[2:] != [_password_version(user)]:
             again = "sign in again" if purpose == _SIGN_IN else "give your password again"
             raise Fault(UNAUTHENTICATED, f"That took too long; {again}.", "ticket")
-        # The password was right: a guesser here knows it, so this locks out no user without it.
+        # A guesser at this point knows the password. So refusing further codes locks out only users whose password is
+        # stolen anyway.
         pair = register.pair(user.name, address)
         names = self._slow_down_codes(user.name, pair, given)
         with register.trying(names):
@@ -181,9 +205,11 @@ class SignIn:
         return user, proof
 
     def _slow_down_codes(self, user: str, pair: bytes, given: str | PasskeyAnswer) -> tuple[bytes, ...]:
-        """Returns what a wrong code is counted for: the pair, and unless that is known the user, over all addresses.
-        A secret too long to guess counts for the pair alone: guesses from elsewhere do not lock out its owner.
-        Raises Fault (429)."""
+        """Returns the names that a wrong code is counted for: the pair, and for an unknown pair also the user.
+
+        A passkey or recovery code cannot be guessed, so it counts only for the pair. Otherwise guesses from other
+        addresses would lock out the owner. Raises Fault (429).
+        """
         guessable = isinstance(given, str) and can_be_guessed(given)
         guessed = (self._register.guessed(user),) if guessable and not self._register.knows(pair) else ()
         self._slow_down(pair, FAILURES)
@@ -192,8 +218,11 @@ class SignIn:
         return (pair, *guessed)
 
     async def _proves(self, user: str, code: str, pair: bytes) -> str:
-        """Uses up a code, as `proves`. Of an app's, which can be guessed, CODES_A_DAY may be wrong: of a pair that is
-        known, and of all others together. Raises Fault (429)."""
+        """Checks and uses up a code, like `proves`.
+
+        An app's code can be guessed, so only CODES_A_DAY may be wrong. Each known pair has its own count; all unknown
+        pairs of a user share a count. Raises Fault (429).
+        """
         codes, now = self._wrong_codes, self._clock.monotonic()
         if not can_be_guessed(code):
             return await proves(self._store.factors, user, code, self._clock.now())
@@ -201,7 +230,7 @@ class SignIn:
         wait = codes.wait_for_tries(name, CODES_A_DAY, now)
         if wait:
             self._register.problems[SignInDoor.CONSOLE, SignInProblem.LOCKED] += 1
-            problem = "Too many codes were wrong today; take a passkey, a recovery code, or an address used before."
+            problem = "Too many codes were wrong today. Use a passkey or a recovery code, or an address used before."
             raise Fault(TOO_EARLY, problem, "code", ceil(wait))
         with codes.trying((name,)):
             proof = await proves(self._store.factors, user, code, self._clock.now())
@@ -210,8 +239,10 @@ class SignIn:
         return proof
 
     async def passkey_options(self, ticket: str, host: str, actor: Actor | None = None) -> dict[str, Any] | None:
-        """Returns the options for a browser to answer a second step by a passkey, of signing in, or of a change by
-        `actor`; None where the user has none."""
+        """Returns the options with which a browser asks for a passkey, or None if the user has no passkey.
+
+        `actor` is the signed-in user for the confirmation of a change, and None for signing in.
+        """
         found = self._tickets.read(_purpose(actor), ticket)
         known = [] if found is None else await passkeys_of(self._store.factors, found[0])
         if not known:
@@ -219,15 +250,18 @@ class SignIn:
         return self._passkeys.request_options(host, [each.secret for each in known], challenge_of(ticket))
 
     async def confirm_fully(self, actor: Actor, password: str) -> None:
-        """Checks the password of a signed-in user once more, and raises SecondStep where there is a second factor: who
-        found an open session, or stole its cookie, has neither. Raises Fault (401, 429, 503)."""
+        """Checks the password of a signed-in user again before a sensitive change.
+
+        A person with a stolen session does not know it. Raises SecondStep if the user has a second factor, and Fault
+        (401, 429, 503).
+        """
         user = await self.confirm(actor, password)
         if await self._store.factors.of(user.name):
             raise self._step(_purpose(actor), user)
 
     async def confirm(self, actor: Actor, password: str) -> AdminUser:
-        """Checks the password of a signed-in user once more; returns the user. Raises Fault (401, 429, 503)."""
-        # A stolen session may be used from anywhere; its guesses do not lock out the user at sign-in.
+        """Checks the password of a signed-in user again, and returns the user. Raises Fault (401, 429, 503)."""
+        # Counted apart from sign-in. Otherwise guesses with a stolen session would lock out the user.
         pair, again = self._register.pair(actor.plain_name, actor.address), self._register.confirmed(actor.plain_name)
         self._slow_down(pair, FAILURES)
         self._slow_down(again, FAILURES_AN_ADDRESS)
@@ -244,7 +278,7 @@ class SignIn:
         return await self._passwords.right(hashed, password, asked, pair, address, known=known)
 
     async def _wait_for_others(self, user_name: bytes) -> None:
-        """Waits where many failed to sign in as the user of late."""
+        """Waits if many recent tries to sign in as the user failed."""
         beyond = self._register.counts.count(user_name, self._clock.monotonic()) - FAILURES_A_USER
         if beyond < 0 or self._pausing >= MOST_PAUSES:
             return
@@ -263,8 +297,10 @@ class SignIn:
         return token
 
     async def session(self, token: str, address: str, *, uses: bool = True) -> Actor | None:
-        """Returns the user of a session with the present role, None if there is no such session or it was idle for too
-        long. `uses`: the request shows that somebody is there."""
+        """Returns the user of a session with the present role, or None if the session is unknown or has ended.
+
+        `uses` is False for automatic requests, which do not prolong the session.
+        """
         if not token or len(token) > 128:
             return None
         now = self._clock.now()
@@ -274,11 +310,11 @@ class SignIn:
         session, user = found
         idle = now - session.used
         if idle >= self._idle_ms:
-            # for good: it stays ended where the settings allow more from now on
+            # Closed for good, so that a longer idle time in the settings does not revive it.
             await self._store.users.close_session(session.digest)
             return None
         if uses and idle >= min(USED_MS, self._idle_ms // 4):
-            with suppress(Unavailable):  # a store that cannot be written may still be looked at
+            with suppress(Unavailable):  # users may read in the console while the store rejects writes
                 await self._store.users.use_session(session.digest, now)
         lacks = self._second_required and not user.second_factor
         return Actor(f"user:{user.name}", SCOPES_OF[user.role], address, user.role, session.csrf, lacks)
@@ -290,21 +326,21 @@ class SignIn:
     async def bearer(self, authorization: bytes | None, address: str) -> Actor:
         """Authenticates an admin token (RFC 6750, 2.1). Raises Fault (401, 429)."""
         if authorization is None:
-            raise Fault(UNAUTHENTICATED, "The header Authorization is missing; send Bearer and an admin token.")
+            raise Fault(UNAUTHENTICATED, "The header Authorization is missing. Send Bearer and an admin token.")
         scheme, _, text = authorization.strip().partition(b" ")
         found = None
         misspelt = is_misspelt(ADMIN_TOKEN, text.strip().decode("latin-1"))
         if scheme.lower() == b"bearer" and len(text) <= 128 and not misspelt:
             found = await self._store.tokens.find(hashlib.sha256(text.strip()).digest())
         if found is None or self._register.expired(found.expires):
-            # a right token is never slowed down: it has too many random bits to be guessed, and may share its address
+            # Only wrong tokens are slowed down: a client with a right token may share its address with an attacker.
             place = self._register.token_place(address)
             self._register.problems[SignInDoor.ADMIN_API, SignInProblem.WRONG] += 1
             wait = self._register.wait(place, FAILURES_AN_ADDRESS, self._clock.monotonic())
             if wait:
                 raise _too_many(wait)
             self._register.note_failure((place,), self._clock.monotonic())
-            raise Fault(UNAUTHENTICATED, "The token is wrong, revoked or expired; send Bearer and an admin token.")
+            raise Fault(UNAUTHENTICATED, "The token is wrong, revoked or expired. Send Bearer and an admin token.")
         self._register.note_use(0, found.id, found.used)
         scopes = frozenset(scope for scope in Scope if scope in found.scopes)
         return Actor(f"token:{found.id}", scopes, address)
@@ -324,19 +360,22 @@ class SignIn:
 
 
 def _purpose(actor: Actor | None) -> str:
-    """Returns the purpose of a ticket between two steps: signing in, or changes in the session of `actor` alone."""
+    """Returns the purpose of a ticket: signing in, or changes in the session of `actor`.
+
+    The CSRF token identifies the session, so that a ticket is useless in another session.
+    """
     return _SIGN_IN if actor is None else f"{_CHANGE} {actor.csrf}"
 
 
-def _mark(user: AdminUser) -> str:
-    """Returns the part of the password's hash that a ticket carries: a new password ends the ticket."""
+def _password_version(user: AdminUser) -> str:
+    """Returns a digest of the password's hash. Tickets carry it, so that a new password makes old tickets invalid."""
     return hashlib.sha256(user.password_hash.encode()).hexdigest()
 
 
 def _too_many(wait: float) -> Fault:
-    return Fault(TOO_EARLY, "Too many wrong credentials; wait before the next try.", None, max(1, ceil(wait)))
+    return Fault(TOO_EARLY, "Too many wrong credentials. Wait before the next try.", None, max(1, ceil(wait)))
 
 
-def same(one: str, other: str) -> bool:
+def same(first: str, second: str) -> bool:
     """Compares two secrets in constant time."""
-    return hmac.compare_digest(one.encode(), other.encode())
+    return hmac.compare_digest(first.encode(), second.encode())

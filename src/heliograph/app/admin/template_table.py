@@ -18,26 +18,29 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "entity": ("entity", "entity id", "pe id", "principal entity id", "dlt entity id"),
     "status": ("status", "approval status", "template status"),
 }
-"""Headings of each column that is read, whatever their case; `_`, `-` and spaces are alike."""
+"""Accepted headings for each column. Case does not matter, and `_`, `-` and spaces are equal."""
 
 _TLVS: Final = ("entity", "template")
-"""Columns that are TLVs by these names."""
+"""Columns whose values become TLVs of the same name."""
 
 APPROVED: Final = ("", "approved", "active", "registered", "verified", "live", "whitelisted")
-"""The words of a status with which a template is read."""
+"""Statuses of templates that are imported. Templates with other statuses, such as `rejected`, are skipped."""
 
 _OWN_TLV = re.compile(r"tlv[ :](.+)").fullmatch
 _APART: Final = re.compile(r"[,;|\n]")
 
 
 class TemplateTable:
-    """The templates of such a table, as the admin API takes them. `bad` lines cannot be used; `left_out` are templates
-    that are not approved."""
+    """The templates of a table, in the form of the admin API.
+
+    `templates`: the templates that can be imported. `bad`: lines that cannot be used. `left_out`: lines with templates
+    that are not approved.
+    """
 
     def __init__(
         self, lines: Iterable[str], account: str = "", sender: str = "", tlvs: Mapping[str, str] | None = None
     ) -> None:
-        """`account`, `sender` and `tlvs` are those of rows that have none of their own."""
+        """Reads the table. `account`, `sender` and `tlvs` are the defaults for rows without these values."""
         self.templates: list[dict[str, Any]] = []
         self.bad: list[BadLine] = []
         self.left_out: list[BadLine] = []
@@ -47,8 +50,8 @@ class TemplateTable:
         line, heading = next(rows, (1, []))
         columns = [_column(cell) for cell in heading]
         if "text" not in columns or not {"name", "template"} & set(columns):
-            wanted = "it needs a column text (or content), and name or template id"
-            self.bad.append(BadLine(line, f"this is no heading of templates; {wanted}"))
+            needed = "a heading needs a column text (or content), and a column name or template id"
+            self.bad.append(BadLine(line, f"this is not a heading of templates; {needed}"))
             return
         for line, cells in rows:
             self._read(line, {name: cell.strip() for name, cell in zip(columns, cells, strict=False) if name})
@@ -72,22 +75,22 @@ class TemplateTable:
                 self.bad.append(BadLine(line, str(problem)))
                 return
             if full in self._names:
-                self.bad.append(BadLine(line, f"name: {full} is that of line {self._names[full]} too"))
+                self.bad.append(BadLine(line, f"name: line {self._names[full]} has the name {full} too"))
                 return
             self._names[full] = line
             self.templates.append(template)
 
 
 def _column(heading: str) -> str:
-    """Returns what a column is; empty for one that is not read."""
-    said = " ".join(re.split(r"[\s_-]+", heading.strip().lower()))
+    """Returns the name of a heading's column in COLUMNS, `tlv NAME` for a TLV, or "" for a column that is ignored."""
+    words = " ".join(re.split(r"[\s_-]+", heading.strip().lower()))
     for name, headings in COLUMNS.items():
-        if said in headings:
+        if words in headings:
             return name
     own = _OWN_TLV(heading.strip().lower())
     return f"tlv {own[1].strip()}" if own is not None else ""
 
 
 def _as_name(text: str) -> str:
-    """Returns a name out of what a registry calls a template: what a name may not have becomes a hyphen."""
+    """Returns a valid name for a registry's name: `Login-code-2` for `Login code (2)`."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-")[:MAX_NAME_CHARS]

@@ -13,7 +13,7 @@ from heliograph.adapters.store.shared.steps import (
     scan,
     write,
 )
-from heliograph.app.admin.ledger_checks import CHECKS, told
+from heliograph.app.admin.ledger_checks import CHECKS, format_finding
 from heliograph.app.records import COUNTED, BacklogCounts, RestorePoint
 from heliograph.domain.message.ids import first_key_at, time_of
 
@@ -107,7 +107,7 @@ class StoredUpkeep(Operations):
         found: list[str] = []
         for check in CHECKS:
             rows = yield Query(f"audit_{check}", {"most": MOST_TOLD})
-            found += [told(check, row) for row in rows]
+            found += [format_finding(check, row) for row in rows]
         return found
 
 
