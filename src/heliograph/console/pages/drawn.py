@@ -36,11 +36,11 @@ class DrawnPage:
         self._resource = resource
 
     async def show(
-        self, request: PageRequest, of: str = "", problem: FormProblem | None = None, answered: str = ""
+        self, request: PageRequest, of: str = "", problem: FormProblem | None = None, outcome: str = ""
     ) -> PageResponse:
         """Shows the list and the forms.
 
-        The form of the operation `of` keeps its values, and shows its problem or the sentence `answered`.
+        The form of the operation `of` keeps its values, and shows its problem or the sentence `outcome`.
         """
         resource, listing = self._resource, self._resource.operation("list")
         offers = await _offers(request, resource)
@@ -80,7 +80,7 @@ class DrawnPage:
             form=request.form,
             problem=problem,
             of=of,
-            answered=answered,
+            outcome=outcome,
         )
 
     def change(self, operation: Operation) -> Run:
@@ -92,7 +92,7 @@ class DrawnPage:
                 return await self.show(request, operation.name, problem_of(mistake))
             done = self._resource.format_done(operation, given, answer)
             if operation.verdict:
-                return await self.show(request, operation.name, answered=done)
+                return await self.show(request, operation.name, outcome=done)
             return request.go(self.path, done)
 
         return run

@@ -88,8 +88,8 @@ async def paste(request: PageRequest) -> PageResponse:
 def _problem(numbers: NumberList, *, skips: bool) -> FormProblem | None:
     """Returns why a pasted list is not imported."""
     if len(numbers) > MOST_PASTED:
-        text = f"The list has {len(numbers):,} numbers; at most {MOST_PASTED:,} can be pasted. Nothing was imported."
-        return FormProblem(f"{text} For longer lists, use heliograph suppression import.", "list")
+        text = f"The list has {counted(len(numbers), 'number')}; at most {MOST_PASTED:,} can be pasted."
+        return FormProblem(f"{text} Nothing was imported. For longer lists, use heliograph suppression import.", "list")
     if numbers.bad and not skips:
         return FormProblem(f"{counted(len(numbers.bad), 'line')} cannot be used. Nothing was imported.", "list")
     return None if len(numbers) else FormProblem("There are no numbers. Paste numbers, each on its own line.", "list")
