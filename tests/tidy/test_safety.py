@@ -11,7 +11,7 @@ UNVERIFIED = {"adapters/smpp/dial.py:tls_context"}
 MADE_SQL = {
     "adapters/store/postgres/connections.py:transact",  # numbers of ours, in one round trip
     "adapters/store/postgres/session.py:settle",  # names and values of our settings, which take no parameters
-    "adapters/store/sqlite/retention.py:_empty_log",  # milliseconds of ours; likewise
+    "adapters/store/sqlite/store.py:_empty_log",  # milliseconds of ours; likewise
     "adapters/store/sqlite/connection.py:connect",  # sizes of ours; a PRAGMA takes no parameters
 }
 """Functions whose SQL is put together of more than constants, each looked at: nothing in it comes from outside."""

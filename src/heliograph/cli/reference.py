@@ -11,11 +11,31 @@ from typing import Any
 
 import click
 
-from heliograph.cli.live.metrics_page import metrics_page
-from heliograph.config import SettingEntry, entries, sections
+from heliograph.app.observing.catalogue import SECTIONS
+from heliograph.config import entries, sections
 
 #: What the help of each command says and the page says once.
 _EVERYWHERE = re.compile(r"\nOptions of every command:\n(?:  .*\n?)+")
+
+_METRICS_HEAD = """\
+# Metrics
+
+`GET /metrics` on the port of the API answers in Prometheus' text format, or in OpenMetrics where the scraper asks for
+it. It is open to loopback, and to the networks of the setting `metrics.allowed_networks`; a request that came through
+a proxy is refused ([why](decisions/0010-metrics-and-the-door.md)). `heliograph top` shows the same on a terminal.
+
+```yaml
+scrape_configs:
+  - job_name: heliograph
+    scrape_interval: 15s
+    static_configs:
+      - targets: ["127.0.0.1:8080"]
+```
+
+Times are in seconds, amounts in credits. Labels are connectors by name, states, results and codes: never a number, an
+account or a text. Counters begin at 0 with each start. [alerts.yml](../ops/alerts.yml) has alerts and
+[grafana-dashboard.json](../ops/grafana-dashboard.json) a dashboard; both use what is listed here, which a test sees to.
+"""
 
 _SETTINGS_HEAD = """\
 # Settings
@@ -67,13 +87,10 @@ def settings_page() -> str:
         parts.append(
             f"\n## [{section}]\n\n{kind.__doc__}\n\n| setting | default | values | meaning |\n|---|---|---|---|\n"
         )
-        parts.extend(_row(entry) for entry in entries() if entry.section == section)
+        for entry in (each for each in entries() if each.section == section):
+            names = f"`{entry.name}`<br>`{entry.variable}`"
+            parts.append(f"| {names} | `{to_toml(entry.default)}` | {entry.expected} | {entry.doc} |\n")
     return "".join(parts)
-
-
-def _row(entry: SettingEntry) -> str:
-    names = f"`{entry.name}`<br>`{entry.variable}`"
-    return f"| {names} | `{to_toml(entry.default)}` | {entry.expected} | {entry.doc} |\n"
 
 
 def example_file() -> str:
@@ -110,6 +127,19 @@ def _describe(command: click.Command, parent: click.Context | None, parts: list[
             child = command.get_command(context, name)
             if child is not None:
                 _describe(child, context, parts)
+
+
+def metrics_page() -> str:
+    """`docs/metrics.md`."""
+    parts = [_METRICS_HEAD]
+    for title, text, metrics in SECTIONS:
+        parts.append(f"\n## {title}\n\n{text}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n")
+        for metric in metrics:
+            labels = ", ".join(f"`{label}`" for label in metric.labels) or "-"
+            classes = ", ".join(f"{bound * metric.scale:g}" for bound in metric.bounds or ())
+            meaning = f"{metric.help} Classes: {classes}." if classes else metric.help
+            parts.append(f"| `{metric.name}` | {metric.kind} | {labels} | {meaning} |\n")
+    return "".join(parts)
 
 
 def admin_page() -> str:

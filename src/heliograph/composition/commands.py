@@ -86,7 +86,7 @@ def compact(settings: Settings) -> tuple[int, int]:
     """Rewrites the store in the data directory. Returns the octets of its file before and after. Raises Unavailable,
     and OSError.
     """
-    from heliograph.adapters.store.sqlite.compacting import compact as write_anew
+    from heliograph.adapters.store.sqlite.backup import compact as write_anew
     from heliograph.runtime.data_directory import AlreadyRunning, only_engine
 
     file = settings.data / STORE_FILE

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.adapters.store.sqlite.compacting import compact
+from heliograph.adapters.store.sqlite.backup import compact
 from heliograph.app.facts import Facts
 from heliograph.app.ports import Unavailable
 from tests.contracts.test_retention import phoned

@@ -6,8 +6,7 @@ from heliograph.app.admin.diagnose import Diagnose
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, MessageEnd, Queueing
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import BindCounters
-from heliograph.cli.checks.finding import Finding
-from heliograph.cli.checks.leftovers import UNKNOWN_MS, leftovers
+from heliograph.cli.checks.leftovers import UNKNOWN_MS, Finding, leftovers
 from heliograph.composition.dev import SIMULATOR
 from heliograph.domain.message.receipt import Delivery
 from tests.support.carrier_rig import connector

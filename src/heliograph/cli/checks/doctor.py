@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from heliograph.cli.checks.finding import Finding
-from heliograph.cli.checks.leftovers import UNKNOWN_MS, leftovers
+from heliograph.cli.checks.leftovers import UNKNOWN_MS, Finding, leftovers
 from heliograph.cli.command import Failure, Invocation
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import counted

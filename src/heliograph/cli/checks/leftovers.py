@@ -1,10 +1,10 @@
 """Findings of `heliograph doctor` about work that waits for too long, or has failed, with advice on each."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from heliograph.app.ports.carrier_state import FRESH_MS
-from heliograph.cli.checks.finding import Finding
 from heliograph.domain.display import counted, duration
 
 if TYPE_CHECKING:
@@ -19,6 +19,17 @@ UNKNOWN_DAYS = 7
 """Messages of these last days are reported if they ended as UNKNOWN."""
 
 UNKNOWN_MS = UNKNOWN_DAYS * 86_400_000
+
+
+@dataclass(slots=True)
+class Finding:
+    """A finding of `heliograph doctor`."""
+
+    check: str
+    result: Literal["ok", "note", "fail"]
+    """`note` does not keep a gateway from its work."""
+    detail: str
+    advice: str = ""
 
 
 def leftovers(connectors: "Iterable[Connector]", left: "Leftovers", now: int) -> list[Finding]:

@@ -2,8 +2,8 @@
 
 from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.record import Recorder
+from heliograph.adapters.store.shared.customers import replayed
 from heliograph.adapters.store.shared.recovery import recovery
-from heliograph.adapters.store.shared.replay import replayed
 from heliograph.adapters.store.shared.steps import Q, RunMode, Runner, Steps
 from heliograph.app.facts import Accept, Facts
 from heliograph.app.marks import Recovery

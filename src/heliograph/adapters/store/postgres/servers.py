@@ -6,9 +6,8 @@ from typing import Any
 
 import asyncpg
 
-from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.postgres.db import DatabaseLimits, Db
 from heliograph.adapters.store.postgres.faults import describe, is_broken_off, translated
-from heliograph.adapters.store.postgres.limits import DatabaseLimits
 from heliograph.adapters.store.postgres.session import settle
 from heliograph.app.ports import Unavailable
 

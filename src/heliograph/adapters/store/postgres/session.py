@@ -3,9 +3,8 @@
 from functools import partial
 from typing import Any
 
-from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.postgres.db import DatabaseLimits, Db
 from heliograph.adapters.store.postgres.encoding import ENCODERS
-from heliograph.adapters.store.postgres.limits import DatabaseLimits
 
 SCHEMA = "heliograph"
 

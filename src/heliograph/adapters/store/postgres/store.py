@@ -4,14 +4,12 @@ import asyncio
 from typing import Self
 
 from heliograph.adapters.store.postgres.commits import PostgresCommits
-from heliograph.adapters.store.postgres.customers import PostgresCustomers
 from heliograph.adapters.store.postgres.database import Database
+from heliograph.adapters.store.postgres.db import DatabaseLimits
 from heliograph.adapters.store.postgres.leases import PostgresLeases
-from heliograph.adapters.store.postgres.limits import DatabaseLimits
-from heliograph.adapters.store.postgres.network import PostgresNetwork
+from heliograph.adapters.store.postgres.operations import PostgresCustomers, PostgresNetwork, PostgresSuppressions
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
-from heliograph.adapters.store.postgres.suppressions import PostgresSuppressions
 from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.app import ports

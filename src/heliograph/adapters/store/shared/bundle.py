@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from heliograph.adapters.store.shared.accounts import StoredAccounts
 from heliograph.adapters.store.shared.binds import StoredBinds
@@ -10,8 +10,7 @@ from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.factors import StoredFactors
 from heliograph.adapters.store.shared.guard import StoredGuard
 from heliograph.adapters.store.shared.inbound import StoredInbound, StoredPulls
-from heliograph.adapters.store.shared.network import StoredNetwork
-from heliograph.adapters.store.shared.noted import Noted
+from heliograph.adapters.store.shared.network import StoredNetwork, StoredSenders
 from heliograph.adapters.store.shared.notices import StoredNotices
 from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
@@ -20,17 +19,41 @@ from heliograph.adapters.store.shared.refusals import StoredRefusedRequests
 from heliograph.adapters.store.shared.retention import StoredRetention
 from heliograph.adapters.store.shared.sealed_rows import StoredSealedRows
 from heliograph.adapters.store.shared.search import StoredMessages
-from heliograph.adapters.store.shared.senders import StoredSenders
 from heliograph.adapters.store.shared.series import StoredSeries
 from heliograph.adapters.store.shared.sign_ins import StoredSignIns
-from heliograph.adapters.store.shared.steps import Runner
+from heliograph.adapters.store.shared.steps import RunMode, Runner, Steps
 from heliograph.adapters.store.shared.suppressions import StoredSuppressions
 from heliograph.adapters.store.shared.templates import StoredTemplates
 from heliograph.adapters.store.shared.upkeep import StoredUpkeep
-from heliograph.adapters.store.shared.users import StoredAuditLog, StoredTokens, StoredUsers
+from heliograph.adapters.store.shared.users import StoredAuditLog, StoredTokens, StoredUsers, append
 from heliograph.app import ports
 from heliograph.app.ports.encryption import SealedRows
 from heliograph.app.records import AuditEntry
+
+R = TypeVar("R")
+
+
+class Noted:
+    """A runner that ends each writing operation with a line in the audit log."""
+
+    def __init__(self, runner: Runner, describe: Callable[[Any], AuditEntry | None]) -> None:
+        """`describe` makes the line from the result of the operation; None means no line."""
+        self._runner = runner
+        self._describe = describe
+
+    async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
+        """Runs the operation, and the line as its last step if it writes."""
+        if mode is not RunMode.WRITE:
+            return await self._runner.run(mode, operation)
+
+        def noted() -> Steps[R]:
+            result = yield from operation()
+            deed = self._describe(result)
+            if deed is not None:
+                yield from append(deed)
+            return result
+
+        return await self._runner.run(mode, noted)
 
 
 class Bundle:

@@ -1,22 +1,21 @@
-"""`app.ports.Customers`: customers' questions about their messages, and changes of scheduled messages."""
+"""`app.ports.Customers`: customers' questions about their messages, changes of scheduled messages, and replays."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.adapters.store.shared.accounts import lock_account
-from heliograph.adapters.store.shared.cancelling import cancel_waiting
-from heliograph.adapters.store.shared.messages import messages_of
-from heliograph.adapters.store.shared.replay import replayed
-from heliograph.adapters.store.shared.rows import message_of
+from heliograph.adapters.store.shared.ledger import cancel_waiting
+from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of, messages_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, glance, lookup, read, write
 from heliograph.adapters.store.shared.trace import record_of
 from heliograph.app.configuration import Missing
-from heliograph.app.facts import Accept, Message
+from heliograph.app.facts import Accept, Message, Verdict
 from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled
 from heliograph.app.records import MessageRecord
 from heliograph.domain.limits.allowance import Allowance
+from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
-from heliograph.domain.message.state import Trigger, before
+from heliograph.domain.message.state import State, Trigger, before
 
 _EARLIEST = -(1 << 62)
 _LATEST = 1 << 62
@@ -129,3 +128,28 @@ def _still_scheduled(account: int, key: int, tail: int, now: int, trigger: Trigg
     if not rows:
         raise NotScheduled("sent, cancelled or due already")
     return [key for (key,) in rows]
+
+
+def replayed(account: int, reference: str) -> Steps[tuple[bytes, Accept] | None]:
+    """`Customers.replayed`: the messages have the states that they were first answered with."""
+    rows = yield Q.first_use(account=account, reference=reference)
+    if not rows:
+        return None
+    messages = [message_of(row) for row in rows]
+    fingerprint, key, batch, scheduled, tail, total = rows[0][MESSAGE_WIDTH:]
+    for message in messages:
+        message.state = State.SCHEDULED if scheduled else State.SENT
+    first = Accept(
+        account=account,
+        messages=messages,
+        total=total if batch else messages[0].price,
+        at=time_of(key),
+        scheduled=bool(scheduled),
+        batch=bool(batch),
+        reference=reference,
+        fingerprint=fingerprint,
+        key=key,
+        tail=tail if batch else messages[0].tail,
+        verdict=Verdict.REPLAYED,
+    )
+    return fingerprint, first

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.accounts import lock_account
-from heliograph.adapters.store.shared.cancelling import cancel_waiting
+from heliograph.adapters.store.shared.ledger import cancel_waiting
 from heliograph.adapters.store.shared.network import tables_changed
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, write
 from heliograph.app.configuration import Missing, TrafficHold

@@ -1,9 +1,11 @@
-"""Entries of a ledger and the balance that they change, in the same transaction."""
+"""Entries of a ledger and the balance that they change, in the same transaction; and messages that are cancelled with a
+refund."""
 
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.steps import Q, Steps
 from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.state import Trigger
 from heliograph.domain.money.amounts import EntryKind
 
 WORKER_BITS = 31
@@ -41,3 +43,15 @@ def _free(account: int, at: int, count: int) -> Steps[int]:
         if taken is None:
             return key
         key = taken + STEP
+
+
+def cancel_waiting(account: int, keys: list[int], trigger: Trigger, now: int, note: str) -> Steps[None]:
+    """Cancels messages of a locked account that are in the queue, ends and refunds them. `trigger` is CANCEL or
+    OPT_OUT; `note` says in the ledger why."""
+    if not keys:
+        return
+    yield Q.dequeue(keys=keys)
+    yield Q.cancel(keys=keys) if trigger is Trigger.CANCEL else Q.withdraw(keys=keys)
+    yield Q.end_cancelled(keys=keys, now=now)
+    yield Q.owe_series(keys=keys, now=now)
+    yield from refund(account, keys, now, note)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from heliograph.adapters.store.shared.messages import messages_of
+from heliograph.adapters.store.shared.rows import messages_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Rows, Steps, lookup, write
 from heliograph.app.facts import NO_ANSWER, Queued
 

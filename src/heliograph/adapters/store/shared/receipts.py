@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from heliograph.adapters.store.shared.messages import messages_of
+from heliograph.adapters.store.shared.rows import messages_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, read, write
 from heliograph.app.facts import EarlyReceipt, Outstanding
 from heliograph.app.ports import Unreported

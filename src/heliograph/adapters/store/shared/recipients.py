@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.accounts import lock_account
-from heliograph.adapters.store.shared.cancelling import cancel_waiting
+from heliograph.adapters.store.shared.ledger import cancel_waiting
 from heliograph.adapters.store.shared.retention import take_settled
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, write
 from heliograph.adapters.store.shared.upkeep import reached

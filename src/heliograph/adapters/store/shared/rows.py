@@ -1,13 +1,14 @@
 """Rows and their values, the same for all engines: the order of columns, and which columns are JSON."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
 from sys import intern
 from typing import Any
 
 import msgspec
 
+from heliograph.adapters.store.shared.steps import Q, Steps
 from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, MessageTemplate, SmppTerms
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
@@ -239,3 +240,13 @@ def query_values(query: RefusalQuery) -> dict[str, Any]:
 def hours_values(query: RefusalQuery) -> dict[str, Any]:
     """The same from the beginning of the query's first hour on."""
     return {**query_values(query), "since": query.since // HOUR_MS * HOUR_MS}
+
+
+def messages_of(keys: Iterable[int], *, queued: bool = False) -> Steps[list[Message]]:
+    """Returns the messages of these keys, in that order. Missing messages are left out."""
+    wanted = list(keys)
+    if not wanted:
+        return []
+    rows = yield Q.messages(keys=wanted)
+    found = {row[15]: row for row in rows}
+    return [message_of(found[key], queued=queued) for key in wanted if key in found]

@@ -1,9 +1,10 @@
-"""`app.ports.Suppressions`: phones that an account must not send to."""
+"""`app.ports.Suppressions`: phones that an account must not send to. Also messages that fail at acceptance, since their
+recipients opted out."""
 
 from collections.abc import Iterable, Sequence
 
 from heliograph.adapters.store.shared.accounts import lock_account
-from heliograph.adapters.store.shared.cancelling import cancel_waiting
+from heliograph.adapters.store.shared.ledger import cancel_waiting
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, write
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import Accept, Message

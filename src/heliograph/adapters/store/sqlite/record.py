@@ -3,18 +3,20 @@
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from heliograph.adapters.store.shared.customers import replayed
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.suppressions import fail_at_once, fail_suppressed
 from heliograph.adapters.store.sqlite.allowances import Spenders, queued_of
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
+from heliograph.adapters.store.sqlite.driver import drive
 from heliograph.adapters.store.sqlite.money import LedgerWriter
 from heliograph.adapters.store.sqlite.record_consents import record_consents, withdraw
 from heliograph.adapters.store.sqlite.record_inbound import record_inbound
-from heliograph.adapters.store.sqlite.replay import earlier
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
 from heliograph.adapters.store.sqlite.worker import FileConnection
 from heliograph.app.facts import (
@@ -403,3 +405,13 @@ def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
             for each in facts.callback_retries
         ]
         _RETRY_CALLBACK(db, rows)
+
+
+def earlier(db: sqlite3.Connection, accept: Accept, here: Accept | None) -> Accept | None:
+    """Returns the first result of the request that used the same reference, in this transaction (`here`) or in the
+    rows; None if none did."""
+    assert accept.reference is not None
+    if here is not None:
+        return replace(here, messages=[replace(message) for message in here.messages])
+    found = drive(db, partial(replayed, accept.account, accept.reference))
+    return None if found is None else found[1]

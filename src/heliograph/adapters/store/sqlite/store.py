@@ -1,16 +1,18 @@
 """The store as one object: its ports, over the threads that run their operations."""
 
 import asyncio
+import sqlite3
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 from heliograph.adapters.store.shared.bundle import Bundle
+from heliograph.adapters.store.shared.retention import StoredRetention
 from heliograph.adapters.store.shared.schema import Schema
+from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.sqlite.commits import SqliteCommits
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
-from heliograph.adapters.store.sqlite.retention import SqliteRetention
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.threads import Threads
 from heliograph.app import ports
@@ -18,6 +20,9 @@ from heliograph.app.ports import Unavailable
 
 BUSY_MS = 10_000
 """Milliseconds that a call waits for another process that writes."""
+
+PATIENCE_MS = 20
+"""Milliseconds that emptying the log waits for readers. Commits wait as long."""
 
 CALLS = 1_000
 """Calls that may wait for a thread. A further call raises Unavailable."""
@@ -74,3 +79,27 @@ def _prepare(path: Path, busy_ms: int, schema: Schema) -> None:
         if is_outage(fault):
             raise Unavailable(f"{path} cannot be used: {fault}") from fault
         raise
+
+
+class SqliteRetention(StoredRetention):
+    """`app.ports.Retention` on a file: overwritten octets must leave the write-ahead log, too."""
+
+    def __init__(self, runner: Runner, threads: Threads) -> None:
+        super().__init__(runner)
+        self._threads = threads
+
+    async def scrub(self) -> bool:
+        return await self._threads.empty_log(_empty_log)
+
+
+def _empty_log(db: sqlite3.Connection) -> bool:
+    """Writes all pages of the log to the file and truncates it; returns False if a reader was in the way."""
+    ((patience,),) = db.execute("PRAGMA busy_timeout").fetchall()
+    db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
+    try:
+        ((busy, _, _),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {int(patience)}")
+    return not busy
