@@ -96,8 +96,8 @@ def _of(schema: Schema) -> Callable[[int], Schema]:
 def _to(terms: Terms, _: int) -> str:
     return (
         f"The destination: {phone.MIN_DIGITS} to {phone.MAX_DIGITS} digits with the country code, no `+`. Several: an "
-        "array, one text with commas, or in a form `to` repeated; at most "
-        f"{terms.rules.max_destinations:,}, repeats count once, all or nothing."
+        "array, a text with commas, or in a form several `to`; at most "
+        f"{terms.rules.max_destinations:,} different destinations. All are accepted, or none."
     )
 
 
@@ -128,25 +128,25 @@ def _content(terms: Terms, _: int) -> str:
         f"The text, at most {segments} segments: {septets:,} characters of GSM-7 (some count twice), {units:,} of "
         f"UCS-2. With `type` `binary` hexadecimal digits, at most {octets:,} octets. A JSON text that is URL-encoded "
         "throughout is decoded once (account setting `content_decoding`), so that `Hello%20World`, `Hello+World` and "
-        "`Hello World` are one."
+        "`Hello World` are the same text."
     )
 
 
 def _time(terms: Terms, _: int) -> str:
     return (
-        "When to send it: `YYYY-MM-DD HH:MM:SS` in the account's time zone, ISO 8601 with `T` (an offset or `Z` "
-        f"wins), or Unix seconds. In the future, at most {terms.rules.horizon_days} days ahead; not a local time "
-        "that a clock change skips."
+        "The time of sending: `YYYY-MM-DD HH:MM:SS` in the account's time zone, ISO 8601 with `T` (an offset or `Z` "
+        f"takes precedence), or Unix seconds. In the future, at most {terms.rules.horizon_days} days ahead. A local "
+        "time that a clock change skips is refused."
     )
 
 
 def _url(_: Terms, version: int) -> str:
     where = (
-        "Alone it asks for a receipt; without it the account's default is used."
+        "Without `dlr` it asks for a receipt, too. Without `dlr-url` the account's default URL is used."
         if version == 1
-        else "Required when `dlr` asks for a receipt; alone it asks for one too."
+        else "Required if `dlr` asks for a receipt. Without `dlr` it asks for a receipt, too."
     )
-    return f"Where the receipt is posted: an absolute http or https URL, without user name or fragment. {where}"
+    return f"The URL that the receipt is posted to: absolute, http or https, without user name or fragment. {where}"
 
 
 DLR_WORDS: dict[str, bool] = {
@@ -174,8 +174,8 @@ TIME_FIELD = Field(
 KIND = Field(
     "type",
     _said(
-        "`text` (GSM-7 where possible, else UCS-2), `unicode` (UCS-2), `flash` (shown at once, not kept) or `binary`; "
-        "the other words are aliases. In any case; default `text`."
+        "`text` (GSM-7 if possible, else UCS-2), `unicode` (UCS-2), `flash` (shown at once, not kept) or `binary`. "
+        "The other words are aliases. Upper or lower case; default `text`."
     ),
     _of({"type": "string", "enum": list(KIND_WORDS)}),
     "text",
@@ -183,7 +183,7 @@ KIND = Field(
 )
 DLR = Field(
     "dlr",
-    _said("Whether a receipt is wanted. In any case; default no."),
+    _said("Whether you want a receipt. Upper or lower case; default no."),
     _of({"type": "string", "enum": list(DLR_WORDS)}),
     "yes",
     (
@@ -199,7 +199,8 @@ REFERENCE = Field(
     "reference",
     _said(
         f"Your name for the request: at most {defaults.REFERENCE_CHARS} printable characters, unique in your account. "
-        "The same request with it again gives the first answer, and sends and charges nothing; a different one 409."
+        "If you repeat the request with it, you get the first answer, and nothing is sent or charged again. Another "
+        "request with it gets 409."
     ),
     _of({"type": "string", "minLength": 1, "maxLength": defaults.REFERENCE_CHARS}),
     "order-17",
@@ -209,9 +210,9 @@ REFERENCE = Field(
 VALIDITY = Field(
     optional_fields.VALIDITY,
     lambda terms, _: (
-        f"How long it may be tried: seconds from {optional_fields.LEAST_VALIDITY_S}, or a time as `time` has it; "
-        f"at most {terms.rules.validity_ms // 1000:,} seconds after it is due, which is the default. "
-        "Then it is EXPIRED."
+        f"How long delivery is tried: {optional_fields.LEAST_VALIDITY_S} seconds or more, or a time in the formats of "
+        f"`time`. At most {terms.rules.validity_ms // 1000:,} seconds after it is due, which is the default. "
+        "After that the message is EXPIRED."
     ),
     _of({"type": "string", "pattern": f"^[0-9]{{1,9}}$|{TIME}"}),
     "600",
@@ -219,10 +220,7 @@ VALIDITY = Field(
 )
 PRIORITY = Field(
     optional_fields.PRIORITY,
-    _said(
-        f"The priority_flag that the operator is given, 0 to {optional_fields.MOST_PRIORITY}; "
-        "the default is the operator's."
-    ),
+    _said(f"The priority_flag for the operator, 0 to {optional_fields.MOST_PRIORITY}. The default is the connector's."),
     _of({"type": "string", "enum": [str(number) for number in range(optional_fields.MOST_PRIORITY + 1)]}),
     "1",
     (lambda _: {"type": "integer", "minimum": 0, "maximum": optional_fields.MOST_PRIORITY},),
@@ -230,7 +228,7 @@ PRIORITY = Field(
 UDH = Field(
     optional_fields.UDH,
     _said(
-        "A user data header of your own in hexadecimal, its length octet first, such as `0605040B8423F0` for the port "
+        "Your own user data header in hexadecimal, its length octet first, such as `0605040B8423F0` for the port "
         "of WAP push. It takes room in each segment."
     ),
     _of({"type": "string", "pattern": _HEX, "maxLength": 2 * MAX_HEADER_OCTETS}),
@@ -246,9 +244,9 @@ CODING = Field(
 TLVS = Field(
     optional_fields.TLVS,
     _said(
-        f"Optional parameters for the operator, at most {MAX_TLVS}, by number or by a name that the connector "
-        'gives them: `{"0x1400": "text", "0x1401": {"hex": "0102"}}`. In a form each has a field: `tlv_0x1400=text`. '
-        "Those that do not pass to the number's operator are refused."
+        f"Optional parameters for the operator, at most {MAX_TLVS}, by number or by the connector's name for them: "
+        '`{"0x1400": "text", "0x1401": {"hex": "0102"}}`. In a form each is a field: `tlv_0x1400=text`. '
+        "Parameters that the number's operator does not allow are refused."
     ),
     _of({"type": "object", "maxProperties": MAX_TLVS}),
     {"0x1400": "1101456789000012345"},
@@ -256,7 +254,7 @@ TLVS = Field(
 )
 PROGRESS = Field(
     optional_fields.PROGRESS,
-    _said("Whether ENROUTE and ACCEPTD are posted too, where the operator tells them; with `dlr`. Default no."),
+    _said("Whether ENROUTE and ACCEPTD are posted, too, if the operator reports them. Only with `dlr`; default no."),
     _of({"type": "string", "enum": ["yes", "no", "true", "false", "1", "0", "on", "off"]}),
     "no",
     (lambda _: {"type": "boolean"},),
@@ -345,16 +343,19 @@ START = Parameter(
 )
 END = Parameter("end", lambda _: "The last second, not before `start`. Inclusive.", _AT, "2027-01-31 23:59:59")
 INDEX = Parameter(
-    "index", lambda _: "How many to skip.", {"type": "integer", "minimum": 0, "maximum": 10**18 - 1, "default": 0}, 0
+    "index",
+    lambda _: "Number of messages to skip.",
+    {"type": "integer", "minimum": 0, "maximum": 10**18 - 1, "default": 0},
+    0,
 )
 LIMIT = Parameter(
     "limit",
-    lambda _: "The most to answer with.",
+    lambda _: "Most entries in the answer.",
     {"type": "integer", "minimum": 1, "maximum": defaults.LIST_LIMIT, "default": defaults.LIST_LIMIT},
     10,
 )
 PENDING = Parameter("pending", lambda _: "Whether scheduled messages are included; default no.", _FLAG, "true")
-DELIVERY = Parameter("delivery", lambda _: "Whether each says how it ended; default no.", _FLAG, "true")
+DELIVERY = Parameter("delivery", lambda _: "Whether each message has its final state; default no.", _FLAG, "true")
 ORDER = Parameter(
     "order",
     lambda _: "`asc`: oldest first. `desc`: newest first.",
@@ -368,40 +369,40 @@ CURSOR = "^[0-9a-f]{1,32}-[0-9]{1,18}$"
 AFTER = Parameter(
     "after",
     lambda _: (
-        "The `Id` of a message: those that became the account's after it. Without it from the first one on. An id that "
-        "no message of the account has stands for its time."
+        "The `Id` of a message: the page begins with the next message of the account. Default: the first message. "
+        "For an unknown id, the time in it counts."
     ),
     {"type": "string", "pattern": ANY_ID},
     "019e2b1c-7a05-7001-9f0a-3c5d7e9b1a2f",
 )
 PULL_LIMIT = Parameter(
     "limit",
-    lambda _: f"The most to answer with; fewer where they have more than {PAGE_OCTETS:,} octets.",
+    lambda _: f"Most messages in the answer; fewer if they have more than {PAGE_OCTETS:,} octets.",
     {"type": "integer", "minimum": 1, "maximum": defaults.PULL_LIMIT, "default": defaults.PULL_DEFAULT},
     100,
 )
 WAIT = Parameter(
     "wait",
-    lambda _: "Seconds to wait for the first message where there is none; then the page is empty.",
+    lambda _: "Seconds to wait if there is no message yet; then the page is empty.",
     {"type": "integer", "minimum": 0, "maximum": defaults.PULL_WAIT_S, "default": 0},
     20,
 )
 
 AFTER_NUMBER = Parameter(
     "after",
-    lambda _: "A number: those after it. Without it from the first one on.",
+    lambda _: "A number: the page begins behind it. Default: the first number.",
     {"type": "string", "pattern": "^[0-9]{1,15}$"},
     "491701234567",
 )
-SUPPRESSIONS_LIMIT = PULL_LIMIT._replace(meaning=lambda _: "The most to answer with.")
+SUPPRESSIONS_LIMIT = PULL_LIMIT._replace(meaning=lambda _: "Most entries in the answer.")
 
 AFTER_CURSOR = Parameter(
     "after",
-    lambda _: "The `cursor` of an earlier answer. Without it those that are made from now on.",
+    lambda _: "The `cursor` of an earlier answer. Default: notices from now on.",
     {"type": "string", "pattern": CURSOR},
     "7f3a90c1-17",
 )
-WAIT_FOR_NOTICE = WAIT._replace(meaning=lambda _: "Seconds to wait for the first one; then the page is empty.")
+WAIT_FOR_NOTICE = WAIT._replace(meaning=lambda _: "Seconds to wait for the first notice; then the page is empty.")
 
 NOTICES: tuple[Parameter, ...] = (AFTER_CURSOR, SUPPRESSIONS_LIMIT, WAIT_FOR_NOTICE)
 SUPPRESSIONS: tuple[Parameter, ...] = (AFTER_NUMBER, SUPPRESSIONS_LIMIT)

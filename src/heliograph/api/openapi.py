@@ -60,30 +60,29 @@ _BODIES: tuple[tuple[str, tuple[Field, ...], int], ...] = (
 """The request bodies: the names of their schemas, their fields, the API version."""
 
 _INTRODUCTION = """\
-Send text messages, schedule them, look them up, and be told how their delivery ended.
+Send text messages, schedule them, look them up, and get their delivery receipts.
 
-Two generations side by side: `/api/v1` signs in with user name and API key, `/api/v2` with user name and password, \
-both by HTTP Basic. `/account/v1`, what an account has beside the messages that it sends, takes the credentials of v1. \
-Bodies are JSON or forms, with at most {max_body:,} octets; without a `Content-Type` a body that \
-begins with `{{` is taken for JSON. Unknown fields are ignored, and in JSON `null` stands for an absent one. Answers \
-are JSON.
+There are two versions: `/api/v1` signs in with user name and API key, `/api/v2` with user name and password, both by \
+HTTP Basic. `/account/v1` has inbound messages, suppressions and notices of an account, and takes the credentials of \
+v1. Bodies are JSON or forms, with at most {max_body:,} octets. Without a `Content-Type`, a body that begins with `{{` \
+is read as JSON. Unknown fields are ignored. In JSON a field with `null` counts as absent. Answers are JSON.
 
-What can be read with GET can be read with HEAD, and a path may end with a slash. Every answer has an `X-Request-Id`: \
-yours, if it has at most 128 characters of `A-Z a-z 0-9 . _ ~ + / = : -`, else one of ours. Give it to whoever runs \
-the gateway when you ask about a request.
+HEAD works wherever GET does, and a path may end with a slash. Every answer has an `X-Request-Id`: yours, if it has \
+at most 128 characters of `A-Z a-z 0-9 . _ ~ + / = : -`, otherwise a new id. Give it to the operator of the gateway \
+when you ask about a request.
 
-On an error nothing was stored or charged. One list query is answered every {list_interval_s:g} seconds for each \
-account, unless it has an interval of its own."""
+After an error nothing was stored or charged. An account may make a list query every {list_interval_s:g} seconds, \
+unless it has its own interval."""
 
 _RECEIPT = """\
-Posted once to the `dlr-url` when a message that asked for it has reached its final state; as JSON if the account is \
-set to it. A message of several segments has one receipt, with the worst of their states.
+Posted to the `dlr-url` once a message with a wanted receipt has its final state; as JSON if the account is set so. A \
+message of several segments has a single receipt, with the worst of their states.
 
-Answer any 2xx within {callback_timeout_s:g} seconds. Anything else, or no answer, is tried again: after about 5 \
-seconds, then twice as long each time, at most an hour apart, for {callback_retry_hours:g} hours. Redirects are not \
-followed. The same receipt may come more than once: `webhook-id` and the body are the same then.
+Answer any 2xx within {callback_timeout_s:g} seconds. After any other answer, or none, the receipt is retried: after \
+about 5 seconds, then twice as long each time, at most an hour apart, for {callback_retry_hours:g} hours. Redirects \
+are not followed. The same receipt may come more than once, with the same `webhook-id` and body.
 
-The signature is that of Standard Webhooks: HMAC-SHA256, keyed with the octets of the account's signing secret, over \
+The signature is of Standard Webhooks: HMAC-SHA256, keyed with the octets of the account's signing secret, over \
 `webhook-id`, `webhook-timestamp` and the body, joined with full stops."""
 
 
@@ -136,7 +135,7 @@ def _own_doors(terms: Terms) -> Section:
     basic = {"type": "http", "scheme": "basic"}
     return Section(
         [
-            {"name": "messages", "description": "Sending, and what has become of it."},
+            {"name": "messages", "description": "Sending messages, and their states."},
             {"name": "inbound", "description": "Messages from phones to your numbers."},
             {"name": "suppressions", "description": "Phones that opted out of your messages."},
             {"name": "account", "description": "Your account."},
@@ -171,8 +170,8 @@ _HEADERS: dict[str, Any] = {
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._~+/=:\\-]{1,128}$"},
     },
     "Idempotency-Replayed": {
-        "description": "`true` where the request was accepted before, under the same reference: this is what was \
-answered then, and nothing was sent or charged now.",
+        "description": "`true` if the request was accepted before, under the same reference: this is the first answer, \
+and nothing was sent or charged now.",
         "schema": {"type": "string", "enum": ["true"]},
     },
     "Retry-After": {
@@ -181,7 +180,7 @@ answered then, and nothing was sent or charged now.",
         "schema": {"type": "integer", "minimum": 1},
     },
     "WWW-Authenticate": {"description": "Basic.", "required": True, "schema": {"type": "string"}},
-    "Allow": {"description": "The methods that there are.", "required": True, "schema": {"type": "string"}},
+    "Allow": {"description": "The allowed methods.", "required": True, "schema": {"type": "string"}},
 }
 
 
@@ -262,7 +261,7 @@ def _operation(operation: CustomerOperation, terms: Terms, schemas: dict[str, Sc
 _REQUEST_ID: dict[str, Any] = {
     "name": "X-Request-Id",
     "in": "header",
-    "description": "Your name for this request, which the answer repeats if it may be one.",
+    "description": "Your id for this request. The answer repeats it if it is valid.",
     "schema": {"type": "string"},
     "example": "checkout-7f3a",
 }
@@ -271,7 +270,7 @@ _ID: dict[str, Any] = {
     "name": "id",
     "in": "path",
     "required": True,
-    "description": "The `Id` of a message or of a batch, or the same as a UUID with dashes; in any case.",
+    "description": "The `Id` of a message or of a batch, also as a UUID with dashes, in upper or lower case.",
     "schema": {"type": "string", "pattern": fields.ANY_ID},
     "example": shapes.EXAMPLE_ID,
 }
@@ -364,13 +363,13 @@ def _receipt(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
     schema = _ref("schemas", shapes.Receipt.__name__)
     example = _example(schema, schemas, whole=True)
     headers = (
-        ("webhook-id", "What the receipt is known by; the same each time it is tried.", {"type": "string"},
+        ("webhook-id", "The id of the receipt; the same in each try.", {"type": "string"},
          f"dlr_{example['id']}"),
-        ("webhook-timestamp", "When this try was made, in Unix seconds. Refuse one that is minutes away from now.",
+        ("webhook-timestamp", "The time of this try, in Unix seconds. Refuse a try with a time minutes away from now.",
          {"type": "integer"}, 1800000004),
-        ("webhook-signature", "One or several signatures, separated by spaces: `v1,` and base64.",
+        ("webhook-signature", "A signature, or several, separated by spaces: `v1,` and base64.",
          {"type": "string"}, "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="),
-        ("heliograph-operator-code", "The operator's own code, as it wrote it; absent where it gave none.",
+        ("heliograph-operator-code", "The operator's own code, unchanged; absent if it gave none.",
          {"type": "string", "maxLength": MAX_CODE_CHARS}, "0x22"),
     )  # fmt: skip
     return {
@@ -395,8 +394,8 @@ def _receipt(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
             "content": {media: {"schema": schema, "example": example} for media in (FORM, JSON)},
         },
         "responses": {
-            "2XX": {"description": "Taken. The body does not matter."},
-            str(HTTPStatus.GONE.value): {"description": "Never tell of this message again."},
-            "default": {"description": "Not taken: it is tried again."},
+            "2XX": {"description": "Accepted. The body does not matter."},
+            str(HTTPStatus.GONE.value): {"description": "Never send a receipt of this message again."},
+            "default": {"description": "Not accepted: it is tried again."},
         },
     }

@@ -59,7 +59,7 @@ class CustomerOperation(NamedTuple):
 
 
 _SEND_MEANING = (
-    "To one destination or several. What gets 200 is stored and charged. With a `reference` a request can be "
+    "Sends to a destination, or several. After a 200 the request is stored and charged. With a `reference` it can be "
     "repeated safely."
 )
 
@@ -72,37 +72,37 @@ MESSAGES_V1: tuple[CustomerOperation, ...] = (
     ),
     CustomerOperation(
         "list_messages", "GET", MESSAGES, 1, "messages", "List",
-        "By time, the oldest first. Cancelled messages are never listed, scheduled ones with `pending`.",
+        "By time, the oldest first. Scheduled messages are listed with `pending`, cancelled messages never.",
         (shapes.RecordList,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.LIST, shown=(("limit", "order"),),
     ),
     CustomerOperation(
         "quote_message", "POST", "/api/v1/messages/quote", 1, "messages", "Quote",
-        "What a request to send would cost. It is checked as that would be; nothing is sent or charged.",
+        "Returns the cost of a request to send, after the same checks. Nothing is sent or charged.",
         (shapes.QuoteResult,), (*_BODY, *_CREDENTIALS, *_ALWAYS), fields.SEND[1],
     ),
     CustomerOperation(
         "get_message", "GET", ONE_MESSAGE, 1, "messages", "Get",
-        "A message by its id; by a batch's id its messages, in the order of the request, whatever their state.",
+        "A message by its id. By the id of a batch: its messages in any state, in the order of the request.",
         (shapes.Record, shapes.RecordList), (*_QUERY, *_CREDENTIALS, NOT_FOUND, *_ALWAYS), query=fields.PAGE,
     ),
     CustomerOperation(
         "reschedule_message", "PUT", ONE_MESSAGE, 1, "messages", "Reschedule",
-        "Gives a scheduled message a new time; by a batch's id all of its messages that are still scheduled.",
+        "Gives a scheduled message a new time. By the id of a batch: all of its messages that are still scheduled.",
         (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NOT_FOUND, CONFLICT, *_ALWAYS), fields.RESCHEDULE,
     ),
     CustomerOperation(
         "cancel_message", "DELETE", ONE_MESSAGE, 1, "messages", "Cancel",
-        "Cancels a scheduled message, or those of a batch that are still scheduled. What was charged comes back.",
+        "Cancels a scheduled message, or all messages of a batch that are still scheduled, and refunds them.",
         (shapes.Done,), (*_CREDENTIALS, NOT_FOUND, CONFLICT, *_ALWAYS),
     ),
     CustomerOperation(
         "list_message_events", "GET", EVENTS, 1, "messages", "History",
-        "What has happened to a message, segment by segment: for whoever asks why it did not arrive.",
+        "All events of a message, segment by segment. They show why a message did not arrive.",
         (shapes.History,), (*_CREDENTIALS, NOT_FOUND, *_ALWAYS),
     ),
     CustomerOperation(
         "get_balance", "POST", "/api/v1/account/balance", 1, "account", "Balance",
-        "The account's credit. There is nothing to send with it.",
+        "The account's credit. The request needs no body.",
         (shapes.Balance,), (*_CREDENTIALS, *_ALWAYS),
     ),
 )  # fmt: skip
@@ -116,7 +116,7 @@ MESSAGES_V2: tuple[CustomerOperation, ...] = (
     ),
     CustomerOperation(
         "get_balance_v2", "POST", "/api/v2/account/balance", 2, "account", "Balance (v2)",
-        "The account's credit. There is nothing to send with it.",
+        "The account's credit. The request needs no body.",
         (shapes.Balance,), (*_CREDENTIALS, *_ALWAYS),
     ),
 )  # fmt: skip
@@ -124,8 +124,8 @@ MESSAGES_V2: tuple[CustomerOperation, ...] = (
 ACCOUNT: tuple[CustomerOperation, ...] = (
     CustomerOperation(
         "pull_inbound", "GET", INBOUND, 1, "inbound", "Pull",
-        "Messages from phones, in the order in which they became the account's: nothing turns up later before one that "
-        "was read. Give the last `Id` as `after` to go on. There is no interval between two requests.",
+        "Messages from phones, in the order in which the account got them: no message appears later before a message "
+        "that you have read. To continue, give the last `Id` as `after`. There is no interval between two requests.",
         (shapes.InboundPage,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.PULL, shown=(("limit", "wait"),),
     ),
     CustomerOperation(
@@ -134,33 +134,33 @@ ACCOUNT: tuple[CustomerOperation, ...] = (
     ),
     CustomerOperation(
         "listen_notices", "GET", NOTICES, 1, "account", "Listen",
-        "What is posted to your receivers as it is made, and what would be if you had one: receipts and messages from "
-        "phones, with body, headers and signature. Your receivers get theirs all the same. For programs that you are "
-        "writing: nothing is kept for longer than a minute after the last request, and of several gateways on one "
-        "database each tells of its own. Give the last `Cursor` as `after` to go on.",
+        "Receipts and messages from phones with body, headers and signature, in the form for your receivers. Your "
+        "receivers, if any, still get them. This is for developing programs: nothing is kept for longer than a minute "
+        "after the last request, and of several gateways on a database each has only its own notices. To continue, "
+        "give the last `Cursor` as `after`.",
         (shapes.NoticePage,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.NOTICES, shown=(("limit", "wait"),),
     ),
     CustomerOperation(
         "list_suppressions", "GET", SUPPRESSIONS, 1, "suppressions", "List suppressions",
-        "Phones that the account must not send to, by number. Give the last `Number` as `after` to go on. There is no "
-        "interval between two requests.",
+        "Phones that the account must not send to, by number. To continue, give the last `Number` as `after`. There "
+        "is no interval between two requests.",
         (shapes.SuppressionPage,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.SUPPRESSIONS, shown=(("limit",),),
     ),
     CustomerOperation(
         "get_suppression", "GET", ONE_SUPPRESSION, 1, "suppressions", "Get suppression",
-        "Whether a number is suppressed: 404 where it is not.",
+        "The suppression of a number; 404 if it is not suppressed.",
         (shapes.SuppressionItem,), (INVALID, *_CREDENTIALS, NOT_FOUND, *_ALWAYS),
     ),
     CustomerOperation(
         "add_suppression", "PUT", ONE_SUPPRESSION, 1, "suppressions", "Suppress",
-        "Nothing is sent to the number any more: requests are refused, and what waits or is scheduled for it is "
-        "cancelled and refunded. For one that is suppressed already nothing changes, and the answer is the "
-        "suppression that is there. There is nothing to send with it.",
+        "Stops messages to the number: requests are refused, and waiting and scheduled messages are cancelled and "
+        "refunded. If the number is suppressed already, nothing changes, and the answer is the present suppression. "
+        "The request needs no body.",
         (shapes.SuppressionItem,), (INVALID, *_CREDENTIALS, *_ALWAYS),
     ),
     CustomerOperation(
         "remove_suppression", "DELETE", ONE_SUPPRESSION, 1, "suppressions", "Remove suppression",
-        "The number may be sent to again. Only for those who agreed to it: a phone does so itself with `START`.",
+        "Allows messages to the number again. Use it only if the phone's owner agreed; a phone can do it with `START`.",
         (shapes.Done,), (INVALID, *_CREDENTIALS, NOT_FOUND, *_ALWAYS),
     ),
 )  # fmt: skip
@@ -172,7 +172,7 @@ HEALTH: tuple[CustomerOperation, ...] = (
     ),
     CustomerOperation(
         "get_readiness", "GET", "/health/ready", 0, "health", "Readiness",
-        "Whether requests are taken: 503 while the store cannot be written.",
+        "Whether requests are accepted: 503 while the store cannot be written.",
         (shapes.Health,), _ALWAYS,
     ),
 )  # fmt: skip

@@ -84,7 +84,7 @@ class SendResult(Struct, rename="pascal"):
     messages: (
         Annotated[
             list[SendPart],
-            Meta(description="Only with several destinations: each of them, in the order given.", min_length=1),
+            Meta(description="Each destination in the given order. Only with several destinations.", min_length=1),
         ]
         | UnsetType
     ) = UNSET
@@ -95,7 +95,7 @@ class QuotePart(Struct, rename="pascal"):
 
     to: _To
     rate: _Rate
-    segments: Annotated[int, Meta(description="Short messages it takes.", ge=1, examples=[1])]
+    segments: Annotated[int, Meta(description="Number of short messages.", ge=1, examples=[1])]
 
 
 class QuoteResult(Struct, rename="pascal"):
@@ -106,7 +106,7 @@ class QuoteResult(Struct, rename="pascal"):
     encoding: Annotated[
         str,
         _text(
-            "How the content goes over the air; `UCS-2` also where an operator's alphabet lacks a letter.",
+            "The encoding over the air; also `UCS-2` if an operator's alphabet lacks a letter.",
             "GSM-7",
             enum=[encoding.label for encoding in Encoding],
         ),
@@ -114,19 +114,19 @@ class QuoteResult(Struct, rename="pascal"):
     segments: Annotated[
         int,
         Meta(
-            description="Short messages for each destination; the most, where operators have different alphabets.",
+            description="Short messages for each destination; the highest if alphabets differ by operator.",
             ge=1,
             examples=[1],
         ),
     ]
-    messages: Annotated[list[QuotePart], Meta(description="Each destination, in the order given.", min_length=1)]
+    messages: Annotated[list[QuotePart], Meta(description="Each destination, in the given order.", min_length=1)]
     language: Annotated[
         str | UnsetType,
-        _text("The language whose national tables of GSM-7 it goes in, if it does.", "Turkish"),
+        _text("The language of the national tables of GSM-7, if they are used.", "Turkish"),
     ] = UNSET
     content: Annotated[
         str | UnsetType,
-        _text("The text as it is sent, where signs of it are replaced (account setting `smart`).", "It's 5 - 7"),
+        _text("The text that is sent, if characters were replaced (account setting `smart`).", "It's 5 - 7"),
     ] = UNSET
 
 
@@ -135,7 +135,7 @@ class RecordEnd(Struct, rename="pascal"):
 
     state: Annotated[str, _text("Its final state.", "DELIVRD", enum=[each.name for each in Delivery if is_final(each)])]
     err: Annotated[str, _text("The operator's code, always three digits.", "000", "^[0-9]{3}$")]
-    done: Annotated[str, _text("When it ended, in the account's time zone.", "2027-01-15 08:00:07", LOCAL_TIME)]
+    done: Annotated[str, _text("Time of the end, in the account's time zone.", "2027-01-15 08:00:07", LOCAL_TIME)]
 
 
 class Record(Struct, rename="pascal"):
@@ -147,7 +147,7 @@ class Record(Struct, rename="pascal"):
     time: Annotated[
         str,
         _text(
-            "When it was or will be sent, if scheduled; else when it was accepted. In the account's time zone.",
+            "The scheduled time of sending, otherwise the time of acceptance. In the account's time zone.",
             "2027-01-15 08:00:00",
             LOCAL_TIME,
         ),
@@ -161,12 +161,12 @@ class Record(Struct, rename="pascal"):
             enum=[state.label for state in State],
         ),
     ]
-    content: Annotated[str, _text("The text, decoded; of a `binary` message its hexadecimal digits.", "Hello, world")]
+    content: Annotated[str, _text("The decoded text, or the hexadecimal digits of a `binary` message.", "Hello, world")]
     delivery: (
         Annotated[
             RecordEnd | None,
             Meta(
-                description="Only with `delivery`: how it ended; null until it has.",
+                description="The final state; null before it. Only with `delivery`.",
                 examples=[{"State": "DELIVRD", "Err": "000", "Done": "2027-01-15 08:00:07"}],
             ),
         ]
@@ -177,32 +177,32 @@ class Record(Struct, rename="pascal"):
 class RecordList(Struct):
     """A page of messages."""
 
-    count: Annotated[int, Meta(description="How many are in `messages`.", ge=0, le=LIST_LIMIT, examples=[1])]
+    count: Annotated[int, Meta(description="Number of entries in `messages`.", ge=0, le=LIST_LIMIT, examples=[1])]
     messages: Annotated[list[Record], Meta(max_length=LIST_LIMIT)]
 
 
 class InboundItem(Struct, rename="pascal"):
     """A message from a phone."""
 
-    id: Annotated[str, _text("Its id, with dashes: that of the webhook.", EXAMPLE_INBOUND_ID, UUID, format="uuid")]
+    id: Annotated[str, _text("Its id with dashes, as in the webhook.", EXAMPLE_INBOUND_ID, UUID, format="uuid")]
     time: _Moment
     sender: Annotated[str, _text("The phone.", "491701234567")] = field(name="From")
     to: Annotated[str, _text("The number that it wrote to.", "3388")]
-    content: Annotated[str, _text("The text; empty where the message has none.", "PIZZA with olives")]
+    content: Annotated[str, _text("The text; empty if the message has none.", "PIZZA with olives")]
     binary: Annotated[
         str,
         _text("The octets in hexadecimal, without headers.", "50495a5a412077697468206f6c69766573", "^([0-9a-f]{2})*$"),
     ]
     coding: Annotated[str, _text("SMPP's `data_coding`.", "0", "^[0-9]{1,3}$")]
-    parts: Annotated[int, Meta(description="Of how many parts it was joined.", ge=1, le=255, examples=[1])]
-    complete: Annotated[bool, Meta(description="`false` where parts never came.", examples=[True])]
+    parts: Annotated[int, Meta(description="Number of parts that were joined.", ge=1, le=255, examples=[1])]
+    complete: Annotated[bool, Meta(description="`false` if parts are missing.", examples=[True])]
     keyword: Annotated[str, _text("The keyword of the number's rule, or empty.", "pizza")]
 
 
 class InboundPage(Struct):
     """A page of messages from phones, in the order in which they became the account's."""
 
-    count: Annotated[int, Meta(description="How many are in `messages`.", ge=0, le=PULL_LIMIT, examples=[1])]
+    count: Annotated[int, Meta(description="Number of entries in `messages`.", ge=0, le=PULL_LIMIT, examples=[1])]
     messages: Annotated[list[InboundItem], Meta(max_length=PULL_LIMIT)]
 
 
@@ -225,34 +225,34 @@ class SuppressionItem(Struct, rename="pascal"):
 class SuppressionPage(Struct):
     """A page of suppressions, by number."""
 
-    count: Annotated[int, Meta(description="How many are in `suppressions`.", ge=0, le=PULL_LIMIT, examples=[1])]
+    count: Annotated[int, Meta(description="Number of entries in `suppressions`.", ge=0, le=PULL_LIMIT, examples=[1])]
     suppressions: Annotated[list[SuppressionItem], Meta(max_length=PULL_LIMIT)]
 
 
 class NoticeItem(Struct, rename="pascal"):
     """A request to a receiver of the account, also if the account has no receiver."""
 
-    kind: Annotated[str, _text("What it tells of.", "receipt", enum=["receipt", "inbound"])]
+    kind: Annotated[str, _text("Kind of the notice.", "receipt", enum=["receipt", "inbound"])]
     time: _Moment
-    url: Annotated[str, _text("The receiver; empty where there is none.", "https://example.com/receipts")]
+    url: Annotated[str, _text("The URL of the receiver; empty if there is none.", "https://example.com/receipts")]
     headers: Annotated[
         dict[str, str],
         Meta(
-            description="As a first try has them, the signature among them.",
+            description="The headers of a first try, with the signature.",
             examples=[{"Content-Type": "application/x-www-form-urlencoded", "webhook-timestamp": "1800000004"}],
         ),
     ]
-    body: Annotated[str, _text("The body, to be posted as it is.", "id=019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2&err=000")]
+    body: Annotated[str, _text("The body, unchanged.", "id=019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2&err=000")]
 
 
 class NoticePage(Struct):
     """Notices in the order in which they were made."""
 
-    count: Annotated[int, Meta(description="How many are in `notices`.", ge=0, le=PULL_LIMIT, examples=[1])]
+    count: Annotated[int, Meta(description="Number of entries in `notices`.", ge=0, le=PULL_LIMIT, examples=[1])]
     notices: Annotated[list[NoticeItem], Meta(max_length=PULL_LIMIT)]
-    cursor: Annotated[str, _text("The place behind them: the next `after`.", "7f3a90c1-18")]
+    cursor: Annotated[str, _text("The position behind them: the next `after`.", "7f3a90c1-18")]
     missed: Annotated[
-        int, Meta(description="How many were made since `after` and are not kept any more.", ge=0, examples=[0])
+        int, Meta(description="Number of notices since `after` that are not kept any more.", ge=0, examples=[0])
     ]
 
 
@@ -273,31 +273,33 @@ class Health(Struct, rename="pascal"):
     """The gateway is well."""
 
     status: _Done
-    message: Annotated[str, _text("What it is.", "ready")]
+    message: Annotated[str, _text("The state.", "ready")]
 
 
 class EventLine(Struct, rename="pascal"):
-    """Something that happened to a message."""
+    """An event of a message."""
 
     time: _Moment
-    event: Annotated[str, _text("What happened: `Accepted`, `Submitted`, `Receipt`, `Final` and others.", "Submitted")]
-    segment: Annotated[int | None, Meta(description="Which segment, from 1; null: the whole message.", examples=[1])]
+    event: Annotated[str, _text("The event: `Accepted`, `Submitted`, `Receipt`, `Final` and others.", "Submitted")]
+    segment: Annotated[
+        int | None, Meta(description="Number of the segment, from 1; null for the whole message.", examples=[1])
+    ]
     detail: Annotated[str, _text("The operator's id or code, an amount, the outcome of a try.", "to op1 as 1f3a70")]
 
 
 class History(Struct):
     """The events of a message, in the order of time."""
 
-    count: Annotated[int, Meta(description="How many are in `events`.", ge=0, examples=[1])]
+    count: Annotated[int, Meta(description="Number of entries in `events`.", ge=0, examples=[1])]
     events: list[EventLine]
 
 
 class Problem(Struct, rename="pascal"):
-    """Why a request failed. Nothing was stored or charged."""
+    """The reason of a failed request. Nothing was stored or charged."""
 
     status: Annotated[str, _text("Never `00`.", "03", enum=[entry.code for entry in CATALOGUE])]
-    message: Annotated[str, _text("What is wrong and what to do, for people.")]
-    field: Annotated[str, _text("The field or parameter at fault, if it is one.", "to")] | UnsetType = UNSET
+    message: Annotated[str, _text("The problem and its solution, for people.")]
+    field: Annotated[str, _text("The wrong field or parameter, if any.", "to")] | UnsetType = UNSET
 
 
 class Receipt(Struct):
@@ -311,14 +313,14 @@ class Receipt(Struct):
     ]
     subdate: Annotated[
         str,
-        _text("When it was submitted (its `Time`), in the account's time zone.", "2027-01-15 08:00:00", LOCAL_TIME),
+        _text("The `Time` of the message, in the account's time zone.", "2027-01-15 08:00:00", LOCAL_TIME),
     ]
     donedate: Annotated[
         str,
-        _text("When the final state was recorded, in the account's time zone.", "2027-01-15 08:00:04", LOCAL_TIME),
+        _text("The time of the final state, in the account's time zone.", "2027-01-15 08:00:04", LOCAL_TIME),
     ]
     err: Annotated[
-        str, _text("The operator's code; without one `000` on `DELIVRD` and `001` otherwise.", "000", "^[0-9]{3}$")
+        str, _text("The operator's code. Without a code: `000` for `DELIVRD`, otherwise `001`.", "000", "^[0-9]{3}$")
     ]
     text: Annotated[
         str,

@@ -124,7 +124,7 @@ def test_every_error_has_its_example() -> None:
 
 def test_the_settings_in_force_are_told() -> None:
     text = json.dumps(document(Terms(SendRules(77, 3, 55), 4321, 7.5, 2.5, 36)))
-    for told in ("at most 77,", '"maxItems": 77', "at most 3 segments: 459 ", "at most 55 days", "4,321 octets",
+    for told in ("at most 77 ", '"maxItems": 77', "at most 3 segments: 459 ", "at most 55 days", "4,321 octets",
                  "every 7.5 seconds", "within 2.5 seconds", "for 36 hours"):  # fmt: skip
         assert told in text
 
