@@ -9,10 +9,11 @@ from typing import Protocol
 import asyncpg
 import pytest
 
-from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.configuration import Missing
 from heliograph.app.ports import Store
 from heliograph.app.records import AuditEntry, AuditHead, AuditQuery
+from heliograph.app.resources.audit_proof import faults, head
+from heliograph.app.resources.desk import Desk
 from heliograph.domain.security.audit_chain import GENESIS, details_text, entry_hash
 from tests.support.memory_store import MemoryStore
 from tests.support.postgres import PostgresOpener
@@ -31,8 +32,8 @@ def noted(number: int, actor: str, _: object) -> AuditEntry:
     return deed(number, actor)
 
 
-def proof(store: Store) -> AuditProof:
-    return AuditProof(store, SetClock())
+def at(store: Store) -> Desk:
+    return Desk(store, SetClock())
 
 
 async def test_each_entry_has_the_hash_of_the_one_before(store: Store) -> None:
@@ -51,7 +52,7 @@ async def test_each_entry_has_the_hash_of_the_one_before(store: Store) -> None:
         previous = expected
     assert [link.key for link in await store.audit_log.links(0, 2)] == [1, 2]
     assert [link.key for link in await store.audit_log.links(-5, 10)] == [1, 2, 3]
-    assert await proof(store).faults() == []
+    assert await faults(at(store)) == []
 
 
 async def test_a_change_that_is_refused_leaves_no_gap(store: Store, given: Given) -> None:
@@ -61,7 +62,7 @@ async def test_a_change_that_is_refused_leaves_no_gap(store: Store, given: Given
             await store.noting(lambda _: deed(0)).accounts.add_credit(account.id + 1, 5, "", START)
         await store.noting(partial(noted, number, "user:ada")).accounts.add_credit(account.id, 5, "", START)
     assert [entry.key for entry in await store.audit_log.find(AuditQuery())] == [3, 2, 1]
-    assert await proof(store).faults() == []
+    assert await faults(at(store)) == []
 
 
 async def test_writers_at_once_make_one_chain(opener: Opener) -> None:
@@ -83,7 +84,7 @@ async def test_writers_at_once_make_one_chain(opener: Opener) -> None:
                 await noting.accounts.add_credit(account.id, 5, "", START)
 
         await asyncio.gather(*map(write, range(WRITERS)))
-        assert await proof(first).faults() == []
+        assert await faults(at(first)) == []
         head = await first.audit_log.head()
         assert head.key == 2 * WRITERS * EACH
         entries = await first.audit_log.find(AuditQuery(limit=1000))
@@ -133,9 +134,9 @@ async def test_what_was_changed_behind_the_stores_back_is_named(opener: Opener, 
     store = await opener()
     for number in range(6):
         await store.audit_log.append(deed(number))
-    assert await proof(store).faults() == []
+    assert await faults(at(store)) == []
     await intruder(opener)(statements)
-    (problem,) = await proof(store).faults()
+    (problem,) = await faults(at(store))
     assert told in problem
     await store.close()
 
@@ -145,15 +146,15 @@ async def test_an_end_that_was_removed_with_care_shows_against_a_head(opener: Op
     store = await opener()
     for number in range(6):
         await store.audit_log.append(deed(number))
-    head = await proof(store).head()
+    kept = await head(at(store))
     await intruder(opener)(
         "DELETE FROM deed WHERE key > 4; UPDATE deed_head SET key = 4, hash = (SELECT hash FROM deed WHERE key = 4);"
     )
-    assert await proof(store).faults() == []
-    (problem,) = await proof(store).faults([head])
+    assert await faults(at(store)) == []
+    (problem,) = await faults(at(store), [kept])
     assert "ends with entry 4, and had 6 at" in problem
     for number in range(3):
         await store.audit_log.append(deed(number + 10))
-    (problem,) = await proof(store).faults([head])
+    (problem,) = await faults(at(store), [kept])
     assert "up to entry 6 is not that of" in problem
     await store.close()

@@ -12,14 +12,9 @@ from urllib.parse import unquote, urlencode
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.request import AdminServices
-from heliograph.app.admin.audit_proof import AuditProof
-from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.recipients import ManageRecipients
-from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
 from heliograph.app.admin.signed_state import SignedState
-from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import CarrierState
@@ -28,7 +23,6 @@ from heliograph.app.records import AuditEntry, AuditQuery, UserRole
 from heliograph.app.resources import users
 from heliograph.app.resources.desk import Desk
 from heliograph.app.sending.failure_register import DAY_S
-from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.console import PATH
 from heliograph.console.app import Console
 from heliograph.console.render import Renderer
@@ -301,13 +295,7 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
             carrier_states=carrier_states,
             probe=probe,
         ),
-        recipients=ManageRecipients(store, clock),
-        conversations=Conversations(store),
-        reports=ViewReports(store, clock),
-        views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),
-        audit_proof=AuditProof(store, clock),
         journal=gateway.journal,
-        carrier_states=carrier_states,
     )
     simulator = ToySimulator()
     services = ConsoleServices(

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from heliograph.app.admin.message_filter import fits
 from heliograph.app.facts import (
     NO_ANSWER,
     Accept,
@@ -29,6 +28,7 @@ from heliograph.app.records import (
     Search,
     SearchPage,
 )
+from heliograph.app.resources.messages import fits
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State

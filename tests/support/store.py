@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.admin.history import Event, history
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Store
+from heliograph.app.resources.history import Event, history
 from heliograph.domain.message.ids import IdSequence
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State

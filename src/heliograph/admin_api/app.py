@@ -27,7 +27,7 @@ class AdminApi:
     def __init__(self, services: AdminServices) -> None:
         self._services = services
         self._operations = operations(services.desk.kinds)
-        self._dispatcher = Dispatcher(self._operations, services.desk, services)
+        self._dispatcher = Dispatcher(self._operations, services.desk)
 
     @cached_property
     def _document(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The admin API for those alone who show a certificate."""
+"""The check that lets only clients with a certificate reach the admin API."""
 
 import msgspec
 

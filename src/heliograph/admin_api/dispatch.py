@@ -10,7 +10,7 @@ import msgspec
 
 from heliograph.admin_api import PATH
 from heliograph.admin_api.operation import ROOT, AdminOperation
-from heliograph.admin_api.request import AdminRequest, AdminServices, decode
+from heliograph.admin_api.request import AdminRequest, decode
 from heliograph.app.ports import Unavailable
 from heliograph.app.resources.description import Asked
 from heliograph.app.resources.desk import Actor, AlreadyThere, Desk, Invalid, NoSuch
@@ -30,11 +30,9 @@ class NotAllowed(Exception):
 
 
 class Dispatcher:
-    def __init__(self, operations: Sequence[AdminOperation], desk: Desk, services: AdminServices | None = None) -> None:
-        """`services` are for operations that no resource describes."""
+    def __init__(self, operations: Sequence[AdminOperation], desk: Desk) -> None:
         self._patterns = [(_pattern(each.path), each) for each in operations]
         self._desk = desk
-        self._services = services
 
     def find(self, method: str, path: str) -> tuple[AdminOperation, dict[str, str]]:
         """Returns an operation and the values in its path. Raises Fault, NotAllowed."""
@@ -44,7 +42,7 @@ class Dispatcher:
             if match is not None and operation.method not in found:
                 found[operation.method] = operation, match.groupdict()
         if not found:
-            raise Fault(error.NOT_FOUND, f"There is no such path; {PATH}/openapi.json tells those there are.")
+            raise Fault(error.NOT_FOUND, f"There is no such path; {PATH}/openapi.json tells all paths.")
         if method not in found:
             raise NotAllowed(list(found))
         return found[method]
@@ -57,10 +55,8 @@ class Dispatcher:
         query: Mapping[str, str],
         body: msgspec.Struct | None,
     ) -> Any:
-        """Runs an operation whose scope the actor has. Raises Fault, and what `fault_of` knows."""
-        request = AdminRequest(
-            self._desk.acting_as(actor.name, actor.address), actor, path, query, body, self._services
-        )
+        """Runs an operation. The actor has its scope. Raises Fault, and what `fault_of` knows."""
+        request = AdminRequest(self._desk.acting_as(actor.name, actor.address), actor, path, query, body)
         if body is not None:
             actor.need_all(request.given(), operation.scopes)
         return await operation.run(request)

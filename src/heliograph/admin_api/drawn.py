@@ -32,7 +32,7 @@ from heliograph.app.resources.fields import (
     Words,
     refers,
 )
-from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND
+from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, missing
 
 
 def item_of(resource: Resource) -> type[Struct]:
@@ -109,6 +109,9 @@ def _given(resource: Resource, operation: Operation, request: AdminRequest) -> d
             if request.query.get(each.name) or (each.default is KEEP and each.name in request.query)
         ]
         parsed = {each.name: each.parse(request.query[each.name]) for each in asked}
+        absent = next((each.name for each in operation.reads if each.default is REQUIRED and each not in asked), None)
+        if absent is not None:
+            raise missing(absent)
     else:
         parsed = to_builtins(request.body) if operation.reads else {}
         for field in operation.reads if operation.may_be_bare else ():
@@ -136,7 +139,7 @@ def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0)
         case Answer.EACH:
             if isinstance(result, Page):
                 rows = [_row(resource.fields, each) for each in result.rows]
-                return {resource.plural: rows, "cursor": result.cursor}
+                return {resource.plural: rows, "cursor": result.cursor, **_row(operation.beside, result.beside)}
             found = result[resource.plural] if operation.beside else result
             rows = [_row(resource.fields, each) for each in found]
             more = {"cursor": resource.next_cursor(operation, rows, limit)} if operation.page else {}
@@ -158,6 +161,8 @@ def _parameter(field: Field) -> QueryParameter:
             schema["enum"] = list(field.type.words)
         case Flag():
             schema["enum"] = ["true", "false"]
+        case Moment():
+            schema["format"] = "date-time"
         case Whole():
             schema = {"type": "integer", "minimum": field.type.least, "maximum": field.type.most}
         case Text(pattern=pattern) if pattern:

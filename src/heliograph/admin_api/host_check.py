@@ -1,4 +1,4 @@
-"""The console and the admin API for those alone who ask for them by a name of the gateway's."""
+"""The check of `Host`, which protects the console and the admin API against DNS rebinding."""
 
 from collections.abc import Collection
 

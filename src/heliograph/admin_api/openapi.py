@@ -82,7 +82,10 @@ def _operation(operation: AdminOperation) -> dict[str, Any]:
             **_faults(operation),
         },
     }
-    parameters = [_path_parameter(name) for name in re.findall(r"{(\w+)}", operation.path)]
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
     parameters += [_query_parameter(each) for each in operation.query]
     if parameters:
         found["parameters"] = parameters
@@ -115,10 +118,6 @@ def _faults(operation: AdminOperation) -> dict[str, Any]:
         }
         for status, found in sorted(by_status.items())
     }
-
-
-def _path_parameter(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
 def _query_parameter(parameter: QueryParameter) -> dict[str, Any]:

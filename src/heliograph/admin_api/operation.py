@@ -35,7 +35,7 @@ class AdminOperation:
     reads: type[Struct] | None = None
     query: tuple[QueryParameter, ...] = ()
     faults: tuple[Entry, ...] = ()
-    """Beyond those that every operation has."""
+    """Beside the faults that every operation has."""
     status: int = 200
     octets: int = 1 << 20
     """The largest body."""

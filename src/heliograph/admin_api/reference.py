@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from heliograph.admin_api.operation import ROOT, AdminOperation
-from heliograph.app.records import TOKEN_SCOPES, Scope
+from heliograph.app.records import TOKEN_SCOPES
 
 _HEAD = """\
 # Admin API
@@ -49,18 +49,15 @@ field in the table takes its scope beside that of its operation, where it is giv
 
 
 def page(operations: Sequence[AdminOperation]) -> str:
-    parts = [_HEAD, *(_powers(scope, operations) for scope in TOKEN_SCOPES)]
+    parts = [_HEAD]
+    for scope in TOKEN_SCOPES:
+        whole = [f"`{each.method} {each.path}`" for each in operations if each.scope is scope]
+        fields = dict.fromkeys(f"`{name}`" for each in operations for name, own in each.scopes.items() if own is scope)
+        parts.append(f"| `{scope}` | {', '.join(whole) or '–'} | {', '.join(fields) or '–'} |\n")
     for group in dict.fromkeys(each.group for each in operations):
         parts.append(f"\n## {group.capitalize()}\n")
         parts += (_section(each) for each in operations if each.group == group)
     return "".join(parts)
-
-
-def _powers(scope: Scope, operations: Sequence[AdminOperation]) -> str:
-    """A row of the table of scopes: the operations that take this one, and the fields that do."""
-    whole = [f"`{each.method} {each.path}`" for each in operations if each.scope is scope]
-    fields = dict.fromkeys(f"`{name}`" for each in operations for name, own in each.scopes.items() if own is scope)
-    return f"| `{scope}` | {', '.join(whole) or '–'} | {', '.join(fields) or '–'} |\n"
 
 
 def _section(operation: AdminOperation) -> str:

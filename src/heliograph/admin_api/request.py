@@ -1,58 +1,39 @@
 """One request to the admin API, and the services of its operations."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from heliograph.app.resources.desk import Actor, Desk, Invalid
-from heliograph.domain.error import MALFORMED, NOT_FOUND, Fault, invalid, missing
-from heliograph.domain.message import ids
-from heliograph.domain.money import amounts
+from heliograph.app.resources.desk import Actor, Desk
+from heliograph.domain.error import MALFORMED, Fault, invalid, missing
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.audit_proof import AuditProof
-    from heliograph.app.admin.conversation import Conversations
-    from heliograph.app.admin.recipients import ManageRecipients
-    from heliograph.app.admin.reports import ViewReports
     from heliograph.app.admin.sign_in import SignIn
-    from heliograph.app.admin.views import Views
-    from heliograph.app.configuration import Connector
-    from heliograph.app.ports import CarrierState, Journal
+    from heliograph.app.ports import Journal
 
 Body = TypeVar("Body")
 
 _MISSING = re.compile(r"Object missing required field `(\w+)`").match
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*?)`").fullmatch
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`").match
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})").fullmatch
 _WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 @dataclass(slots=True)
 class AdminServices:
-    """The services of the admin API and the console.
-
-    `carrier_states` are the connectors that this process binds, with the state of their binds.
-    """
+    """The services of the admin API and the console."""
 
     sign_in: "SignIn"
     desk: Desk
-    recipients: "ManageRecipients"
-    conversations: "Conversations"
-    reports: "ViewReports"
-    views: "Views"
-    audit_proof: "AuditProof"
     journal: "Journal"
-    carrier_states: "Callable[[], list[tuple[Connector, CarrierState]]]"
 
 
 @dataclass(slots=True)
 class AdminRequest:
-    """A request whose token allows the operation."""
+    """A request to an operation that its token allows."""
 
     desk: Desk
     """The store, in the name of the actor."""
@@ -60,34 +41,11 @@ class AdminRequest:
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Any = None
-    gateway: AdminServices | None = None
-
-    @property
-    def services(self) -> AdminServices:
-        """The services of operations that no resource describes. Commands on a store have none."""
-        if self.gateway is None:
-            raise TypeError("this operation needs the services of a gateway")
-        return self.gateway
-
-    @property
-    def recipients(self) -> "ManageRecipients":
-        return self.services.recipients.acting_as(self.actor.name, self.actor.address)
-
-    @property
-    def views(self) -> "Views":
-        return self.services.views.acting_as(self.actor.name, self.actor.address)
 
     def given(self) -> list[str]:
         """Returns the names of the body's fields that are given and not at their default."""
         fields = msgspec.structs.fields(self.body)
         return [each.name for each in fields if getattr(self.body, each.name) != each.default]
-
-    def message_id(self) -> tuple[int, int]:
-        """Raises Fault where the path names no message."""
-        found = ids.parse(self.path["id"])
-        if found is None:
-            raise Fault(NOT_FOUND, "There is no such message.")
-        return found
 
     def number(self, name: str, default: int, most: int) -> int:
         """A parameter that is a whole number from 1. Raises Fault."""
@@ -103,11 +61,6 @@ class AdminRequest:
         if text and key is None:
             raise invalid(name, f"The parameter {name} is a whole number that an earlier answer gave.")
         return key
-
-    def moment(self, name: str) -> int | None:
-        """A parameter that is a time, in ms. Raises Fault."""
-        text = self.query.get(name)
-        return None if text is None else parse_moment(name, text)
 
     def place(self) -> tuple[int, int] | None:
         """The parameter `cursor`. Raises Fault."""
@@ -142,17 +95,6 @@ def _told(problem: str) -> Fault:
     return Fault(MALFORMED, f"The body does not fit: {problem}.")
 
 
-def parse_moment(name: str, text: str) -> int:
-    """Milliseconds of ISO 8601 with an offset. Raises Fault."""
-    problem = f"The parameter {name} is a time in ISO 8601 with Z or an offset, such as 2027-01-15T08:00:00Z."
-    if _MOMENT(text) is None:
-        raise invalid(name, problem)
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000)
-    except (ValueError, OverflowError):
-        raise invalid(name, problem) from None
-
-
 def cursor(place: tuple[int, int] | None) -> str | None:
     return None if place is None else f"{place[0]}-{place[1]}"
 
@@ -167,11 +109,3 @@ def parse_cursor(text: str) -> tuple[int, int] | None:
 def parse_key(text: str) -> int | None:
     """Parses up to 18 digits, which a store can look for; None if `text` is something else."""
     return int(text) if _WHOLE(text) else None
-
-
-def credits_of(field: str, text: str) -> int:
-    """Micro-credits. Raises Invalid."""
-    try:
-        return amounts.parse_credits(text)
-    except ValueError as problem:
-        raise Invalid(field, str(problem)) from None

@@ -23,9 +23,9 @@ from heliograph.api.shapes import (
     SuppressionItem,
     SuppressionPage,
 )
-from heliograph.app.admin.history import history
 from heliograph.app.facts import Accept, InboundMessage, Message, Verdict
 from heliograph.app.ports import MessageRecord
+from heliograph.app.resources.history import history
 from heliograph.app.sending.refusal import refusal_of
 from heliograph.app.sending.reschedule import Rescheduled
 from heliograph.domain.calendar import format_local

@@ -7,29 +7,22 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from heliograph.cli.failure import Failure as Failure
+from heliograph.cli.failure import needs_the_machine
 from heliograph.cli.remote import contexts
 from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from heliograph.app.admin.audit_proof import AuditProof
-    from heliograph.app.admin.diagnose import Diagnose
-    from heliograph.app.admin.encryption import ManageEncryption
-    from heliograph.app.admin.recipients import ManageRecipients
-    from heliograph.app.admin.reports import ViewReports
-    from heliograph.app.admin.views import Views
     from heliograph.app.resources.description import Asked, Resource
     from heliograph.app.resources.desk import Desk
     from heliograph.cli.open_store import OpenStore
     from heliograph.cli.remote.gateway import RemoteGateway
-    from heliograph.composition.commands import Tools
     from heliograph.config import Settings
 
 Answer = TypeVar("Answer")
@@ -52,8 +45,6 @@ class Invocation:
         from heliograph.config import SettingsError, changed, load
 
         if self.context not in (None, contexts.LOCAL):
-            from heliograph.cli.remote.use_cases import needs_the_machine
-
             raise needs_the_machine(str(self.context))
 
         try:
@@ -64,53 +55,10 @@ class Invocation:
         except SettingsError as error:
             raise Failure(str(error), "Correct it and try again.", "heliograph settings --example") from error
 
-    def desk(self, work: "Callable[[Desk], Awaitable[Answer]]") -> Answer:
-        """Runs a use case on the store of this machine. Raises Failure."""
-
-        async def working(tools: "Tools") -> Answer:
-            return await work(await tools.desk())
-
-        return self._run(working)
-
-    def recipients(self, work: "Callable[[ManageRecipients], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of work on one phone's data. Raises Failure."""
-        return self._run(lambda tools: work(tools.recipients))
-
-    def reports(self, work: "Callable[[ViewReports], Awaitable[Answer]]") -> Answer:
-        """Runs one report. Raises Failure."""
-        return self._run(lambda tools: work(tools.reports))
-
-    def diagnose(self, work: "Callable[[Diagnose], Awaitable[Answer]]") -> Answer:
-        """Runs one check of the store. Raises Failure."""
-        return self._run(lambda tools: work(tools.diagnose))
-
-    def encryption(self, work: "Callable[[ManageEncryption], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration of keys. Raises Failure."""
-        return self.refusing(lambda: self._run(lambda tools: work(tools.encryption)))
-
-    def refusing(self, work: "Callable[[], Answer]") -> Answer:
-        """Runs work that may refuse a key. Raises Failure."""
-        from heliograph.app.ports.encryption import KeyRefused
-
-        try:
-            return work()
-        except KeyRefused as error:
-            raise Failure(f"{error}.", "Nothing was changed.", "heliograph settings") from error
-
-    def audit_proof(self, work: "Callable[[AuditProof], Awaitable[Answer]]") -> Answer:
-        """Runs one proof of the audit log. Raises Failure."""
-        return self._run(lambda tools: work(tools.audit_proof))
-
-    def views(self, work: "Callable[[Views], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of work on messages and callbacks. Raises Failure."""
-
-        if (gateway := self.gateway()) is not None:
-            return self._remotely(lambda: work(cast("Views", remote_admin().RemoteViews(gateway))))
-
-        async def viewing(tools: "Tools") -> Answer:
-            return await work(await tools.views())
-
-        return self._run(viewing)
+    def at_desk(self, work: "Callable[[Desk], Awaitable[Answer]]") -> Answer:
+        """Runs a use case on the store of this machine, which the admin API lacks. Raises Failure."""
+        with self._opened() as opened:
+            return opened.run(work)
 
     def gateway(self) -> "RemoteGateway | None":
         """The gateway elsewhere that the command means: by --context, else by HELIOGRAPH_CONTEXT, else the one in use.
@@ -138,44 +86,7 @@ class Invocation:
     def need_the_machine(self) -> None:
         """Raises Failure where the command means a gateway elsewhere."""
         if (gateway := self.gateway()) is not None:
-            from heliograph.cli.remote.use_cases import needs_the_machine
-
             raise needs_the_machine(gateway.name)
-
-    def asked(self, work: "Callable[[RemoteGateway], Answer]") -> "Answer | None":
-        """Runs work on the gateway elsewhere, if the command means one. Raises Failure."""
-        gateway = self.gateway()
-        if gateway is None:
-            return None
-
-        async def working() -> Answer:
-            return work(gateway)
-
-        return self._remotely(working)
-
-    def _remotely(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
-        import asyncio
-
-        from heliograph.app.resources.desk import Invalid
-        from heliograph.cli.remote.gateway import RemoteRefusal
-
-        async def run() -> Answer:
-            return await work()
-
-        try:
-            return asyncio.run(run())
-        except Invalid as error:
-            raise Failure(str(error), "Nothing was changed.", self._help()) from error
-        except RemoteRefusal as error:
-            if error.status in (0, 401):
-                raise Failure(str(error), command="heliograph context list") from error
-            raise Failure(
-                str(error), command=_listing(str(error), self) if error.status in (404, 409) else ""
-            ) from error
-
-    def _run(self, work: "Callable[[Tools], Awaitable[Answer]]") -> Answer:
-        with self._opened() as opened:
-            return opened.run(work)
 
     def ask(self, resource: "Resource", asked: "Asked") -> Any:
         """Makes a request to the admin API: of the gateway elsewhere that the command means, or on the store of this
@@ -183,13 +94,24 @@ class Invocation:
         if resource.is_local:
             self.need_the_machine()
         if (gateway := self.gateway()) is not None:
-            return self._remotely(lambda: gateway.send(asked))
+            return self._send(gateway, asked)
         if self._store is None:
             stack = ExitStack()
             click.get_current_context().call_on_close(stack.close)
             self._store = stack.enter_context(self._opened())
         with self.explained():
-            return self._store.run(lambda tools: tools.ask(resource, asked))
+            return self._store.run(lambda desk: ask_at_desk(desk, resource, asked))
+
+    def _send(self, gateway: "RemoteGateway", asked: "Asked") -> Any:
+        from heliograph.cli.remote.gateway import RemoteRefusal
+
+        try:
+            return gateway.send(asked)
+        except RemoteRefusal as error:
+            command = "heliograph context list" if error.status in (0, 401) else ""
+            if error.status in (404, 409):
+                command = _listing(str(error), self)
+            raise Failure(str(error), command=command) from error
 
     @contextmanager
     def _opened(self) -> "Iterator[OpenStore]":
@@ -214,11 +136,14 @@ class Invocation:
     def explained(self) -> "Iterator[None]":
         """Turns what goes wrong on the store into a Failure that says what to do."""
         from heliograph.app.ports import Unavailable
+        from heliograph.app.ports.encryption import KeyRefused
         from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
         from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault
 
         try:
             yield
+        except KeyRefused as error:
+            raise Failure(f"{error}.", "Nothing was changed.", "heliograph settings") from error
         except Invalid as error:
             raise Failure(str(error), "Nothing was changed.", self._help()) from error
         except Fault as error:
@@ -260,11 +185,15 @@ class Invocation:
         return f"{context.command_path} --help" if context else "heliograph --help"
 
 
-def remote_admin() -> "ModuleType":
-    """The use cases on gateways elsewhere, which are imported where they are asked for."""
-    from heliograph.cli.remote import use_cases
+async def ask_at_desk(desk: "Desk", resource: "Resource", asked: "Asked") -> Any:
+    """Makes a request to the admin API, which has the operations of this resource and no socket. Raises Fault."""
+    from heliograph.admin_api.dispatch import Dispatcher
+    from heliograph.admin_api.drawn import operations_of
+    from heliograph.app.records import Scope
+    from heliograph.app.resources.desk import Actor
 
-    return use_cases
+    actor = Actor(desk.actor, frozenset(Scope), "")
+    return await Dispatcher(operations_of(resource), desk).ask(actor, asked)
 
 
 _KIND = re.compile(r"there is no (.+)|the (.+) exists already\.?", re.IGNORECASE).fullmatch

@@ -224,7 +224,7 @@ def _show_rows(
 def _print_columns(columns: Sequence[Field], rows: list[dict[str, Any]], empty: str = "") -> None:
     print_table(
         [each.name.upper().replace("_", " ") for each in columns],
-        [[_cell(each, row.get(each.name)) for each in columns] for row in rows],
+        [[each.cell(row) if each.cell else _cell(each, row.get(each.name)) for each in columns] for row in rows],
         empty=empty,
         right=[each.name.upper() for each in columns if isinstance(each.type, Whole | Decimal | Credits)],
     )
@@ -248,6 +248,7 @@ def _pages(
     """Asks for pages until there are `limit` rows or no more."""
     rows: list[Any] = []
     cursor: str | None = after.removeprefix("+") or None
+    answer: dict[str, Any] = {}
     while len(rows) < limit:
         page = {"limit": min(operation.page, limit - len(rows)), "cursor": cursor}
         answer = invocation.ask(resource, operation.asked({**given, **page}))
@@ -255,7 +256,7 @@ def _pages(
         cursor = answer["cursor"]
         if cursor is None:
             break
-    return {resource.plural: rows, "cursor": cursor}
+    return {**answer, resource.plural: rows, "cursor": cursor}
 
 
 def _paging(resource: Resource, operation: Operation) -> list[click.Parameter]:
@@ -277,7 +278,10 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
     one = singular(field)
     if field.name in operation.arguments:
         metavar = one.name.upper() + ("..." if several else "")
-        return click.Argument([field.name], metavar=metavar, nargs=-1 if several else 1, required=True)
+        given: dict[str, Any] = {"required": True}
+        if field.default is not REQUIRED:
+            given = {"required": False, "default": field.show(field.default)}
+        return click.Argument([field.name], metavar=metavar, nargs=-1 if several else 1, **given)
     if field.is_secret:
         hint = f"Ask for the {field.name} instead of making one up."
         return click.Option(["--ask", field.name], is_flag=True, help=hint)

@@ -21,3 +21,11 @@ class Failure(click.ClickException):
             click.echo(f"       {harmless(self.hint)}", file=file, err=True)
         if self.command:
             click.echo(click.style("try:   ", fg="cyan") + harmless(self.command), file=file, err=True)
+
+
+def needs_the_machine(context: str) -> Failure:
+    """Returns the failure of a command that works only on the machine of the gateway."""
+    return Failure(
+        f"this command needs the machine of the gateway; the context {context} is one elsewhere.",
+        "Run it there, or with --context local if you mean the gateway of this machine.",
+    )

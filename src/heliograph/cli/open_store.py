@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from heliograph.app.resources.desk import Desk
 from heliograph.composition import commands
 from heliograph.config import Settings
 
@@ -14,16 +15,16 @@ class OpenStore:
     def __init__(self, settings: Settings) -> None:
         """Raises Unavailable, and OSError."""
         self._runner = asyncio.Runner()
-        self._open = commands.tools(settings)
+        self._open = commands.open_desk(settings)
         try:
-            self._tools = self._runner.run(self._open.__aenter__())
+            self._desk = self._runner.run(self._open.__aenter__())
         except BaseException:
             self._runner.close()
             raise
 
-    def run(self, work: Callable[[commands.Tools], Awaitable[Answer]]) -> Answer:
+    def run(self, work: Callable[[Desk], Awaitable[Answer]]) -> Answer:
         async def running() -> Answer:
-            return await work(self._tools)
+            return await work(self._desk)
 
         return self._runner.run(running())
 

@@ -9,14 +9,9 @@ from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.admin_api.certificate import CertificateEndpoint
 from heliograph.admin_api.host_check import HostCheck
 from heliograph.admin_api.request import AdminServices
-from heliograph.app.admin.audit_proof import AuditProof
-from heliograph.app.admin.conversation import Conversations
-from heliograph.app.admin.recipients import ManageRecipients
-from heliograph.app.admin.reports import ViewReports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
-from heliograph.app.admin.views import Views
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.resources.desk import Desk
@@ -25,7 +20,6 @@ from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.failure_register import FailureRegister
 from heliograph.app.sending.password_queue import Verify
-from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
 from heliograph.composition.commands import audit_secret
 from heliograph.composition.connectors import ADAPTERS, KINDS
@@ -107,21 +101,7 @@ class AdminApps:
                 carrier_states=parts.engine.carrier_states,
                 probe=lambda connector: ADAPTERS[connector.kind].probe(connector, parts.settings),
             ),
-            recipients=ManageRecipients(store, clock),
-            conversations=Conversations(store),
-            reports=ViewReports(store, clock, NAMES, parts.settings.reports.hours_days),
-            views=Views(
-                store,
-                parts.directory,
-                Rescheduling(store.customers, parts.composer),
-                clock,
-                {} if parts.simulated is None else NAMES,
-                names=NAMES,
-                status_name=CommandStatus.name_of,
-            ),
-            audit_proof=AuditProof(store, clock, lambda: audit_secret(parts.settings)),
             journal=parts.journal,
-            carrier_states=parts.engine.carrier_states,
         )
         self._pulse = RecentActivity(lambda: counts(parts.counters), ("accepted", "submitted", "delivered", "failed"))
         self._console: Console | None = None

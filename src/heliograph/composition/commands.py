@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from heliograph import files
 from heliograph.app.ports import Secrets, Unavailable
@@ -21,13 +21,7 @@ from heliograph.runtime.disk import make_folder
 
 if TYPE_CHECKING:
     from heliograph.api.fields import Terms
-    from heliograph.app.admin.audit_proof import AuditProof
-    from heliograph.app.admin.diagnose import Diagnose
-    from heliograph.app.admin.encryption import ManageEncryption
-    from heliograph.app.admin.recipients import ManageRecipients
-    from heliograph.app.admin.reports import ViewReports
-    from heliograph.app.admin.views import Views
-    from heliograph.app.resources.description import Asked, Resource
+    from heliograph.app.ports import Store
     from heliograph.app.resources.desk import Desk
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.app.sending.compose import Composer
@@ -109,41 +103,24 @@ def make_secrets(settings: Settings) -> "Secrets":
     return Argon2Secrets(passwords.memory_mib, passwords.passes, passwords.lanes)
 
 
-class Tools:
-    """The use cases of administration on an open store, in the name of the user at the terminal. They work whether or
-    not a gateway runs on the store.
-    """
+@asynccontextmanager
+async def open_desk(settings: Settings) -> "AsyncIterator[Desk]":
+    """Opens the store for a command, which administers in the name of the user at the terminal, whether or not a
+    gateway runs on the store. Raises Unavailable."""
+    from heliograph.adapters.system.clock import SystemClock
+    from heliograph.app.resources.desk import Desk
+    from heliograph.composition import dev
+    from heliograph.smpp.constants import CommandStatus
 
-    def __init__(self, settings: Settings, opened: OpenedStore) -> None:
-        from heliograph.adapters.system.clock import SystemClock
-
-        self._settings = settings
-        self._store, self._encryption = opened
-        self._clock = SystemClock()
-
-    async def ask(self, resource: "Resource", asked: "Asked") -> Any:
-        """Makes a request to the admin API, which has the operations of this resource and no socket. Raises Fault."""
-        from heliograph.admin_api.dispatch import Dispatcher
-        from heliograph.admin_api.drawn import operations_of
-        from heliograph.app.records import Scope
-        from heliograph.app.resources.desk import Actor
-
-        actor = Actor(_terminal_user(), frozenset(Scope), "")
-        return await Dispatcher(operations_of(resource), await self.desk()).ask(actor, asked)
-
-    async def desk(self) -> "Desk":
-        from heliograph.app.resources.desk import Desk
-        from heliograph.composition import dev
-        from heliograph.smpp.constants import CommandStatus
-
-        settings = self._settings
+    store, encryption = await open_store(settings)
+    try:
         desk = Desk(
-            self._store,
-            self._clock,
+            store,
+            SystemClock(),
             _terminal_user(),
             secrets=make_secrets(settings),
             callback_urls=callback_urls(settings),
-            composer=self._composer,
+            composer=lambda: _composer(settings, store),
             kinds=KINDS,
             past=dev.NAMES,
             status_name=CommandStatus.name_of,
@@ -151,76 +128,22 @@ class Tools:
             hours_days=settings.reports.hours_days,
             probe=lambda connector: ADAPTERS[connector.kind].probe(connector, settings),
             reads_secrets=True,
+            encryption=encryption,
         )
         desk.simulated = dev.NAMES if await dev.was_last(desk) else {}
-        return desk
-
-    def _composer(self) -> "Composer":
-        from heliograph.app.sending.compose import Composer
-        from heliograph.app.sending.directory import Directory
-        from heliograph.net.address_guard import AddressGuard
-
-        allowed = self._settings.callbacks
-        guard = AddressGuard(allowed.allowed_networks, allowed.allowed_ports)
-        directory = Directory(self._store.network, self._store.accounts, policy=policy_of)
-        return Composer(directory, guard.forbidden_host, terms(self._settings).rules, guard.forbidden_port)
-
-    @property
-    def recipients(self) -> "ManageRecipients":
-        from heliograph.app.admin.recipients import ManageRecipients
-
-        return ManageRecipients(self._store, self._clock, _terminal_user())
-
-    @property
-    def reports(self) -> "ViewReports":
-        from heliograph.app.admin.reports import ViewReports
-        from heliograph.composition.dev import NAMES
-
-        return ViewReports(self._store, self._clock, NAMES, self._settings.reports.hours_days)
-
-    @property
-    def diagnose(self) -> "Diagnose":
-        from heliograph.app.admin.diagnose import Diagnose
-
-        return Diagnose(self._store, self._clock)
-
-    @property
-    def encryption(self) -> "ManageEncryption":
-        from heliograph.app.admin.encryption import ManageEncryption
-
-        return ManageEncryption(self._encryption, self._store.audit_log, self._clock, _terminal_user())
-
-    @property
-    def audit_proof(self) -> "AuditProof":
-        from heliograph.app.admin.audit_proof import AuditProof
-
-        return AuditProof(self._store, self._clock, lambda: audit_secret(self._settings))
-
-    async def views(self) -> "Views":
-        from heliograph.app.admin.views import Views
-        from heliograph.app.sending.reschedule import Rescheduling
-
-        desk, composer = await self.desk(), self._composer()
-        views = Views(
-            self._store,
-            composer.directory,
-            Rescheduling(self._store.customers, composer),
-            self._clock,
-            dict(desk.simulated),
-            names=dict(desk.past),
-            status_name=desk.status_name,
-        )
-        return views.acting_as(_terminal_user())
-
-
-@asynccontextmanager
-async def tools(settings: Settings) -> AsyncIterator[Tools]:
-    """Opens the store for a command. Raises Unavailable."""
-    opened = await open_store(settings)
-    try:
-        yield Tools(settings, opened)
+        yield desk
     finally:
-        await opened.store.close()
+        await store.close()
+
+
+def _composer(settings: Settings, store: "Store") -> "Composer":
+    from heliograph.app.sending.compose import Composer
+    from heliograph.app.sending.directory import Directory
+    from heliograph.net.address_guard import AddressGuard
+
+    guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
+    directory = Directory(store.network, store.accounts, policy=policy_of)
+    return Composer(directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
 
 
 def _terminal_user() -> str:

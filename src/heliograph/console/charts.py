@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from heliograph.app.admin.report_figures import delay, delivery_share
-from heliograph.app.admin.report_steps import DAY_MS
-from heliograph.app.admin.reports import Points, SeriesReport
+from heliograph.app.resources.report_series import Points, SeriesReport, delay, delivery_share
+from heliograph.app.resources.report_steps import DAY_MS
 from heliograph.console.render import count, credits_text
 from heliograph.domain.display import duration
 from heliograph.domain.money.amounts import MICRO

@@ -3,12 +3,12 @@
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
-from heliograph.app.admin.csv_lines import csv_line
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.inbound import search
 from heliograph.domain.calendar import format_utc
+from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.display import counted
 from heliograph.domain.message import ids
 

@@ -3,10 +3,11 @@
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
-from heliograph.app.admin.csv_lines import csv_line
-from heliograph.app.admin.views import Views
 from heliograph.app.records import Hit, Search
+from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.messages import find
 from heliograph.domain.calendar import format_utc
+from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.display import counted
 from heliograph.domain.message import ids
 from heliograph.domain.money.amounts import format_credits
@@ -25,16 +26,16 @@ COLUMNS = (
 CUT = "There may be more: this file ends after {}, and a search after some time. Narrow the times."
 
 
-async def message_file(views: Views, text: str, search: Search, most: int = MOST_ROWS) -> AsyncGenerator[bytes]:
+async def message_file(desk: Desk, text: str, search: Search, most: int = MOST_ROWS) -> AsyncGenerator[bytes]:
     """Yields the lines of the file, those of one search at once, the newest message first. Where it does not have all
     that fit, its last line says so."""
-    accounts, connectors = await views.account_names(), await views.connector_names()
+    accounts, connectors = await desk.account_names(), await desk.known_connectors()
     yield csv_line(*COLUMNS)
     search = replace(search, before=None)
     left = most
     for _ in range(MOST_STEPS):
         search.limit = min(ROWS_AT_ONCE, left)
-        page = await views.find(text, search)
+        page = await find(desk, text, search)
         hits = page.hits[:left]
         yield b"".join(csv_line(*sent_columns(hit, accounts, connectors)) for hit in hits)
         left -= len(hits)

@@ -13,7 +13,6 @@ from heliograph.admin_api.drawn import operations_of
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
-from heliograph.app.admin.views import Views
 from heliograph.app.ports import Clock, Secrets
 from heliograph.app.records import Scope, UserRole
 from heliograph.app.resources.description import Asked, Resource
@@ -24,7 +23,6 @@ from heliograph.console import PATH
 from heliograph.console.render import Renderer
 from heliograph.console.sent_lists import ListRuns
 from heliograph.domain.error import FORBIDDEN, NOT_FOUND, Fault
-from heliograph.domain.message import ids
 from heliograph.http.asgi import Headers
 from heliograph.runtime.recent_activity import RecentActivity
 
@@ -217,19 +215,8 @@ class PageRequest:
         return self.services.factors.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def views(self) -> Views:
-        return self.services.admin.views.acting_as(self.actor.name, self.actor.address)
-
-    @property
     def now(self) -> int:
         return self.services.clock.now()
-
-    def message_id(self) -> tuple[int, int]:
-        """Returns the key and tail of the message that the path names. Raises Fault where none can have that id."""
-        found = ids.parse(self.path["id"])
-        if found is None:
-            raise Fault(NOT_FOUND, "There is no such message.")
-        return found
 
     def changed(self, before: Mapping[str, str]) -> dict[str, str]:
         """Returns the fields of the form whose texts differ from `before`."""

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from heliograph.app.admin.csv_lines import csv_line
-from heliograph.app.admin.views import Views
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.ports import Clock
 from heliograph.app.records import AuditEntry, AuditQuery, Hit
 from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.messages import of_references
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.send import Sending
+from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.error import NOT_FOUND, TOO_EARLY, UNAVAILABLE, Fault
 from heliograph.domain.message import ids
 from heliograph.domain.money.amounts import format_credits
@@ -155,7 +155,7 @@ def earlier(entry: AuditEntry) -> EarlierList | None:
     return EarlierList(job, entry.actor, entry.details.get("account", ""), int(total), entry.at)
 
 
-async def find_earlier(desk: Desk, views: Views, job: str) -> EarlierList | None:
+async def find_earlier(desk: Desk, job: str) -> EarlierList | None:
     """Returns the list with its accepted messages, None if there is none of this id."""
     if not job.isalnum():
         return None  # no list is called so, and a store may not even take it for text
@@ -165,7 +165,7 @@ async def find_earlier(desk: Desk, views: Views, job: str) -> EarlierList | None
         return None
     for first in range(0, found.total, ROWS_AT_ONCE):
         places = range(first, min(first + ROWS_AT_ONCE, found.total))
-        found.hits += await views.of_references(found.account, [reference_of(job, place) for place in places])
+        found.hits += await of_references(desk, found.account, [reference_of(job, place) for place in places])
     return found
 
 

@@ -3,15 +3,14 @@
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
-from heliograph.app.admin.csv_lines import csv_line
-from heliograph.app.admin.message_lines import MessageLine
-from heliograph.app.admin.message_list import message_list
-from heliograph.app.admin.views import Views
 from heliograph.app.facts import InboundMessage
 from heliograph.app.records import Search
+from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.message_list import MessageLine, message_list
 from heliograph.console import message_file
 from heliograph.console.message_file import CUT, MOST_ROWS, MOST_STEPS, ROWS_AT_ONCE, sent_columns
 from heliograph.domain.calendar import format_utc
+from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.display import counted
 from heliograph.domain.message import ids
 from heliograph.domain.money.amounts import format_credits
@@ -21,16 +20,16 @@ COLUMNS = ("direction", *message_file.COLUMNS, "keyword")
 
 
 async def traffic_file(
-    views: Views, text: str, search: Search, *, received: bool = True, most: int = MOST_ROWS
+    desk: Desk, text: str, search: Search, *, received: bool = True, most: int = MOST_ROWS
 ) -> AsyncGenerator[bytes]:
     """Yields the lines of the file, the newest message first, those of one search at once; `received` says whether
     messages from phones are wanted. Where it does not have all that fit, its last line says so."""
-    accounts, connectors = await views.account_names(), await views.connector_names()
+    accounts, connectors = await desk.account_names(), await desk.known_connectors()
     yield csv_line(*COLUMNS)
     left, before = most, None
     for _ in range(MOST_STEPS):
         step = replace(search, limit=min(ROWS_AT_ONCE, left))
-        page = await message_list(views, text, step, before, received=received)
+        page = await message_list(desk, text, step, before, received=received)
         yield b"".join(_line(each, accounts, connectors) for each in page.lines)
         left -= len(page.lines)
         before = page.more

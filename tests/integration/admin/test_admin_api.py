@@ -566,7 +566,7 @@ async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(
     def broken() -> None:
         raise RuntimeError("secret value")
 
-    house.admin.carrier_states = broken  # type: ignore[assignment]
+    house.admin.desk.carrier_states = broken  # type: ignore[assignment]
     assert fault(await house.ask(token, "GET", "/overview"))[:2] == (500, "99")
     level, event, fields = house.gateway.journal.lines[-1]
     assert (level, event) == ("error", "admin.request_failed")

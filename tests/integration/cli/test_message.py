@@ -58,7 +58,7 @@ def test_messages_are_found(run: Run, messages: list[Message]) -> None:
     assert found("--error", "011") == []
     assert [found(text, "--country", "AT") for text in (sent, waits)] == [[], [waits]]
     assert "no connector op1" in run("message", "find", "--connector", "op1").stderr
-    assert "there is no account nobody" in run("message", "find", "--account", "nobody").stderr
+    assert "There is no account nobody" in run("message", "find", "--account", "nobody").stderr
     assert "Nothing was found." in run("message", "find", "order-2").stdout
     assert "431234567" in run("message", "find").stdout
 
@@ -74,7 +74,7 @@ def test_a_message_is_shown_moved_and_cancelled(run: Run, messages: list[Message
     assert "The time has passed" in past.stderr
     time = datetime.now(UTC) + timedelta(days=30)
     moved = answer(run("message", "reschedule", waits, time.strftime("%Y-%m-%d %H:%M:%S"), "--json"))
-    assert moved == {"id": waits, "time": time.strftime("%Y-%m-%dT%H:%M:%S.000Z")}
+    assert moved == {"id": waits, "done": True, "time": time.strftime("%Y-%m-%dT%H:%M:%S.000Z")}
     assert answer(run("message", "cancel", waits, "--json")) == {"id": waits, "cancelled": True}
     again = run("message", "cancel", waits)
     assert again.exit_code == 1

@@ -3,6 +3,7 @@
 from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.records import Search
+from heliograph.app.resources import messages
 from heliograph.domain.message.ids import to_hex
 from tests.integration.console.test_console import text_of
 from tests.support.admin import AdminHouse, Browser
@@ -68,7 +69,7 @@ async def test_what_is_held_is_found_among_messages_of_an_id_and_of_a_reference(
     sent = (await house.gateway.send(fields)).json["Id"]
 
     async def found(text: str, *, held: bool) -> list[str]:
-        page = await house.admin.views.find(text, Search(limit=9, held=held))
+        page = await messages.find(house.admin.desk, text, Search(limit=9, held=held))
         return [to_hex(hit.message.key, hit.message.tail) for hit in page.hits]
 
     waits = to_hex(held.key, held.tail)

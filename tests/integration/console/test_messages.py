@@ -99,7 +99,7 @@ async def test_a_file_that_is_cut_says_so(house: AdminHouse) -> None:
     for _ in range(5):
         await sent(house)
     for most, rows, cut in ((4, 4, True), (5, 5, False), (9, 5, False)):
-        pieces = message_file(house.admin.views, "", Search(), most)
+        pieces = message_file(house.admin.desk, "", Search(), most)
         text = b"".join([piece async for piece in pieces]).decode()
         assert text.count("acme") == rows
         assert ("There may be more" in text) is cut
@@ -121,7 +121,7 @@ async def test_several_are_cancelled_each_by_itself(house: AdminHouse, ada: Brow
     assert answered.header("location") == "/console/messages?account=acme&country=DE"
     text = text_of(await ada.follow(answered))
     assert "2 messages are cancelled and refunded." in text
-    assert "1 was not: There is no such message." in text
+    assert "1 was not: 'x' is no id of a message; it has 32 hexadecimal characters." in text
     deeds = [(entry.actor, entry.action, entry.target) for entry in await house.entries()]
     assert deeds[-2:] == [("user:ada", "message.cancel", later[0]), ("user:ada", "message.cancel", later[2])]
     assert (await ada.get("/messages")).text.count('name="message"') == 1
@@ -228,7 +228,7 @@ async def test_both_directions_are_one_file(house: AdminHouse, ada: Browser, mon
     only = table(await ada.get("/messages.csv", "direction=both&error=011"))
     assert {row["direction"] for row in only} == {"to phone"}
     for most, rows_of, cut in ((5, 5, True), (6, 6, False)):
-        pieces = traffic_file.traffic_file(house.admin.views, "", Search(), most=most)
+        pieces = traffic_file.traffic_file(house.admin.desk, "", Search(), most=most)
         text = b"".join([piece async for piece in pieces]).decode()
         assert text.count("phone,") == rows_of
         assert ("There may be more" in text) is cut

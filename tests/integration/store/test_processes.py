@@ -10,9 +10,10 @@ import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.system.clock import SystemClock
-from heliograph.app.admin.audit_proof import AuditProof
 from heliograph.app.configuration import Account
 from heliograph.app.marks import attempted
+from heliograph.app.resources.audit_proof import faults
+from heliograph.app.resources.desk import Desk
 from tests.support.store import CREDIT, NODE, START, Given
 
 TOP_UP = """
@@ -145,5 +146,5 @@ async def test_processes_at_once_write_one_chain_of_the_audit_log(tmp_path: Path
     codes = await asyncio.gather(*(process.wait() for process in processes))
     assert codes == [0, 0, 0]
     assert (await store.audit_log.head()).key == 75
-    assert await AuditProof(store, SystemClock()).faults() == []
+    assert await faults(Desk(store, SystemClock())) == []
     await store.close()

@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.admin.report_steps import RANGES
-from heliograph.app.admin.reports import ReportQuery, SeriesReport, ViewReports
 from heliograph.app.ports.series import SeriesCell
+from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.report_series import ReportQuery, SeriesReport, ViewReports
+from heliograph.app.resources.report_steps import RANGES
 from heliograph.domain.calendar import zone
 from heliograph.domain.series import Cell, CellKey, Grain
 from heliograph.domain.sketch import bucket_of
@@ -57,7 +58,7 @@ def report_of(events: list[tuple[int, int]], query: ReportQuery, now: int) -> Se
             key = CellKey(0, 0, "DE")
             cells = [SeriesCell(grain, grain.start(at), key, cell) for grain in Grain]
             await store.series.add(cells)
-        return await ViewReports(store, FixedClock(now)).report(query)
+        return await ViewReports(Desk(store, FixedClock(now))).report(query)
 
     return asyncio.run(made())
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from heliograph.app.admin.audit_proof import AuditProof, ExportedHead, read_heads
+from heliograph.admin_api.drawn import shown
 from heliograph.app.records import AuditEntry, AuditHead, AuditLink
-from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.audit import AUDIT, tell_head
+from heliograph.app.resources.audit_proof import faults, head, read_heads
+from heliograph.app.resources.desk import Desk, Invalid
 from heliograph.domain.security.audit_chain import GENESIS, entry_hash
 from tests.support.gateway import START
 from tests.support.memory_store import MemoryStore
@@ -24,8 +26,8 @@ async def written(count: int = 5) -> MemoryStore:
     return store
 
 
-def proof(store: MemoryStore, secret: bytes | None = None) -> AuditProof:
-    return AuditProof(store, SetClock(), lambda: secret)
+def at(store: MemoryStore, secret: bytes | None = None) -> Desk:
+    return Desk(store, SetClock(), audit_secret=lambda: secret)
 
 
 def lines(store: MemoryStore) -> list[AuditLink]:
@@ -43,10 +45,10 @@ def chained(store: MemoryStore) -> None:
 
 
 async def test_what_was_written_is_right() -> None:
-    assert await proof(await written(0)).faults() == []
+    assert await faults(at(await written(0))) == []
     store = await written(2_500)
-    assert await proof(store).faults() == []
-    assert (await proof(store).head()).entries == 2_500
+    assert await faults(at(store)) == []
+    assert (await head(at(store))).entries == 2_500
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ async def test_the_first_entry_that_was_changed_is_named(field: str, value: obje
     store = await written()
     for line in lines(store)[2:]:
         setattr(line, field, value)
-    (problem,) = await proof(store).faults()
+    (problem,) = await faults(at(store))
     assert problem.startswith("Entry 3 of the audit log is not as it was written: ")
 
 
@@ -68,7 +70,7 @@ async def test_what_moves_between_two_fields_is_seen() -> None:
     store = await written()
     line = lines(store)[1]
     line.actor, line.action = line.actor + line.action[0], line.action[1:]
-    assert (await proof(store).faults())[0].startswith("Entry 2 of the audit log is not as it was written: ")
+    assert (await faults(at(store)))[0].startswith("Entry 2 of the audit log is not as it was written: ")
 
 
 def _swap(found: list[AuditLink]) -> None:
@@ -92,29 +94,29 @@ def _swap(found: list[AuditLink]) -> None:
 async def test_entries_that_were_removed_added_or_moved(change: Callable[[list[AuditLink]], None], told: str) -> None:
     store = await written()
     change(lines(store))
-    (problem,) = await proof(store).faults()
+    (problem,) = await faults(at(store))
     assert told in problem
 
 
 async def test_a_log_that_was_written_anew_shows_against_a_head_of_before() -> None:
     store = await written()
-    before = await proof(store).head()
+    before = await head(at(store))
     lines(store)[1].actor = "user:eve"
     chained(store)
-    assert await proof(store).faults() == []
-    (problem,) = await proof(store).faults([before])
+    assert await faults(at(store)) == []
+    (problem,) = await faults(at(store), [before])
     assert "up to entry 5 is not that of 2023-11-14T22:13:20.000Z" in problem
     assert problem.endswith("it was rewritten.")
 
 
 async def test_an_end_that_was_removed_shows_against_a_head_of_before() -> None:
     store = await written()
-    early, late = await proof(await written(3)).head(), await proof(store).head()
+    early, late = await head(at(await written(3))), await head(at(store))
     del lines(store)[4:]
     chained(store)
-    assert await proof(store).faults() == []
-    assert await proof(store).faults([early]) == []
-    (problem,) = await proof(store).faults([late, early])
+    assert await faults(at(store)) == []
+    assert await faults(at(store), [early]) == []
+    (problem,) = await faults(at(store), [late, early])
     assert "ends with entry 4, and had 5 at" in problem
 
 
@@ -122,34 +124,34 @@ async def test_a_head_stays_right_while_the_log_grows() -> None:
     store = await written(0)
     heads = []
     for _ in range(4):
-        heads.append(await proof(store).head())
+        heads.append(await head(at(store)))
         await store.audit_log.append(AuditEntry(START, "cli:root", "route.add", "", {}))
-    assert await proof(store).faults(heads) == []
+    assert await faults(at(store), heads) == []
     wrong = replace(heads[2], hash=heads[1].hash)
-    assert len(await proof(store).faults([*heads, wrong])) == 1
+    assert len(await faults(at(store), [*heads, wrong])) == 1
 
 
 async def test_a_head_is_signed_and_its_signature_is_checked() -> None:
     store = await written()
-    head = await proof(store, SECRET).head()
-    assert await proof(store, SECRET).faults([head]) == []
-    forged = [replace(head, at=head.at + 1000), replace(head, signature=b""), replace(head, signature=bytes(32))]
+    kept = await head(at(store, SECRET))
+    assert await faults(at(store, SECRET), [kept]) == []
+    forged = [replace(kept, at=kept.at + 1000), replace(kept, signature=b""), replace(kept, signature=bytes(32))]
     for each in forged:
-        (problem,) = await proof(store, SECRET).faults([each])
+        (problem,) = await faults(at(store, SECRET), [each])
         assert "was not signed with the secret of audit.key_file" in problem
-    assert await proof(store, b"t" * 32).faults([head]) != []
-    assert await proof(store).faults(forged) == []
+    assert await faults(at(store, b"t" * 32), [kept]) != []
+    assert await faults(at(store), forged) == []
 
 
 async def test_a_head_is_read_as_it_is_written() -> None:
     store = await written()
-    heads = [await proof(store, SECRET).head(), await proof(store).head()]
-    text = "\n\n".join(json.dumps(head.as_object()) for head in heads)
-    assert read_heads(text) == heads
-    assert heads[1].as_object()["signature"] is None
+    desks = [at(store, SECRET), at(store)]
+    told = [shown(AUDIT, AUDIT.operation("head"), await tell_head(desk)) for desk in desks]
+    assert read_heads("\n\n".join(map(json.dumps, told))) == [await head(desk) for desk in desks]
+    assert told[1]["signature"] is None
 
 
-GOOD = ExportedHead(5, bytes(32), START).as_object()
+GOOD = {"entries": 5, "hash": bytes(32).hex(), "time": "2027-01-15T08:00:00.000Z", "signature": None}
 
 
 @pytest.mark.parametrize(

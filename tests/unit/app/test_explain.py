@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.admin.blocked_reasons import BlockedReasons
-from heliograph.app.admin.explain import explain
 from heliograph.app.configuration import Tables
 from heliograph.app.facts import NOT_SENT, Attempt, CallbackEnd, Message, Submission
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import CallbackView, MessageRecord
+from heliograph.app.resources.explain import BlockedReasons, explain
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
 from tests.support.connectors import smpp_connector

@@ -2,8 +2,8 @@
 
 import pytest
 
-from heliograph.app.admin.history import history
 from heliograph.app.records import CallbackView, MessageRecord
+from heliograph.app.resources.history import history
 from tests.support.store import SECOND, START
 from tests.support.use_case_fakes import Messages, SetClock
 

@@ -8,12 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.admin_api import serialize
-from heliograph.app.admin.csv_lines import csv_line, harmless
-from heliograph.app.admin.message_filter import fits
 from heliograph.app.records import Hit, Search
-from heliograph.cli.command import as_json
-from heliograph.cli.commands.message import _has
+from heliograph.app.resources.messages import fits
+from heliograph.domain.csv_lines import csv_line, harmless
 from heliograph.domain.message.receipt import Delivery
 from tests.support.use_case_fakes import Messages, SetClock
 
@@ -68,21 +65,3 @@ def test_numbers_and_words_stay_as_they_are(cell: str) -> None:
 def test_a_line_is_read_back_as_it_was_made_harmless(cells: list[str]) -> None:
     (read,) = csv.reader(io.StringIO(csv_line(*cells).decode(), newline=""))
     assert read == [harmless(cell) for cell in cells]
-
-
-@pytest.mark.parametrize("delivery", [None, Delivery.UNDELIV, Delivery.DELIVRD])
-@pytest.mark.parametrize(
-    "narrowing",
-    [
-        {}, {"connector": "op1"}, {"connector": "op2"}, {"sender": "helio"}, {"sender": "heli"}, {"country": "de"},
-        {"country": "FR"}, {"error": "undeliv 11"}, {"error": "UNDELIV EXPIRED"}, {"error": "11 12"}, {"error": "011"},
-        {"error": " "},
-    ],
-)  # fmt: skip
-def test_messages_of_a_gateway_elsewhere_are_judged_alike(narrowing: dict[str, str], delivery: Delivery | None) -> None:
-    asked = {"connector": "", "sender": "", "country": "", "error": ""} | narrowing
-    found = Hit(Messages(SetClock())(connector=1, sender="Helio", destination="491701234567"), delivery, "11")
-    row = as_json(serialize.message(found, {}, {1: "op1", 2: "op2"}))
-    connector = {"op1": 1, "op2": 2}.get(asked["connector"])
-    search = Search(connector=connector, sender=asked["sender"], country=asked["country"], error=asked["error"])
-    assert _has(row, asked) is fits(search, found)

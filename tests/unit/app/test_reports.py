@@ -4,13 +4,13 @@ from datetime import datetime
 
 import pytest
 
-from heliograph.admin_api.report_tables import csv_of, table
-from heliograph.admin_api.reports import report as answer_of
-from heliograph.app.admin.report_figures import BY
-from heliograph.app.admin.report_steps import RANGES
-from heliograph.app.admin.reports import ReportQuery, ViewReports
+from heliograph.admin_api.drawn import shown
 from heliograph.app.ports.series import SeriesCell
-from heliograph.app.resources.desk import Invalid, NoSuch
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch
+from heliograph.app.resources.report_series import ReportQuery, ViewReports
+from heliograph.app.resources.report_steps import RANGES
+from heliograph.app.resources.reports import BY, REPORTS, csv_of, table
+from heliograph.app.resources.reports import row as row_of
 from heliograph.domain.calendar import format_offset
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.connectors import smpp_connector
@@ -23,7 +23,7 @@ class Rig:
     def __init__(self) -> None:
         self.store, self.clock = MemoryStore(), VirtualClock()
         self.now = self.clock.now()
-        self.view = ViewReports(self.store, self.clock, {99: "elsewhere"})
+        self.view = ViewReports(Desk(self.store, self.clock, past={99: "elsewhere"}))
 
     async def begin(self) -> None:
         given = Given(self.store)
@@ -94,7 +94,7 @@ async def test_parts_are_named_and_the_largest_comes_first(rig: Rig) -> None:
 
 
 async def test_messages_of_the_simulated_operator_are_its_own_and_refused_requests_nobodys(rig: Rig) -> None:
-    view = ViewReports(rig.store, rig.clock, {0: "simulator"})
+    view = ViewReports(Desk(rig.store, rig.clock, past={0: "simulator"}))
     await rig.happen(rig.now, cell(accepted=2, delivered=2, to_receipt={5: 2}), connector=0)
     await rig.happen(rig.now, cell(refused=3, refusals={"credit": 3}), connector=0, country="")
     report = await view.report(ReportQuery())
@@ -131,7 +131,7 @@ async def test_tables_have_what_the_report_has(rig: Rig) -> None:
             to_operator={40: 2},
         ),
     )
-    report = answer_of(await rig.view.report(ReportQuery("1h")))
+    report = shown(REPORTS, REPORTS.operations[0], row_of(await rig.view.report(ReportQuery("1h"))))
     columns, ((name, *row),) = table(report, "connector")
     found = dict(zip(columns[1:], row, strict=True))
     assert name == "berlin"
@@ -165,7 +165,7 @@ def at(text: str) -> int:
 
 
 async def test_days_of_23_and_25_hours_have_all_that_happened_in_them(rig: Rig) -> None:
-    view = ViewReports(rig.store, FixedClock("2026-11-25T12:00:00Z"))
+    view = ViewReports(Desk(rig.store, FixedClock("2026-11-25T12:00:00Z")))
     # clocks are set back on 25 October: the day in Berlin is from 22:00 on the 24th until 23:00
     for hour in range(-2, 26):
         await rig.happen(at("2026-10-25T00:00:00Z") + hour * 3_600_000, cell(accepted=1, to_operator={5: 1}))
@@ -177,7 +177,7 @@ async def test_days_of_23_and_25_hours_have_all_that_happened_in_them(rig: Rig) 
     steps = await view.report(ReportQuery("30d", zone="Europe/Berlin"))
     assert (steps.start, steps.zone.key, steps.note) == (at("2026-10-26T23:00:00Z"), "Europe/Berlin", "")
     # and they are set forward on 29 March
-    spring = ViewReports(rig.store, FixedClock("2026-04-02T12:00:00Z"))
+    spring = ViewReports(Desk(rig.store, FixedClock("2026-04-02T12:00:00Z")))
     for hour in range(-1, 23):
         await rig.happen(at("2026-03-29T00:00:00Z") + hour * 3_600_000, cell(accepted=1))
     report = await spring.report(ReportQuery("30d", zone="Europe/Berlin"))
@@ -204,7 +204,7 @@ async def test_where_days_cannot_be_those_of_the_zone_the_report_says_so(rig: Ri
         report = await rig.view.report(ReportQuery(span, zone=zone))
         assert (report.zone.key, report.note[: len(said)]) == (zones, said)
         assert bool(report.note) == bool(said)
-    short = ViewReports(rig.store, rig.clock, hours_days=10)
+    short = ViewReports(Desk(rig.store, rig.clock, hours_days=10))
     assert "kept for 10 days." in (await short.report(ReportQuery("30d", zone="Africa/Lagos"))).note
     with pytest.raises(Invalid):
         await rig.view.report(ReportQuery(zone="Europe/Nowhere"))
@@ -212,7 +212,9 @@ async def test_where_days_cannot_be_those_of_the_zone_the_report_says_so(rig: Ri
 
 async def test_times_of_tables_have_the_zone(rig: Rig) -> None:
     await rig.happen(rig.now, cell(accepted=4, to_operator={40: 2}))
-    report = answer_of(await rig.view.report(ReportQuery("90d", zone="Africa/Lagos")))
+    report = shown(
+        REPORTS, REPORTS.operations[0], row_of(await rig.view.report(ReportQuery("90d", zone="Africa/Lagos")))
+    )
     columns, rows = table(report, "time")
     assert rows[-1][0].endswith("T00:00:00.000+01:00")
     assert (rows[-1][1], rows[-1][columns.index("to_operator_p50_ms")]) == ("4", "48")

@@ -1,7 +1,6 @@
 """A history in which the same happens again and again stays short."""
 
-from heliograph.app.admin.history import Event
-from heliograph.app.admin.timeline import condense
+from heliograph.app.resources.history import Event, condense
 
 
 def deferred(at: int, segment: int = 1) -> Event:

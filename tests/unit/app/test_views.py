@@ -1,13 +1,16 @@
 """What those who run the gateway are told of where numbers go, and what they type to find messages."""
 
+from dataclasses import replace
+
 import pytest
 
-from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Price, Route
 from heliograph.app.facts import Attempt, Facts
 from heliograph.app.records import Search
+from heliograph.app.resources import messages, routes
 from heliograph.app.routing.candidates import RouteRequest
 from heliograph.domain.error import Fault
+from heliograph.domain.message import ids
 from heliograph.smpp.constants import CommandStatus
 from tests.support.admin import AdminHouse, open_house
 from tests.support.connectors import smpp_connector
@@ -42,11 +45,11 @@ async def test_it_decides_as_sending_does(house: AdminHouse, plan: str, prices: 
     for price in prices:
         await gateway.store.network.set_price(price)
     await gateway.change_account(plan=plan)
-    names = await house.admin.views.connector_names()
+    names = await house.admin.desk.connector_names()
     view = await gateway.directory.fresh_account("acme")
     assert view is not None
     for number in NUMBERS:
-        decision = await house.admin.views.decide(number, "acme")
+        decision = await routes.decide(house.admin.desk, number, "acme")
         connector = gateway.directory.route(RouteRequest(1, number, ""))
         assert decision.connector == (None if connector is None else names[connector])
         assert decision.price == view.tariff.price(number)
@@ -60,16 +63,13 @@ async def test_a_messages_history_names_command_statuses(house: AdminHouse, stat
     message = await Given(store, house.gateway.clock.now()).sent(1)
 
     await store.commits.record(Facts(attempts=[Attempt(1, message.key, 0, 99, status, message.time)]))
-    views = Views(
-        store, house.gateway.directory, house.admin.views._rescheduling, house.gateway.clock,
-        names={99: "operator"}, status_name=CommandStatus.name_of,
-    )  # fmt: skip
-    sight = await views.look(message.key, message.tail)
+    desk = replace(house.admin.desk, past={99: "operator"}, status_name=CommandStatus.name_of)
+    sight = await messages.look(desk, ids.to_hex(message.key, message.tail))
     assert [event.detail for event in sight.events if event.event == "Deferred"] == [told]
 
 
 async def test_it_says_why(house: AdminHouse) -> None:
-    decision = await house.admin.views.decide("491701234567", "acme")
+    decision = await routes.decide(house.admin.desk, "491701234567", "acme")
     assert decision.reasons == [
         "The route for the prefix 49 with priority 5 leads to third.",
         "Behind it stand second; they are not used while it is there.",
@@ -79,7 +79,7 @@ async def test_it_says_why(house: AdminHouse) -> None:
     third.enabled = False
     await house.gateway.store.network.update_connector(third)
     await house.gateway.store.network.set_price(Price("default", "49", 5))
-    decision = await house.admin.views.decide("491701234567", "acme")
+    decision = await routes.decide(house.admin.desk, "491701234567", "acme")
     assert decision.reasons[2:] == [
         "The connector third is paused: messages wait in its queue.",
         "The plan default names the price for the prefix 49.",
@@ -89,7 +89,7 @@ async def test_it_says_why(house: AdminHouse) -> None:
 @pytest.mark.parametrize(("number", "account"), [("0170", "acme"), ("491701234567", "nobody")])
 async def test_what_cannot_be_decided_is_told(house: AdminHouse, number: str, account: str) -> None:
     with pytest.raises(Fault):
-        await house.admin.views.decide(number, account)
+        await routes.decide(house.admin.desk, number, account)
 
 
 async def test_what_is_typed_may_be_an_id_a_reference_or_a_number(house: AdminHouse) -> None:
@@ -102,7 +102,7 @@ async def test_what_is_typed_may_be_an_id_a_reference_or_a_number(house: AdminHo
     second = await send("431234567", "491701")
 
     async def found(text: str) -> list[str]:
-        hits = (await house.admin.views.find(text, Search())).hits
+        hits = (await messages.find(house.admin.desk, text, Search())).hits
         return [f"{hit.message.destination}/{hit.message.reference}" for hit in hits]
 
     assert await found(first) == ["491701234567/order-1"]

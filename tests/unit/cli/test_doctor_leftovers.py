@@ -2,10 +2,11 @@
 
 import asyncio
 
-from heliograph.app.admin.diagnose import Diagnose
+from heliograph.app.admin.diagnose import leftovers as count_leftovers
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, MessageEnd, Queueing
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import BindCounters
+from heliograph.app.resources.desk import Desk
 from heliograph.cli.checks.leftovers import UNKNOWN_MS, Finding, leftovers
 from heliograph.composition.dev import SIMULATOR
 from heliograph.domain.message.receipt import Delivery
@@ -19,7 +20,7 @@ from tests.support.use_case_fakes import SetClock
 async def findings(store: MemoryStore, now: int = START) -> dict[str, Finding]:
     clock = SetClock()
     clock.ms = now
-    left = await Diagnose(store, clock).leftovers(UNKNOWN_MS)
+    left = await count_leftovers(Desk(store, clock), UNKNOWN_MS)
     return {found.check: found for found in leftovers((await store.network.tables()).connectors, left, now)}
 
 

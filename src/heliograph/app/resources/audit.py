@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from heliograph.app.records import AuditQuery, Scope
+from heliograph.app.resources.audit_proof import head
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.fields import Field, Moment, Pairs, Text, Whole
@@ -25,6 +26,12 @@ async def find(desk: Desk, actor: str, action: str, target: str, after: str, lim
         }
         for each in await desk.store.audit_log.find(query)
     ]
+
+
+async def tell_head(desk: Desk) -> dict[str, Any]:
+    found = await head(desk)
+    signature = found.signature.hex() or None
+    return {"entries": found.entries, "hash": found.hash.hex(), "time": found.at, "signature": signature}
 
 
 AUDIT = Resource(
@@ -81,6 +88,22 @@ AUDIT = Resource(
             page=PAGE,
             rows=50,
             newest_first=True,
+        ),
+        Operation(
+            "head",
+            "GET",
+            "/audit/head",
+            tell_head,
+            "The end of the audit log, to be kept elsewhere",
+            answers=(
+                Field("entries", Whole(), "The number of entries."),
+                Field("hash", Text(), "SHA-256 in hexadecimal."),
+                Field("time", Moment(), "When it was read."),
+                Field("signature", Text(), "HMAC-SHA256 with the secret in `audit.key_file`, or null.", nullable=True),
+            ),
+            answer_name="AuditHead",
+            id="audit_head",
+            is_command=False,
         ),
     ),
 )

@@ -48,6 +48,8 @@ class Page:
     rows: list[dict[str, Any]]
     cursor: str | None
     """The cursor of the next page, or None after the last page."""
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the operation's `beside`."""
 
 
 class Answer(Enum):

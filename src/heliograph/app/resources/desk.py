@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from heliograph.app.configuration import Connector
     from heliograph.app.connector_kind import ConnectorKind
     from heliograph.app.ports import CarrierState, Clock, Secrets, Store
+    from heliograph.app.ports.encryption import Encryption
     from heliograph.app.records import BacklogCounts
     from heliograph.app.sending.authenticate import Hash
     from heliograph.app.sending.callback_url import CallbackUrls
@@ -144,6 +145,8 @@ class Desk:
     """Binds a connector as a test. Returns the steps: the name, whether it passed, and the details."""
     reads_secrets: bool = False
     """True if the actor can read the store, with all secrets in it, as users of commands can."""
+    encryption: "Encryption | None" = None
+    """The keys of the store."""
 
     async def hash_password(self, password: str) -> str:
         return needed(self.secrets).hash_password(password) if self.hasher is None else await self.hasher(password)

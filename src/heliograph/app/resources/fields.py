@@ -9,6 +9,7 @@ A value has three forms, for example as a `Moment`:
     text, for people          2027-01-15T08:00:00Z
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -95,6 +96,9 @@ class Field:
     """True if some rows lack it, for example a setting of another kind of connector."""
     is_secret: bool = False
     """True if a person types it hidden, and an answer shows it only once, for example a new password."""
+
+    cell: Callable[[Mapping[str, Any]], str] | None = None
+    """Returns its text in a command's table from the whole row, where its own value is not enough."""
 
     @property
     def label(self) -> str:
@@ -229,11 +233,19 @@ class Flag(Type):
         return "yes" if value else "no"
 
 
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})").fullmatch
+
+
 class Moment(Type):
     """A time: ms since the epoch inside, ISO 8601 in UTC outside."""
 
     def read(self, value: str) -> int:
-        return parse_utc(value)
+        try:
+            if _MOMENT(value) is not None:
+                return parse_utc(value)
+        except (ValueError, OverflowError):
+            pass
+        raise ValueError("it is a time in ISO 8601 with Z or an offset, such as 2027-01-15T08:00:00Z")
 
     def show(self, value: int | None) -> str | None:
         return None if value is None else format_utc(value)

@@ -9,7 +9,10 @@ from heliograph.app.configuration import Exists, Missing, Route
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, connector_id
-from heliograph.app.resources.fields import Field, Reference, Text, Whole
+from heliograph.app.resources.fields import Credits, Field, Reference, Text, Whole, Words
+from heliograph.app.routing.explain import RouteDecision, explain
+from heliograph.domain.error import NOT_FOUND, Fault, invalid
+from heliograph.domain.numbers import phone
 
 MAX_PRIORITY: Final = 1_000_000
 MOST_AT_ONCE: Final = 10_000
@@ -110,6 +113,25 @@ async def remove(desk: Desk, id: int) -> None:
         raise NoSuch("route", str(id)) from None
 
 
+async def decide(desk: Desk, number: str, account: str) -> RouteDecision:
+    """Decides by the present rows of the store, which every process heeds within seconds. Raises Fault for an invalid
+    number or an unknown account."""
+    if not phone.is_destination(number):
+        raise invalid("number", "Give a number in international form: 7 to 15 digits, no + and no leading 0.")
+    found = await desk.store.accounts.find(account)
+    if found is None:
+        raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
+    return explain(number, found[0], await desk.store.network.tables(), desk.simulated, desk.now)
+
+
+async def tell_decision(desk: Desk, number: str, account: str) -> dict[str, Any]:
+    return decision_row(await decide(desk, number, account))
+
+
+def decision_row(found: RouteDecision) -> dict[str, Any]:
+    return {each.name: getattr(found, each.name) for each in DECISION}
+
+
 def _called(prefix: str, connector: str, priority: int) -> str:
     numbers = f"the prefix {prefix}" if prefix else "all numbers"
     return f"of {numbers} to {connector} with priority {priority}"
@@ -129,6 +151,13 @@ PRIORITY = Field(
     "priority", Whole(-MAX_PRIORITY, MAX_PRIORITY), "Of routes with equal prefixes the highest goes first.", 0,
     example="10",
 )  # fmt: skip
+
+DECISION = (
+    Field("number", Text(), "The number."),
+    Field("connector", Reference("connector"), "Its connector; null if no route covers it.", nullable=True),
+    Field("price", Credits(), "The price of a segment; null if no plan names it.", nullable=True),
+    Field("reasons", Words(), "The reasons, in sentences."),
+)
 
 ROUTES = Resource(
     name="route",
@@ -166,6 +195,21 @@ ROUTES = Resource(
             arguments=("id",),
             examples=("route remove 3", "route remove --prefix 4477 --connector uk"),
             done="Route {id} is removed.",
+        ),
+        Operation(
+            "decide",
+            "GET",
+            "/decision",
+            tell_decision,
+            "Where a number would go and what a segment would cost",
+            reads=(
+                Field("number", Text(pattern="[1-9][0-9]{6,14}"), "Digits in international form."),
+                Field("account", Reference("account"), "The account that sends: prices depend on it."),
+            ),
+            answers=DECISION,
+            answer_name="Decision",
+            id="decide",
+            is_command=False,
         ),
     ),
 )

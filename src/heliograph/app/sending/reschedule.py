@@ -35,10 +35,6 @@ class Rescheduling:
         self._customers = customers
         self._composer = composer
 
-    def through(self, customers: Customers) -> "Rescheduling":
-        """Returns a copy that makes its changes through this store."""
-        return Rescheduling(customers, self._composer)
-
     def new_time(self, view: AccountView, time: str | None, now: int) -> int:
         """Returns the `time` of a request to reschedule, in ms. Raises Fault."""
         if time is None:

@@ -16,8 +16,6 @@ from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.audit_proof import AuditProof
-    from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.configuration import Connector
     from heliograph.app.resources.desk import Desk
     from heliograph.config import Settings
@@ -70,23 +68,24 @@ def _directory(data: Path) -> list[Finding]:
 
 
 async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
+    from heliograph.app.admin.diagnose import leftovers as count_leftovers
     from heliograph.app.ports import Unavailable
     from heliograph.app.resources import connectors
     from heliograph.composition import commands
 
     try:
-        async with commands.tools(settings) as tools:
-            desk, diagnose = await tools.desk(), tools.diagnose
-            hazards = await diagnose.probe()
+        async with commands.open_desk(settings) as desk:
+            await desk.store.upkeep.probe()
+            hazards = await desk.store.upkeep.hazards()
             yield Finding("store", "ok", "it can be written, and its schema is current")
             for hazard in hazards:
                 yield Finding("store", "fail", hazard, "Have it set in the server's own configuration")
-            async for finding in _books(desk, diagnose, tools.audit_proof):
+            async for finding in _books(desk):
                 yield finding
             async for finding in _connectors(desk, settings, binds):
                 yield finding
             known = await connectors.all_connectors(desk)
-            for finding in leftovers(known, await diagnose.leftovers(UNKNOWN_MS), diagnose.now):
+            for finding in leftovers(known, await count_leftovers(desk, UNKNOWN_MS), desk.now):
                 yield finding
             async for finding in _callbacks(desk, settings):
                 yield finding
@@ -97,20 +96,26 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
         yield Finding("store", "fail", str(error), advice)
 
 
-async def _books(desk: "Desk", diagnose: "Diagnose", proof: "AuditProof") -> AsyncIterator[Finding]:
-    problems = await diagnose.book_faults()
+async def _books(desk: "Desk") -> AsyncIterator[Finding]:
+    from heliograph.app.resources.audit_proof import faults
+
+    problems = await desk.store.upkeep.audit()
     if problems:
         advice = "heliograph audit lists all; restore a backup or ask for help before you go on"
         yield Finding("books", "fail", f"{counted(len(problems), 'fault')}, the first: {problems[0]}", advice)
     else:
         yield Finding("books", "ok", "every balance, charge and refund is right")
-    changed = await proof.faults()
+    changed = await faults(desk)
     if changed:
         yield Finding("audit log", "fail", changed[0], "Find out who can write to the store; heliograph audit --log")
     else:
         yield Finding("audit log", "ok", "no entry was changed or removed")
     accounts = [account for account, _ in await desk.store.accounts.all()]
-    ahead = await diagnose.newest_entry(accounts) - diagnose.now
+    newest = 0
+    for account in accounts:
+        entries = await desk.store.accounts.ledger(account.id, 1)
+        newest = max([newest, account.created, *(entry.at for entry in entries)])
+    ahead = newest - desk.now
     if ahead > _CLOCK_SLACK_MS:
         detail = f"the store's newest entry is {ahead // 1000} s in the future"
         yield Finding("clock", "fail", detail, "The clock went back, or was wrong: check NTP (timedatectl)")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from heliograph.app.resources.audit import AUDIT
 from heliograph.cli.command import Command, Failure, Invocation, examples, tell
 
 
@@ -35,10 +36,10 @@ def audit(context: click.Context, log_only: bool, against: Path | None, head: bo
     if head:
         if log_only or against is not None:
             raise Failure("--head proves nothing: give it alone.", command="heliograph audit --head")
-        told = invocation.audit_proof(lambda proof: proof.head()).as_object()
+        told = invocation.ask(AUDIT, AUDIT.operation("head").asked({}))
         invocation.show(told, lambda: click.echo(json.dumps(told)))
         return
-    problems = [] if log_only else invocation.diagnose(lambda diagnose: diagnose.book_faults())
+    problems = [] if log_only else invocation.at_desk(lambda desk: desk.store.upkeep.audit())
     changed = _log_faults(invocation, against)
     right = "The audit log is as it was written." if log_only else "The books and the audit log are right."
     problems += changed
@@ -48,11 +49,8 @@ def audit(context: click.Context, log_only: bool, against: Path | None, head: bo
 
 
 def _log_faults(invocation: Invocation, against: Path | None) -> list[str]:
-    from heliograph.app.admin.audit_proof import AuditProof, read_heads
+    from heliograph.app.resources.audit_proof import faults, read_heads
 
     text = None if against is None else against.read_text("utf-8", errors="replace")
 
-    async def work(proof: AuditProof) -> list[str]:
-        return await proof.faults([] if text is None else read_heads(text))
-
-    return invocation.audit_proof(work)
+    return invocation.at_desk(lambda desk: faults(desk, [] if text is None else read_heads(text)))

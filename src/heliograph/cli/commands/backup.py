@@ -10,8 +10,8 @@ from heliograph.cli.command import Command, Failure, Invocation, examples, forma
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.records import RestorePoint
+    from heliograph.app.resources.desk import Desk
 
 
 @click.command(cls=Command, epilog=examples("heliograph backup /backup/heliograph-$(date +%F).db"))
@@ -75,10 +75,10 @@ def restored(invocation: Invocation) -> None:
     Ask before the gateway is started on it: until then nothing is sent again.
     """
 
-    async def work(diagnose: "Diagnose") -> "tuple[RestorePoint, int]":
-        return await diagnose.restore_point(), diagnose.now
+    async def work(desk: "Desk") -> "tuple[RestorePoint, int]":
+        return await desk.store.upkeep.reach(), desk.now
 
-    point, now = invocation.diagnose(work)
+    point, now = invocation.at_desk(work)
     ends = format_moment(point.latest)
     counts = {"unsent": point.unsent, "scheduled": point.scheduled, "awaiting": point.awaiting, "pending": point.owed}
     lines = _told(point, now) if point.latest is not None else ["The store has no messages."]

@@ -55,7 +55,7 @@ def status(invocation: Invocation) -> None:
 @click.option("--all", "everything", is_flag=True, help="Everybody's.")
 @click.pass_obj
 def replay(invocation: Invocation, name: str | None, message: str | None, everything: bool) -> None:
-    """Retries failed receipts, also those refused for good with 410."""
+    """Retries failed receipts, also receipts refused for good with 410."""
     if (name is not None) + (message is not None) + everything != 1:
         raise Failure("Say what to replay: --account NAME, --message ID or --all.")
     if message is not None and ids.parse(message) is None:

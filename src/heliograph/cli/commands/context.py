@@ -128,11 +128,11 @@ def _ask_token() -> str:
 
 def _check(name: str, new: GatewayContext) -> None:
     """Raises Failure where the gateway does not take the token, whatever its scopes are."""
-    from heliograph.admin_api.shapes import Overview
+    from heliograph.app.resources.overview import OVERVIEW
     from heliograph.cli.remote.gateway import RemoteGateway, RemoteRefusal
 
     try:
-        RemoteGateway(name, new).get(Overview, "overview")
+        RemoteGateway(name, new).send(OVERVIEW.operation("show").asked({}))
     except RemoteRefusal as refused:
         if refused.status != 403:
             raise Failure(str(refused), "Nothing was kept; --unchecked keeps it all the same.") from refused

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from heliograph.app.admin.encryption import begin, rewrap
+from heliograph.app.resources.desk import needed
 from heliograph.cli.command import Failure, Group, Invocation, examples, format_moment, print_fields, tell
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def encryption() -> None:
 @click.pass_obj
 def status(invocation: Invocation) -> None:
     """Whether rows are sealed, and how far older ones are sealed anew. It counts rows, which takes its time."""
-    state = invocation.encryption(lambda store: store.state())
+    state = _state(invocation)
     told = {
         "encrypted": state.encrypted,
         "keys": state.keys,
@@ -38,6 +40,10 @@ def status(invocation: Invocation) -> None:
         "rows": state.rows,
     }
     invocation.show(told, lambda: print_fields(_lines(state)))
+
+
+def _state(invocation: Invocation) -> "EncryptionState":
+    return invocation.at_desk(lambda desk: needed(desk.encryption).state())
 
 
 def _lines(state: "EncryptionState") -> list[tuple[str, object]]:
@@ -58,7 +64,7 @@ def on(invocation: Invocation) -> None:
 
     Give the master key to every process that opens the store first, and keep a copy of it elsewhere: without it nothing
     in the store can be read, by anybody. Processes without the key end when they notice."""
-    if invocation.encryption(lambda store: store.state()).encrypted:
+    if _state(invocation).encrypted:
         raise Failure("the store is encrypted already.", "For a new key, rotate.", "heliograph encryption rotate")
     _begin(invocation, plain=False)
 
@@ -87,7 +93,7 @@ def rotate(invocation: Invocation, master: Path | None) -> None:
     if master is not None:
         _change_master(invocation, master)
         return
-    if not invocation.encryption(lambda store: store.state()).encrypted:
+    if not _state(invocation).encrypted:
         raise Failure("the store is not encrypted.", command="heliograph encryption on")
     _begin(invocation, plain=False)
 
@@ -95,13 +101,14 @@ def rotate(invocation: Invocation, master: Path | None) -> None:
 def _change_master(invocation: Invocation, path: Path) -> None:
     from heliograph.composition.encryption import vault_of_file
 
-    vault = invocation.refusing(lambda: vault_of_file(path, "--master"))
-    keys = invocation.encryption(lambda store: store.rewrap(vault))
+    with invocation.explained():
+        vault = vault_of_file(path, "--master")
+    keys = invocation.at_desk(lambda desk: rewrap(desk, vault))
     invocation.show(
         {"keys": keys},
         lambda: tell(
             f"The master key is the one in {path} now, for {keys} data keys.\n"
-            "Give it by the settings before a process starts again; those that run need it when a data key is new."
+            "Give it by the settings before a process starts again; running processes need it when a data key is new."
         ),
     )
 
@@ -109,7 +116,7 @@ def _change_master(invocation: Invocation, path: Path) -> None:
 def _begin(invocation: Invocation, *, plain: bool) -> None:
     from heliograph.app.ports.encryption import SWITCH_MS
 
-    number = invocation.encryption(lambda store: store.begin(plain=plain))
+    number = invocation.at_desk(lambda desk: begin(desk, plain=plain))
     what = "Rows are written as they are" if plain else f"Rows are sealed by key {number}"
     invocation.show(
         {"key": number, "seconds": SWITCH_MS // 1_000}, lambda: tell(f"{what} in {SWITCH_MS // 1_000} s.\n{_THEN}")

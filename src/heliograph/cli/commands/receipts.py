@@ -17,10 +17,14 @@ def unmatched(invocation: Invocation, limit: int) -> None:
     """Receipts that match no message, the newest first.
 
     A wrong notation of ids shows itself here."""
+    from heliograph.app.facts import EarlyReceipt
+    from heliograph.app.resources.desk import Desk
     from heliograph.domain.numbers.phone import mask
 
-    found = invocation.diagnose(lambda diagnose: diagnose.orphans(limit))
-    names = invocation.desk(lambda desk: desk.connector_names())
+    async def work(desk: Desk) -> tuple[list[EarlyReceipt], dict[int, str]]:
+        return await desk.store.receipts.orphans(limit), await desk.connector_names()
+
+    found, names = invocation.at_desk(work)
     rows = [
         {
             "time": format_moment(each.at),

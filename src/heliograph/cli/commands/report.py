@@ -1,17 +1,14 @@
 """`heliograph report`: what was sent, delivered, failed, spent and how long it took."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from heliograph.app.admin.report_figures import BY
-from heliograph.app.admin.report_steps import RANGES
-from heliograph.app.admin.reports import DEFAULT_RANGE, ReportQuery
-from heliograph.cli.command import Command, Failure, Invocation, as_json, examples, print_table, tell
+from heliograph.app.resources.report_series import DEFAULT_RANGE
+from heliograph.app.resources.report_steps import RANGES
+from heliograph.app.resources.reports import BY, REPORTS, csv_of, table
+from heliograph.cli.command import Command, Failure, Invocation, examples, print_table, tell
 from heliograph.domain.display import duration
-
-if TYPE_CHECKING:
-    from heliograph.admin_api.report_shapes import CountsShape, DelayShape, ReportShape
 
 _SHOWN = ("accepted", "delivered", "failed", "delivery_share", "inbound", "refused", "spend")
 """Columns of the tables for people; JSON and CSV have all."""
@@ -65,16 +62,8 @@ def report(
     that are still kept, and those of UTC otherwise; the report says so."""
     if as_csv and invocation.as_json:
         raise Failure("--csv and --json exclude each other")
-    from heliograph.admin_api.report_shapes import ReportShape
-    from heliograph.admin_api.report_tables import csv_of, table
-    from heliograph.admin_api.reports import report as answer_of
-
-    asked = {"account": account or None, "connector": connector or None, "country": country or None, "zone": zone}
-    over = invocation.asked(lambda gateway: gateway.get(ReportShape, "reports", range=span, **asked))
-    if over is None:
-        query = ReportQuery(span, account, connector, country, zone)
-        over = answer_of(invocation.reports(lambda view: view.report(query)))
-    found = over
+    asked = {"range": span, "account": account, "connector": connector, "country": country, "zone": zone}
+    found = invocation.ask(REPORTS, REPORTS.operation("show").asked(asked))
     if as_csv:
         click.echo(csv_of(found, by), nl=False)
         return
@@ -93,36 +82,36 @@ def report(
             right=[columns[number].replace("_", " ").upper() for number in shown[1:]],
         )
 
-    invocation.show(as_json(found), people)
+    invocation.show(found, people)
 
 
-def _tell_total(found: "ReportShape", *, compare: bool) -> None:
-    total, before = found.total, found.before
+def _tell_total(found: dict[str, Any], *, compare: bool) -> None:
+    total, before = found["total"], found["before"]
 
     def line(name: str, now: str, then: str) -> str:
         return f"{name:22}{now}" + (f"  ({then} before)" if compare else "")
 
-    zone = "" if found.zone == "UTC" else f" Times are in {found.zone}."
-    tell(" ".join(filter(None, (f"{RANGES[found.range].title}.{zone}", found.note))) + "\n")
+    zone = "" if found["zone"] == "UTC" else f" Times are in {found['zone']}."
+    tell(" ".join(filter(None, (f"{RANGES[found['range']].title}.{zone}", found["note"]))) + "\n")
     for name, field in (
         ("Accepted", "accepted"), ("Delivered", "delivered"), ("Failed", "failed"), ("Cancelled", "cancelled"),
         ("From phones", "inbound"), ("Refused requests", "refused"),
     ):  # fmt: skip
-        tell(line(name, f"{getattr(total, field):,}", f"{getattr(before, field):,}"))
+        tell(line(name, f"{total[field]:,}", f"{before[field]:,}"))
     tell(line("Delivery share", _share(total), _share(before)))
-    tell(line("Spend", total.spend, before.spend))
-    for name, delay in (("Delay to the operator", found.to_operator), ("Delay to the receipt", found.to_receipt)):
+    tell(line("Spend", total["spend"], before["spend"]))
+    for name, delay in (("Delay to the operator", found["to_operator"]), ("Delay to the receipt", found["to_receipt"])):
         tell(f"{name:22}{_delays(delay)}")
 
 
-def _share(counts: "CountsShape") -> str:
-    return "-" if counts.delivery_share is None else f"{counts.delivery_share:.1%}"
+def _share(counts: dict[str, Any]) -> str:
+    return "-" if counts["delivery_share"] is None else f"{counts['delivery_share']:.1%}"
 
 
-def _delays(delay: "DelayShape") -> str:
-    if delay.p50 is None or delay.p95 is None:
+def _delays(delay: dict[str, int | None]) -> str:
+    if delay["p50"] is None or delay["p95"] is None:
         return "-"
-    return f"half within {_short(delay.p50)}, 95 % within {_short(delay.p95)}"
+    return f"half within {_short(delay['p50'])}, 95 % within {_short(delay['p95'])}"
 
 
 def _short(ms: int) -> str:

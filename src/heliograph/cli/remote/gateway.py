@@ -2,9 +2,8 @@
 
 import http.client
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from heliograph.cli.remote.client import BadUrl
 from heliograph.cli.remote.contexts import GatewayContext
@@ -36,65 +35,31 @@ class RemoteGateway:
         self._token = context.token
         self._tls, self._host, self._port, self._base = parse_server(context.server)
 
-    def get(self, answers: type[Shape], *path: object, **query: object) -> Shape:
-        """Asks for what `answers` is the shape of; parameters that are None are left out. Raises
-        RemoteRefusal."""
-        return self.ask("GET", answers, *path, query=query)
-
-    def ask(
-        self,
-        method: str,
-        answers: type[Shape],
-        *path: object,
-        body: object = None,
-        query: Mapping[str, object] | None = None,
-    ) -> Shape:
-        """Makes a request; `path` is in parts below the root. Raises RemoteRefusal."""
-        import msgspec
-
-        given = {name: str(value) for name, value in (query or {}).items() if value is not None}
-        asked = "/" + "/".join(quote(str(part), safe="") for part in path)
-        answer = self._told(method, asked, given, None if body is None else msgspec.json.encode(body))
-        try:
-            return msgspec.json.decode(answer, type=answers)
-        except msgspec.MsgspecError as problem:
-            raise self._foreign(problem) from problem
-
-    async def send(self, asked: "Asked") -> Any:
+    def send(self, asked: "Asked") -> Any:
         """Makes a request; returns the JSON object. Raises RemoteRefusal."""
-        body = None if asked.body is None else json.dumps(asked.body).encode()
-        answer = self._told(asked.method, asked.path, asked.query, body)
-        try:
-            return json.loads(answer)
-        except ValueError as problem:
-            raise self._foreign(problem) from problem
-
-    def _foreign(self, problem: Exception) -> RemoteRefusal:
-        return RemoteRefusal(200, f"the gateway of the context {self.name} answers as another version does: {problem}")
-
-    def _told(self, method: str, path: str, query: Mapping[str, str], body: bytes | None) -> bytes:
-        """Returns the body of the answer. Raises RemoteRefusal."""
-        target = f"{self._base}{_ROOT}{path}" + (f"?{urlencode(query)}" if query else "")
-        status, answer = self._exchange(method, target, body)
-        if not 200 <= status < 300:
-            raise RemoteRefusal(status, self._problem(status, answer))
-        return answer
-
-    def _exchange(self, method: str, target: str, body: bytes | None) -> tuple[int, bytes]:
+        target = f"{self._base}{_ROOT}{asked.path}" + (f"?{urlencode(asked.query)}" if asked.query else "")
         kind = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
         connection = kind(self._host, self._port, timeout=_TIMEOUT_S)
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
+        body = None
+        if asked.body is not None:
+            headers["Content-Type"], body = "application/json", json.dumps(asked.body).encode()
         try:
-            connection.request(method, target, body, headers)
+            connection.request(asked.method, target, body, headers)
             response = connection.getresponse()
-            return response.status, response.read()
+            status, answer = response.status, response.read()
         except (OSError, http.client.HTTPException) as problem:
             text = f"no answer from {self._host} (context {self.name}): {str(problem) or type(problem).__name__}"
             raise RemoteRefusal(0, text) from problem
         finally:
             connection.close()
+        if not 200 <= status < 300:
+            raise RemoteRefusal(status, self._problem(status, answer))
+        try:
+            return json.loads(answer)
+        except ValueError as problem:
+            text = f"the gateway of the context {self.name} answers as another version does: {problem}"
+            raise RemoteRefusal(status, text) from problem
 
     def _problem(self, status: int, answer: bytes) -> str:
         try:

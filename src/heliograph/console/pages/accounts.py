@@ -130,9 +130,9 @@ async def show_page(request: PageRequest) -> PageResponse:
 async def entry(request: PageRequest) -> PageResponse:
     """Leads from an entry of the ledger to its message; for a batch, to the messages of that minute."""
     number = parse_key(request.path["key"]) or 0
-    tail = await request.views.tail_of(number)
-    if tail is not None:
-        return request.go(f"/messages/{ids.to_hex(number, tail)}")
+    record = await request.desk.store.messages.trace(number)
+    if record is not None:
+        return request.go(f"/messages/{ids.to_hex(number, record.message.tail)}")
     minute = datetime.fromtimestamp(ids.time_of(number) / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
     return request.go("/messages", account=request.path["name"], start=minute, end=minute)
 

@@ -67,7 +67,7 @@ async def list_live(request: PageRequest) -> PageResponse:
 
 async def _list(request: PageRequest) -> dict[str, Any]:
     known = {connector.name: connector for connector in await connectors.all_connectors(request.desk)}
-    states = {connector.name: state for connector, state in request.services.admin.carrier_states()}
+    states = {connector.name: state for connector, state in request.desk.carrier_states()}
     where = {name: _where(connector, request.desk.kinds) for name, connector in known.items()}
     lines = await lines_of(request, await request.desk.backlog())
     return {"lines": lines, "known": known, "states": states, "where": where}
@@ -133,9 +133,7 @@ async def show(
     request: PageRequest, problem: FormProblem | None = None, steps: list[dict[str, Any]] | None = None
 ) -> PageResponse:
     name = request.path["name"]
-    state = next(
-        (state for connector, state in request.services.admin.carrier_states() if connector.name == name), None
-    )
+    state = next((state for connector, state in request.desk.carrier_states() if connector.name == name), None)
     lines = await lines_of(request, await request.desk.backlog())
     line = next((line for line in lines if line.name == name), None)
     try:

@@ -3,6 +3,7 @@
 from heliograph.admin_api.request import parse_key
 from heliograph.app.records import Scope
 from heliograph.app.resources import suppressions
+from heliograph.app.resources.message_list import conversation
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
@@ -11,9 +12,7 @@ PAGE = 50
 
 
 async def show(request: PageRequest, account: str, phone: str, problem: FormProblem | None = None) -> PageResponse:
-    page = await request.services.admin.conversations.page(
-        account, phone, parse_key(request.query.get("before", "")), PAGE
-    )
+    page = await conversation(request.desk, account, phone, parse_key(request.query.get("before", "")), PAGE)
     return request.page(
         "conversation.html",
         status=200 if problem is None else 400,

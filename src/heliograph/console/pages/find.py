@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from heliograph.app.records import Hit, InboundQuery, InboundRecord, Scope, Search
+from heliograph.app.resources import messages
 from heliograph.app.resources.desk import NoSuch
 from heliograph.app.resources.inbound import look, search
 from heliograph.console.menu import MENU, MenuPage
@@ -45,7 +46,7 @@ async def find(request: PageRequest) -> PageResponse:
     found = await _find(request, text) if text else Findings()
     if len(found.exact) == 1:
         return request.go(found.exact[0])
-    names = await request.views.account_names() if found.hits or found.inbound else {}
+    names = await request.desk.account_names() if found.hits or found.inbound else {}
     return request.page("find.html", text=text, found=found, accounts=names, most=MOST)
 
 
@@ -62,7 +63,7 @@ async def _find(request: PageRequest, text: str) -> Findings:
         found.number = digits
         found.inbound = await search(request.desk, InboundQuery(None, digits, None, MOST))
     if found.number or not digits.isdigit():
-        page = await request.views.find(found.number or text, Search(limit=MOST))
+        page = await messages.find(request.desk, found.number or text, Search(limit=MOST))
         found.hits, found.more_hits = page.hits[:MOST], page.more is not None or len(page.hits) > MOST
     return found
 
@@ -85,7 +86,7 @@ async def _find_names(request: PageRequest, found: Findings, text: str) -> list[
 
 
 async def _find_id(request: PageRequest, found: Findings, key: int, tail: int) -> None:
-    hits = (await request.views.find(ids.to_hex(key, tail), Search(limit=MOST))).hits
+    hits = (await messages.find(request.desk, ids.to_hex(key, tail), Search(limit=MOST))).hits
     found.hits, found.more_hits = hits[:MOST], len(hits) > MOST
     if len(hits) == 1:
         found.exact.append(f"/messages/{ids.to_hex(hits[0].message.key, hits[0].message.tail)}")

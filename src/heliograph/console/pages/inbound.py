@@ -102,7 +102,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         reply=ids.to_hex(*record.reply) if record.reply else "",
         account=accounts.get(record.message.account, ""),
         accounts=sorted(accounts.values()),
-        connector=(await request.views.connector_names()).get(record.message.connector, "a connector that is gone"),
+        connector=(await request.desk.known_connectors()).get(record.message.connector, "a connector that is gone"),
         problem=problem,
     )
 

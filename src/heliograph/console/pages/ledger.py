@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from heliograph.admin_api.request import parse_key
-from heliograph.app.admin.csv_lines import csv_line
 from heliograph.app.configuration import LedgerQuery
 from heliograph.app.records import Scope
 from heliograph.app.resources.accounts import account_of
@@ -20,6 +19,7 @@ from heliograph.console.request import (
     problem_of,
 )
 from heliograph.domain.calendar import format_utc
+from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.display import counted
 from heliograph.domain.money.amounts import EntryKind, format_credits
 

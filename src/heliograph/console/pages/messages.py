@@ -4,11 +4,12 @@ from collections import Counter
 from typing import Any
 
 from heliograph.admin_api.request import cursor, parse_cursor, parse_key
-from heliograph.app.admin.message_list import message_list
-from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
+from heliograph.app.resources import messages
 from heliograph.app.resources.callbacks import replay_message
-from heliograph.app.resources.desk import account_id
+from heliograph.app.resources.desk import account_id, connector_id
+from heliograph.app.resources.history import condense
+from heliograph.app.resources.message_list import message_list
 from heliograph.console.message_file import MOST_ROWS, message_file
 from heliograph.console.request import (
     FormProblem,
@@ -22,8 +23,6 @@ from heliograph.console.request import (
 )
 from heliograph.console.traffic_file import traffic_file
 from heliograph.domain.display import counted
-from heliograph.domain.error import NOT_FOUND, Fault
-from heliograph.domain.message import ids
 from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.receipt import in_words
 from heliograph.domain.message.state import KIND_NAMES, Kind, Trigger, before
@@ -68,7 +67,7 @@ async def _both(request: PageRequest) -> dict[str, Any]:
     try:
         before = parse_key(request.query.get("before", ""))
         wanted = await _search(request)
-        page = await message_list(request.views, request.query.get("q", ""), wanted, before, received=not only_sent)
+        page = await message_list(request.desk, request.query.get("q", ""), wanted, before, received=not only_sent)
     except Mistake as mistake:
         problem = problem_of(mistake)
     return await _form(request) | {
@@ -87,8 +86,8 @@ async def _form(request: PageRequest) -> dict[str, Any]:
         "query": request.query,
         "asked": asked,
         "narrowed": any(name in asked for name in NARROWING),
-        "accounts": await request.views.account_names(),
-        "connectors": await request.views.connector_names(),
+        "accounts": await request.desk.account_names(),
+        "connectors": await request.desk.known_connectors(),
         "statuses": list(MessageStatus),
         "most": MOST_ROWS,
     }
@@ -99,7 +98,7 @@ async def _found(request: PageRequest) -> dict[str, Any]:
     found = None
     try:
         wanted = await _search(request)
-        found = await request.views.find(request.query.get("q", ""), wanted)
+        found = await messages.find(request.desk, request.query.get("q", ""), wanted)
     except Mistake as mistake:
         problem = problem_of(mistake)
     cancellable = before(Trigger.CANCEL) if request.may(Scope.WRITE_MESSAGES) else ()
@@ -120,9 +119,9 @@ async def download(request: PageRequest) -> PageResponse:
     text = request.query.get("q", "")
     if request.query.get("direction") == BOTH_WAYS:
         name = "messages-both-directions.csv"
-        pieces = traffic_file(request.views, text, wanted, received=not _only_sent(request))
+        pieces = traffic_file(request.desk, text, wanted, received=not _only_sent(request))
     else:
-        name, pieces = "messages.csv", message_file(request.views, text, wanted)
+        name, pieces = "messages.csv", message_file(request.desk, text, wanted)
     asked = _asked(request)
     asked |= {name: mask_search(asked[name]) for name in ("q", "sender") if name in asked}
     await request.desk.note("message.export", "messages", asked)
@@ -156,7 +155,7 @@ async def _search(request: PageRequest) -> Search:
         query.get(name, "").strip() for name in ("error", "sender", "country")
     )
     if query.get("connector"):
-        wanted.connector = await request.views.connector_id(query["connector"])
+        wanted.connector = await connector_id(request.desk.store, query["connector"])
     return wanted
 
 
@@ -165,11 +164,8 @@ async def cancel_several(request: PageRequest) -> PageResponse:
     wanted = request.forms.get("message", [])[:MOST_CANCELLED]
     cancelled, problems = 0, Counter[str]()
     for text in wanted:
-        found = ids.parse(text)
         try:
-            if found is None:
-                raise Fault(NOT_FOUND, "There is no such message.")
-            await request.views.cancel(*found)
+            await messages.cancel(request.desk, text)
             cancelled += 1
         except Mistake as mistake:
             problems[problem_of(mistake).text] += 1
@@ -180,7 +176,7 @@ async def cancel_several(request: PageRequest) -> PageResponse:
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
-    view = await request.views.look(*request.message_id())
+    view = await messages.look(request.desk, request.path["id"])
     trace = view.trace
     message = trace.message
     final = trace.final
@@ -237,7 +233,7 @@ def _status(request: PageRequest, status: int) -> str:
 
 async def cancel(request: PageRequest) -> PageResponse:
     try:
-        await request.views.cancel(*request.message_id())
+        await messages.cancel(request.desk, request.path["id"])
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"/messages/{request.path['id']}", "The message is cancelled and refunded.")
@@ -246,7 +242,8 @@ async def cancel(request: PageRequest) -> PageResponse:
 async def reschedule(request: PageRequest) -> PageResponse:
     text = request.form.get("time", "").replace("T", " ")
     try:
-        await request.views.reschedule(*request.message_id(), text if text.count(":") == 2 else f"{text}:00")
+        time = text if text.count(":") == 2 else f"{text}:00"
+        await messages.reschedule(request.desk, request.path["id"], time)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"/messages/{request.path['id']}", "The message has a new time.")

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.app.admin.reports import ReportQuery
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import COUNTED, BacklogCounts, Scope
 from heliograph.app.resources import guard
 from heliograph.app.resources.callbacks import failing_hosts
 from heliograph.app.resources.connectors import all_connectors
+from heliograph.app.resources.report_series import ReportQuery
 from heliograph.console import chart
 from heliograph.console.first_steps import first_steps
 from heliograph.console.pages.reports import recent_messages
@@ -95,7 +95,7 @@ async def _values(request: PageRequest) -> dict[str, Any]:
 async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[ConnectorLine]:
     """Returns a line for each connector, those that are down or silent first."""
     waiting = request.services.waiting()
-    live = {connector.id: (connector, state) for connector, state in request.services.admin.carrier_states()}
+    live = {connector.id: (connector, state) for connector, state in request.desk.carrier_states()}
     known = {connector.id: connector for connector in await all_connectors(request.desk)}
     connectors = known | {number: connector for number, (connector, _) in live.items() if number not in known}
     lines = [

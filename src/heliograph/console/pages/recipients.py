@@ -1,21 +1,18 @@
 """One phone's data: what is kept of it, to hand out, and its erasure."""
 
-import msgspec
+import json
+from typing import Any
 
-from heliograph.app.admin.recipients import ErasureReport, ManageRecipients
 from heliograph.app.records import Scope
+from heliograph.app.resources.recipients import RECIPIENTS
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
 PATH = "/recipients"
 
 
-def _manage(request: PageRequest) -> ManageRecipients:
-    return request.services.admin.recipients.acting_as(request.actor.name, request.actor.address)
-
-
 async def _show(
-    request: PageRequest, report: ErasureReport | None = None, problem: FormProblem | None = None
+    request: PageRequest, report: dict[str, Any] | None = None, problem: FormProblem | None = None
 ) -> PageResponse:
     return request.page(
         "recipients.html",
@@ -24,12 +21,18 @@ async def _show(
         form=request.form,
         number=number_of(request.form.get("number", "")),
         report=report,
+        found=report is not None and any(line["found"] for line in report["lines"]),
         problem=problem,
     )
 
 
 async def show_page(request: PageRequest) -> PageResponse:
     return await _show(request)
+
+
+async def _ask(request: PageRequest, operation: str, **more: Any) -> dict[str, Any]:
+    order = {"number": number_of(request.form.get("number", "")), "account": request.form.get("account", "")}
+    return await request.ask(RECIPIENTS, RECIPIENTS.operation(operation).asked({**order, **more}))
 
 
 async def find(request: PageRequest) -> PageResponse:
@@ -41,23 +44,19 @@ async def erase(request: PageRequest) -> PageResponse:
 
 
 async def _erase(request: PageRequest, *, dry_run: bool) -> PageResponse:
-    number, account = number_of(request.form.get("number", "")), request.form.get("account") or None
     try:
-        return await _show(request, await _manage(request).erase(number, account, dry_run=dry_run))
+        return await _show(request, await _ask(request, "erase", dry_run=dry_run))
     except Mistake as mistake:
         return await _show(request, problem=problem_of(mistake))
 
 
 async def export(request: PageRequest) -> PageResponse:
-    from heliograph.admin_api.recipients import recipient
-
-    number, account = number_of(request.form.get("number", "")), request.form.get("account") or None
     try:
-        data = await _manage(request).export(number, account)
+        data = await _ask(request, "export")
     except Mistake as mistake:
         return await _show(request, problem=problem_of(mistake))
     headers = [(b"content-disposition", b'attachment; filename="recipient.json"')]
-    body = msgspec.json.format(msgspec.json.encode(recipient(data)), indent=2)
+    body = json.dumps(data, indent=2, ensure_ascii=False).encode()
     return PageResponse(200, body, headers, "application/json")
 
 

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 
-from heliograph.admin_api.report_tables import csv_of
-from heliograph.admin_api.reports import report as answer_of
-from heliograph.app.admin.report_figures import BY, delivery_share
-from heliograph.app.admin.report_steps import RANGES
-from heliograph.app.admin.reports import DEFAULT_RANGE, ReportQuery, SeriesReport
 from heliograph.app.records import Scope
 from heliograph.app.resources.desk import NoSuch
+from heliograph.app.resources.report_series import DEFAULT_RANGE, ReportQuery, SeriesReport, ViewReports, delivery_share
+from heliograph.app.resources.report_steps import RANGES
+from heliograph.app.resources.reports import BY, REPORTS, csv_of
 from heliograph.console.charts import (
     Chart,
     delays_chart,
@@ -42,7 +41,7 @@ async def show(request: PageRequest) -> PageResponse:
     report: SeriesReport | None = None
     problem: FormProblem | None = None
     try:
-        report = await request.services.admin.reports.report(_query(request))
+        report = await ViewReports(request.desk).report(_query(request))
     except Mistake as mistake:
         problem = problem_of(mistake)
     compare = bool(asked["compare"])
@@ -72,9 +71,9 @@ async def show(request: PageRequest) -> PageResponse:
 async def download(request: PageRequest) -> PageResponse:
     asked = _asked(request)
     by = request.query.get("by", "time")
-    report = await request.services.admin.reports.report(_query(request))
     by = by if by in BY else "time"
-    return csv_file(f"report-{asked['range']}-by-{by}.csv", csv_of(answer_of(report), by).encode())
+    report = await request.ask(REPORTS, REPORTS.operation("show").asked(asdict(_query(request))))
+    return csv_file(f"report-{asked['range']}-by-{by}.csv", csv_of(report, by).encode())
 
 
 async def points(request: PageRequest) -> PageResponse:
@@ -85,7 +84,7 @@ async def points(request: PageRequest) -> PageResponse:
 
 async def recent_messages(request: PageRequest, query: ReportQuery) -> Chart:
     """Returns a chart of messages for any page, which fetches itself anew."""
-    report = await request.services.admin.reports.points(query)
+    report = await ViewReports(request.desk).points(query)
     source = link(POINTS, range=query.range, account=query.account, connector=query.connector, country=query.country)
     title = report.range.title
     return messages_chart(report, f"Messages, {title[0].lower()}{title[1:]}", source=source)
@@ -111,7 +110,7 @@ async def account_figures(request: PageRequest, name: str) -> list[Chart]:
 async def _known(request: PageRequest, query: ReportQuery) -> SeriesReport | None:
     """Returns the report; None of a connector that is nobody's, as other nodes may have."""
     try:
-        return await request.services.admin.reports.report(query)
+        return await ViewReports(request.desk).report(query)
     except NoSuch:
         return None
 

@@ -29,7 +29,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
     if number:
         try:
             account = query.get("account") or (accounts[0] if accounts else "")
-            decision = await request.views.decide(number_of(number), account)
+            decision = await routes.decide(request.desk, number_of(number), account)
         except Mistake as mistake:
             problem = problem_of(mistake)
     found = await _found(request)

@@ -258,7 +258,7 @@ def _unknown() -> Fault:
 
 async def _earlier(request: PageRequest) -> sent_lists.EarlierList:
     """A list that this process does not send. Raises Fault."""
-    found = await sent_lists.find_earlier(request.desk, request.views, request.path["job"])
+    found = await sent_lists.find_earlier(request.desk, request.path["job"])
     if found is None:
         raise _unknown()
     return found

@@ -6,18 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from heliograph.app.admin.report_steps import DAY_MS, RANGES, RangeCut, TimeRange, TimeSteps, cut
-from heliograph.app.ports import Clock, Store
 from heliograph.app.ports.series import SeriesQuery
-from heliograph.app.resources.desk import Invalid, NoSuch, account_id
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, account_id
+from heliograph.app.resources.report_steps import DAY_MS, RANGES, RangeCut, TimeRange, TimeSteps, cut
 from heliograph.domain import calendar
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
-from heliograph.domain.sketch import merge, take_away
+from heliograph.domain.sketch import Sketch, merge, quantile, take_away
 
 DEFAULT_RANGE: Final = "24h"
-HOURS_DAYS: Final = 90.0
-"""For how many days hours are kept, unless settings say otherwise."""
-
 Points = list[tuple[int, Cell]]
 """Cells by the time at which their bucket begins, in order, without gaps."""
 
@@ -42,7 +38,7 @@ class SeriesReport:
     zone: ZoneInfo
     """The zone in which times are told, and whose days these are."""
     note: str
-    """A sentence that says where days are those of UTC though another zone was asked for; else it is empty."""
+    """Says why days are days of UTC though another zone was asked for; else it is empty."""
     start: int
     end: int
     points: Points
@@ -55,31 +51,36 @@ class SeriesReport:
     points_before: Points
     """The points of that range."""
     accounts: dict[str, Cell] = field(default_factory=dict)
-    """By name, those with the most messages first; so are connectors and countries. An empty name is for what has
-    none."""
+    """By name, the most messages first; so are connectors and countries. Messages without a name have an empty
+    name."""
     connectors: dict[str, Cell] = field(default_factory=dict)
     countries: dict[str, Cell] = field(default_factory=dict)
+
+
+def delivery_share(cell: Cell) -> float | None:
+    """Returns the share of the messages that ended as delivered; None if no message has ended."""
+    return cell.delivered / cell.ended if cell.ended else None
+
+
+def delay(sketch: Sketch, share: float) -> int | None:
+    """Returns the delay (ms) that this share does not exceed; None if there is none."""
+    found = quantile(sketch, share)
+    return None if found is None else round(found)
 
 
 class ViewReports:
     """Reads series."""
 
-    def __init__(
-        self, store: Store, clock: Clock, names: Mapping[int, str] | None = None, hours_days: float = HOURS_DAYS
-    ) -> None:
-        """`names` are those of connectors that are not in the store; `hours_days` is for how many days hours are
-        kept."""
-        self._store = store
-        self._clock = clock
-        self._names = names or {}
-        self._hours_days = hours_days
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._store = desk.store
 
     async def report(self, query: ReportQuery) -> SeriesReport:
         """Raises Invalid and NoSuch, and the store's Unavailable."""
         span, parts, wanted = await self._wanted(query)
         report = self._begin(span, parts)
         points = await self._points(span, parts.steps, wanted)
-        report.points = _up_to(points, self._clock.now())
+        report.points = _up_to(points, self._desk.now)
         report.total = _sum(points)
         report.points_before = await self._points(span, parts.before, wanted)
         report.before = _sum(report.points_before)
@@ -91,7 +92,7 @@ class ViewReports:
         span, parts, wanted = await self._wanted(query)
         report = self._begin(span, parts)
         points = await self._points(span, parts.steps, wanted)
-        report.points = _up_to(points, self._clock.now())
+        report.points = _up_to(points, self._desk.now)
         report.total = _sum(points)
         return report
 
@@ -115,22 +116,21 @@ class ViewReports:
         if query.account:
             account = await account_id(self._store, query.account)
         if query.connector:
-            connector = {name: number for number, name in (await self._connectors()).items()}.get(query.connector)
+            connector = {name: number for number, name in (await self._desk.known_connectors()).items()}.get(
+                query.connector
+            )
             if connector is None:
                 raise NoSuch("connector", query.connector)
         if query.country and not (len(query.country) == 2 and query.country.isalpha() and query.country.isascii()):
             raise Invalid("country", "give two letters, such as DE")
         country = query.country.upper() or None
-        parts = cut(span, self._clock.now(), zone, self._hours_days)
+        parts = cut(span, self._desk.now, zone, self._desk.hours_days)
         return span, parts, SeriesQuery(span.fine, parts.steps.start, parts.steps.end, account, connector, country)
-
-    async def _connectors(self) -> dict[int, str]:
-        return {**self._names, **{each.id: each.name for each in (await self._store.network.tables()).connectors}}
 
     async def _break_down(self, report: SeriesReport, parts: RangeCut, wanted: SeriesQuery) -> None:
         series = self._store.series
-        accounts = {each.id: each.name for each, _ in await self._store.accounts.all()}
-        connectors = await self._connectors()
+        accounts = await self._desk.account_names()
+        connectors = await self._desk.known_connectors()
         coarse = report.range.coarse
 
         def groups(key: CellKey, cell: Cell) -> list[Cell]:
@@ -157,7 +157,7 @@ class ViewReports:
                     group.add(cell)
             if grain is Grain.DAY:
                 await self._move(parts.delays, delays, replace(query, grain=Grain.HOUR))
-        report.delays = _up_to(delays, self._clock.now())
+        report.delays = _up_to(delays, self._desk.now)
         report.accounts = _ranked(report.accounts)
         report.connectors = _ranked(report.connectors)
         report.countries = _ranked(report.countries)

@@ -1,11 +1,15 @@
 """Explains the state of a message in a sentence or two, for whoever looks for it at night."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
+from heliograph.app.configuration import Tables
 from heliograph.app.facts import NOT_SENT, CallbackEnd
+from heliograph.app.ports import ConnectorReport
+from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import CallbackView, MessageRecord
-from heliograph.domain.display import counted
+from heliograph.domain.calendar import format_utc
+from heliograph.domain.display import counted, duration
 from heliograph.domain.message.receipt import Delivery, err_of
 from heliograph.domain.message.state import State
 
@@ -132,3 +136,29 @@ def _open(
     said = "nothing" if last.status < 0 else f"{status_name(last.status)}, {last.status:#x}: not now"
     told = f"It was tried {times} through {name}, and is tried again by itself. The last time the operator said {said}."
     return f"{told} It waits for the connector {name}, {in_the_way}" if in_the_way else told
+
+
+class BlockedReasons:
+    """Judges connectors by their configuration and by the last words of the nodes that have them."""
+
+    def __init__(self, tables: Tables, reports: Sequence[ConnectorReport], now: int) -> None:
+        self._enabled = {connector.id: connector.enabled for connector in tables.connectors}
+        self._fresh = [each for each in reports if now - each.at < FRESH_MS]
+        self._now = now
+
+    def blocked_reason(self, connector: int) -> str:
+        """Returns the rest of a sentence that begins with the connector, such as `which is paused.`; empty where a
+        message can leave by it."""
+        if not self._enabled.get(connector, True):
+            return "which is paused: resume it."
+        states = [each.state for each in self._fresh if each.connector == connector]
+        if not states:
+            return "which no running gateway has."
+        if any(state.bound and state.down_since is None for state in states):
+            return ""
+        known = [state.down_since for state in states if state.down_since is not None]
+        since = max(known, default=None)
+        summary = next((state.summary for state in states), "")
+        if since is None:
+            return f"which is down. {summary}"
+        return f"which has been down since {format_utc(since)[:19]}Z, for {duration(self._now - since)}. {summary}"

@@ -2,14 +2,14 @@
 
 import hmac
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from heliograph.app.ports import Clock, Store
+from heliograph.app.ports import AuditLog
 from heliograph.app.records import AuditHead, AuditLink
-from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.desk import Desk, Invalid
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
 from heliograph.domain.security.audit_chain import GENESIS, entry_hash, head_signature
@@ -29,15 +29,6 @@ class ExportedHead:
     hash: bytes
     at: int
     signature: bytes = b""
-
-    def as_object(self) -> dict[str, Any]:
-        """Returns the head as JSON has it."""
-        return {
-            "entries": self.entries,
-            "hash": self.hash.hex(),
-            "time": format_utc(self.at),
-            "signature": self.signature.hex() or None,
-        }
 
 
 def read_heads(text: str) -> list[ExportedHead]:
@@ -65,67 +56,58 @@ def _whole_ms(at: datetime) -> int:
     return int(at.timestamp()) * 1000 + at.microsecond // 1000
 
 
-class AuditProof:
-    """Methods raise the store's Unavailable, and what `secret` raises."""
+async def head(desk: Desk) -> ExportedHead:
+    """Returns the end of the log as it is now, signed if there is a secret."""
+    secret, at = desk.audit_secret(), desk.now // 1000 * 1000
+    kept = await desk.store.audit_log.head()
+    signature = b"" if secret is None else head_signature(secret, kept.key, kept.hash, at)
+    return ExportedHead(kept.key, kept.hash, at, signature)
 
-    def __init__(self, store: Store, clock: Clock, secret: Callable[[], bytes | None] = lambda: None) -> None:
-        """`secret` is what heads are signed with, None for no signatures; it is asked for when it is needed."""
-        self._log = store.audit_log
-        self._clock = clock
-        self._secret = secret
 
-    async def head(self) -> ExportedHead:
-        """Returns the end of the log as it is now, signed where there is a secret."""
-        secret, at = self._secret(), self._clock.now() // 1000 * 1000
-        kept = await self._log.head()
-        signature = b"" if secret is None else head_signature(secret, kept.key, kept.hash, at)
-        return ExportedHead(kept.key, kept.hash, at, signature)
+async def faults(desk: Desk, exported: Iterable[ExportedHead] = ()) -> list[str]:
+    """Follows the chain up to the head that the log has now, and compares it with heads `exported` before.
 
-    async def faults(self, exported: Iterable[ExportedHead] = ()) -> list[str]:
-        """Follows the chain up to the head that the log has now, and compares it with heads `exported` before.
+    Returns a sentence for the first entry that is not as it was written, and for each head that the log does not
+    have any more; none if all is well.
+    """
+    heads, log = list(exported), desk.store.audit_log
+    problems = _unsigned(desk.audit_secret(), heads)
+    walk = _ChainWalk(heads)
+    kept = await log.head()
+    broken = await _follow(log, walk, kept)
+    problems += walk.rewritten
+    if broken is not None:
+        return [*problems, broken]
+    return problems + walk.ended(kept)
 
-        Returns a sentence for the first entry that is not as it was written, and for each head that the log does not
-        have any more; none if all is well.
-        """
-        heads = list(exported)
-        problems = self._unsigned(heads)
-        walk = _ChainWalk(heads)
-        kept = await self._log.head()
-        broken = await self._follow(walk, kept)
-        problems += walk.rewritten
-        if broken is not None:
-            return [*problems, broken]
-        return problems + walk.ended(kept)
 
-    async def _follow(self, walk: "_ChainWalk", kept: AuditHead) -> str | None:
-        """Returns what is wrong with the first entry that does not belong into the chain, None if all do."""
-        after = _BEFORE_ALL
-        while True:
-            page = await self._log.links(after, PAGE)
-            for link in page:
-                if link.key > kept.key:
-                    # written since, or put there behind the log's back
-                    behind = link.key > (await self._log.head()).key
-                    return f"Entry {link.key} of the audit log lies behind its end." if behind else None
-                problem = walk.step(link)
-                if problem is not None:
-                    return problem
-            if len(page) < PAGE:
-                return None
-            after = page[-1].key
+async def _follow(log: AuditLog, walk: "_ChainWalk", kept: AuditHead) -> str | None:
+    """Returns the fault of the first entry that does not belong into the chain, None if all do."""
+    after = _BEFORE_ALL
+    while True:
+        page = await log.links(after, PAGE)
+        for link in page:
+            if link.key > kept.key:
+                # written since, or put there behind the log's back
+                behind = link.key > (await log.head()).key
+                return f"Entry {link.key} of the audit log lies behind its end." if behind else None
+            problem = walk.step(link)
+            if problem is not None:
+                return problem
+        if len(page) < PAGE:
+            return None
+        after = page[-1].key
 
-    def _unsigned(self, heads: list[ExportedHead]) -> list[str]:
-        secret = self._secret()
-        if secret is None:
-            return []
-        wrong = [
-            head
-            for head in heads
-            if not hmac.compare_digest(head.signature, head_signature(secret, head.entries, head.hash, head.at))
-        ]
-        return [
-            f"The head of {format_utc(head.at)} was not signed with the secret of audit.key_file." for head in wrong
-        ]
+
+def _unsigned(secret: bytes | None, heads: list[ExportedHead]) -> list[str]:
+    if secret is None:
+        return []
+    wrong = [
+        head
+        for head in heads
+        if not hmac.compare_digest(head.signature, head_signature(secret, head.entries, head.hash, head.at))
+    ]
+    return [f"The head of {format_utc(head.at)} was not signed with the secret of audit.key_file." for head in wrong]
 
 
 class _ChainWalk:

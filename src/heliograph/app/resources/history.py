@@ -1,8 +1,9 @@
 """A message's history for people, in words, from what the rows know of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 
 from heliograph.app.facts import NOT_SENT, CallbackEnd
 from heliograph.app.records import MessageRecord
@@ -19,6 +20,10 @@ _CALLBACK_ENDS = {
     CallbackEnd.GONE: "ended: the receiver says that it is gone",
     CallbackEnd.FAILED: "failed",
 }
+
+
+SHOWN = 3
+"""Longest run of equal lines that is shown whole."""
 
 
 @dataclass(slots=True)
@@ -38,7 +43,7 @@ def history(
     *,
     for_customer: bool = False,
 ) -> list[Event]:
-    """Tells what happened to the message, in the order of time. `names` are those of connectors that have no row. A
+    """Tells what happened to the message, in the order of time. `names` are of connectors that have no row. A
     customer is not told why a receiver could not be reached: whoever chooses the address would see the network from
     within."""
     known = {**(names or {}), **record.connectors}
@@ -130,3 +135,16 @@ def _callback(record: MessageRecord, *, for_customer: bool) -> list[Event]:
 
 def _utc(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def condense(events: Iterable[Event]) -> Iterator[Event]:
+    """Replaces the middle of each longer run of lines that differ only in their time by one line with their number."""
+    for _, equal in groupby(events, lambda event: (event.event, event.segment, event.detail)):
+        row = list(equal)
+        if len(row) <= SHOWN:
+            yield from row
+            continue
+        first, *between, last = row
+        yield first
+        yield Event(between[0].at, first.event, first.segment, f"... and {len(between)} more times ...")
+        yield last

@@ -1,0 +1,399 @@
+"""Messages of any account: find, explain, move and cancel them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from heliograph.app.configuration import Account
+from heliograph.app.records import Hit, MessageRecord, Scope, Search, SearchPage
+from heliograph.app.resources.description import Answer, Operation, Page, Resource, Scopes
+from heliograph.app.resources.desk import Desk, Invalid, account_id, connector_id, needed
+from heliograph.app.resources.explain import BlockedReasons, explain
+from heliograph.app.resources.fields import (
+    Choice,
+    Credits,
+    Field,
+    Flag,
+    Item,
+    Moment,
+    Reference,
+    Rows,
+    Text,
+    Whole,
+)
+from heliograph.app.resources.history import Event, history
+from heliograph.app.resources.routes import DECISION, decide, decision_row
+from heliograph.app.routing.explain import RouteDecision
+from heliograph.app.sending.directory import AccountView
+from heliograph.app.sending.fields import shown
+from heliograph.app.sending.reschedule import Rescheduling
+from heliograph.domain.error import NOT_FOUND, Fault
+from heliograph.domain.message import ids
+from heliograph.domain.message.extras import read_extras
+from heliograph.domain.message.receipt import Delivery, ending_of
+from heliograph.domain.message.status import MessageStatus
+from heliograph.domain.numbers.country import country_of
+from heliograph.domain.numbers.phone import number_in
+
+HITS: Final = 1_000
+"""Messages of one id (a batch's) or of one reference that are shown."""
+
+PAGE: Final = 100
+
+
+@dataclass(slots=True)
+class MessageView:
+    """One message with everything about it."""
+
+    trace: MessageRecord
+    account: Account
+    events: list[Event]
+    decision: RouteDecision
+    """Present route of its destination."""
+    connectors: dict[int, str]
+    """Names by id, for what the rows name by number."""
+    explanation: str
+    """Reason of its present state, in a sentence or two."""
+
+
+async def find(desk: Desk, text: str, search: Search) -> SearchPage:
+    """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`."""
+    text = text.strip()
+    parsed = ids.parse(text)
+    if parsed is not None:
+        return SearchPage(await _judged(desk, await desk.store.messages.identified(*parsed, HITS), search))
+    number = number_in(text)
+    hits: list[Hit] = []
+    if text and search.before is None:
+        hits = await referenced(desk, text, search, HITS)
+    if text and not number:
+        return SearchPage(hits)
+    found = await desk.store.messages.search(replace(search, number=number))
+    known = {hit.message.key for hit in hits}
+    return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
+
+
+async def referenced(desk: Desk, reference: str, search: Search, limit: int) -> list[Hit]:
+    """Returns up to `limit` messages of requests with this reference that fit the search by account, connector, error,
+    sender, country and hold."""
+    return await _judged(desk, await desk.store.messages.referenced(reference, search.account, limit), search)
+
+
+async def _judged(desk: Desk, hits: list[Hit], search: Search) -> list[Hit]:
+    """Returns the messages that fit the search, by all but account, state and times."""
+    fitting = [hit for hit in hits if fits(search, hit)]
+    if not search.held:
+        return fitting
+    traces = [await desk.store.messages.trace(hit.message.key) for hit in fitting]
+    return [hit for hit, trace in zip(fitting, traces, strict=True) if trace is not None and trace.held]
+
+
+def fits(search: Search, hit: Hit) -> bool:
+    """Whether the message is of the connector, error, sender and country that the search asks for."""
+    message = hit.message
+    if search.connector not in (None, message.connector):
+        return False
+    if search.sender and message.sender.lower() != search.sender.lower():
+        return False
+    if search.country and country_of(message.destination) != search.country.upper():
+        return False
+    if not search.error:
+        return True
+    ending = ending_of(search.error)
+    if ending is None or hit.delivery in (None, Delivery.DELIVRD):
+        return False
+    state, code = ending
+    return state in (None, hit.delivery) and code in ("", hit.err)
+
+
+async def look(desk: Desk, message: str) -> MessageView:
+    """Returns the message with this id. Raises Fault."""
+    trace, account = await _found(desk, message)
+    connectors = await desk.known_connectors()
+    decision = await decide(desk, trace.message.destination, account.name)
+    tables, reports = await desk.store.network.tables(), await desk.store.network.link_states()
+    reasons = BlockedReasons(tables, reports, desk.now)
+    explanation = explain(trace, connectors, desk.status_name, reasons.blocked_reason, suspended=account.suspended)
+    events = history(trace, {**desk.past, **desk.simulated}, desk.status_name)
+    return MessageView(trace, account, events, decision, connectors, explanation)
+
+
+async def _found(desk: Desk, message: str) -> tuple[MessageRecord, Account]:
+    """Returns the message with this id, and its account. Raises Fault."""
+    parsed = ids.parse(message)
+    if parsed is None:
+        raise Fault(NOT_FOUND, f"{shown(message)} is no id of a message; it has 32 hexadecimal characters.")
+    trace = await desk.store.messages.trace(parsed[0])
+    account = None if trace is None else await desk.store.accounts.by_id(trace.message.account)
+    if trace is None or account is None or trace.message.tail != parsed[1]:
+        raise Fault(NOT_FOUND, "There is no such message.")
+    return trace, account
+
+
+async def of_references(desk: Desk, account: str, references: Sequence[str]) -> list[Hit]:
+    """Returns the account's messages of requests for one destination with one of these references, by key."""
+    found = await desk.store.accounts.find(account)
+    return [] if found is None else await desk.store.messages.of_references(found[0].id, references)
+
+
+async def cancel(desk: Desk, id: str) -> None:
+    """Cancels a scheduled message, and refunds it."""
+    trace, view, rescheduling = await _scheduled(desk, id, "message.cancel", {})
+    await rescheduling.cancel(view, trace.message.key, trace.message.tail, desk.now)
+
+
+async def reschedule(desk: Desk, id: str, time: str) -> dict[str, Any]:
+    """Moves a scheduled message to a time in its account's zone."""
+    trace, view, rescheduling = await _scheduled(desk, id, "message.reschedule", {"time": time})
+    at = rescheduling.new_time(view, time or None, desk.now)
+    await rescheduling.reschedule(view, trace.message.key, trace.message.tail, at, desk.now)
+    return {"done": True, "time": at}
+
+
+async def _scheduled(
+    desk: Desk, message: str, action: str, details: Mapping[str, str]
+) -> tuple[MessageRecord, AccountView, Rescheduling]:
+    """Returns a message, its account, and the way to change it with an entry in the audit log. Raises Fault."""
+    trace, account = await _found(desk, message)
+    composer = needed(desk.composer)()
+    view = await composer.directory.fresh_account(account.name)
+    if view is None:
+        raise Fault(NOT_FOUND, "There is no such message.")
+    audited = desk.audited(action, message, {"account": account.name, **details})
+    return trace, view, Rescheduling(audited.customers, composer)
+
+
+async def search(
+    desk: Desk,
+    text: str,
+    number: str,
+    reference: str,
+    account: str | None,
+    status: MessageStatus | None,
+    connector: str | None,
+    held: bool,
+    after: tuple[int, int] | None,
+    limit: int,
+    **others: Any,
+) -> Page:
+    """Returns messages, the newest first; `others` are attributes of a `Search` by name."""
+    wanted = Search(number=number, status=status, held=held, before=after, limit=limit, **others)
+    if account:
+        wanted.account = await account_id(desk.store, account)
+    if connector:
+        wanted.connector = await connector_id(desk.store, connector)
+    if text and (number or reference):
+        raise Invalid("text", "it stands for an id, a number or a reference; leave out number and reference")
+    if text:
+        found = await find(desk, text, wanted)
+    elif reference:
+        found = SearchPage(await referenced(desk, reference, wanted, limit))
+    else:
+        found = await desk.store.messages.search(wanted)
+    accounts, connectors = await desk.account_names(), await desk.known_connectors()
+    cursor = None if found.more is None else f"{found.more[0]}-{found.more[1]}"
+    return Page([row(hit, accounts, connectors) for hit in found.hits], cursor, {"reached": found.reached})
+
+
+async def show(desk: Desk, id: str) -> dict[str, Any]:
+    view = await look(desk, id)
+    trace = view.trace
+    return {
+        **full_row(trace, {view.account.id: view.account.name}, view.connectors, view.events),
+        "explanation": view.explanation,
+        "held": trace.held,
+        "extras": read_extras(trace.message.extras).described(),
+        "now": decision_row(view.decision),
+    }
+
+
+def row(hit: Hit, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> dict[str, Any]:
+    """Returns the fields of a message; the names are by id."""
+    found = hit.message
+    return {
+        "id": ids.to_hex(found.key, found.tail),
+        "account": accounts.get(found.account, str(found.account)),
+        "to": found.destination,
+        "sender": found.sender,
+        "time": found.time,
+        "status": hit.status.value,
+        "wants_receipt": found.wants_receipt,
+        "delivery": None if hit.delivery is None else hit.delivery.name,
+        "err": hit.err,
+        "operator_code": hit.operator_code,
+        "segments": found.segments,
+        "price": found.price,
+        "connector": connectors.get(found.connector, str(found.connector)),
+        "reference": found.reference,
+    }
+
+
+def full_row(
+    trace: MessageRecord, accounts: Mapping[int, str], connectors: Mapping[int, str], events: Sequence[Event]
+) -> dict[str, Any]:
+    """Returns the fields of a message with its text and history."""
+    delivery, code, _ = trace.final or (None, "", 0)
+    return {
+        **row(Hit(trace.message, delivery, code, trace.submitted), accounts, connectors),
+        "content": trace.message.content,
+        "callback_url": trace.message.callback_url,
+        "history": [
+            {"time": each.at, "event": each.event, "segment": each.segment, "detail": each.detail} for each in events
+        ],
+    }
+
+
+def status_told(row: Mapping[str, Any]) -> str:
+    """Returns the status for people: a message whose status stays as it is says so."""
+    is_last = row["status"] == MessageStatus.SUBMITTED and not row["wants_receipt"]
+    return "submitted, no receipt requested" if is_last else str(row["status"])
+
+
+def _number(text: str) -> str:
+    digits = text.removeprefix("+")
+    if digits and not (digits.isascii() and digits.isdigit() and len(digits) <= 15):
+        raise ValueError("it is the digits of a destination, or its beginning")
+    return digits
+
+
+_STATUSES = [f"`{each}`" for each in MessageStatus]
+_ID = Field("id", Text(pattern="[0-9a-f]{32}"), "Id of the message.", example="019e2b1c5f3a70008c1de1f5a0b7c3d2")
+_FIELDS = (
+    _ID,
+    Field("account", Text(), "The account that sent it."),
+    Field("to", Text(), "The destination."),
+    Field("sender", Text(), "The sender."),
+    Field("time", Moment(), "When it was accepted, or is to be sent."),
+    Field("status", Text(), f"{', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}.", cell=status_told),
+    Field("wants_receipt", Flag(), "Whether the operator is asked for its receipt; else it stays `submitted`."),
+    Field("delivery", Text(), "The final state, as operators name it.", nullable=True, example="DELIVRD"),
+    Field("err", Text(), "The customer's error code: three digits; empty before the final state."),
+    Field("operator_code", Text(), "The operator's own code; empty if it gave none."),
+    Field("segments", Whole(), "Segments of its text."),
+    Field("price", Credits(), "Charged for it."),
+    Field("connector", Text(), "The connector that it went to, or is to go to."),
+    Field("reference", Text(), "The reference of its request.", nullable=True),
+)
+_TEXTS = (
+    Field("content", Text(), "The text."),
+    Field("callback_url", Text(), "Where its receipt is posted to."),
+)
+_EVENT = (
+    Field("time", Moment(), "When it happened."),
+    Field("event", Text(), "Its kind, for example `Submitted`."),
+    Field("segment", Whole(), "The segment, from 1; null for the whole message.", nullable=True),
+    Field("detail", Text(), "More about it."),
+)
+_HISTORY = Field("history", Rows(_EVENT, "HistoryEvent"), "All that happened to it, in order.")
+
+EXPORTED = (*_FIELDS, *_TEXTS, _HISTORY)
+"""Fields of a message in the export of a phone's data, as `full_row` returns them."""
+
+MESSAGES = Resource(
+    name="message",
+    plural="messages",
+    summary="Messages of any account, and what became of them",
+    more="Scheduled messages can be moved and cancelled.",
+    nothing="Nothing was found.",
+    key=("id",),
+    fields=_FIELDS,
+    columns=("time", "to", "status", "err", "account", "connector", "id"),
+    scopes=Scopes(Scope.READ_MESSAGES, Scope.WRITE_MESSAGES),
+    operations=(
+        Operation(
+            "find",
+            "GET",
+            "/messages",
+            search,
+            "Messages by id, number or reference, the newest first",
+            reads=(
+                Field("text", Text(), "An id, a reference, or a number or its beginning.", ""),
+                Field("account", Reference("account"), "Only messages of this account.", None),
+                Field("status", Choice(MessageStatus), "Only messages with this status.", None),
+                Field("connector", Reference("connector"), "Only messages that went, or are to go, to it.", None),
+                Field("error", Text(), "Only undelivered messages with this state, code, or both: `UNDELIV 011`.", ""),
+                Field("sender", Text(), "Only messages from this sender, in any case.", ""),
+                Field("country", Text(), "Only messages to this country, for example DE.", ""),
+                Field("held", Flag(), "Only messages that the pumping guard holds.", False),
+                Field("number", Text(_number, "[0-9]{0,15}"), "The destination or its beginning.", ""),
+                Field("reference", Text(), "The reference of a request.", ""),
+                Field("start", Moment(), "From this time on, ISO 8601 with Z or an offset.", None),
+                Field("end", Moment(), "Up to this time.", None),
+            ),
+            answers=Answer.EACH,
+            beside=(
+                Field(
+                    "reached",
+                    Moment(),
+                    "A search that spent its effort looked back to this time.",
+                    nullable=True,
+                    title="Looked back to",
+                ),
+            ),
+            id="search",
+            arguments=("text",),
+            page=PAGE,
+            cursor_has_time=True,
+            rows=50,
+            newest_first=True,
+            more="A search for pending or submitted messages looks at 100,000 at most, and so does a search for the "
+            "first few digits of a number within an account. Give more of the number, or an account, to look further.",
+            examples=(
+                "message find 4917                          # a number, or its beginning",
+                "message find order-1042                    # a reference",
+                "message find --account acme --status undelivered --limit 20",
+                "message find --connector op1 --error 'UNDELIV 011'",
+                "message find --sender ACME --country DE",
+                "message find --held                        # what the pumping guard holds",
+            ),
+        ),
+        Operation(
+            "show",
+            "GET",
+            "/messages/{id}",
+            show,
+            "One message: its history, and where its number would go now",
+            answers=(
+                *_FIELDS,
+                Field("explanation", Text(), "Why it is where it is, in a sentence or two."),
+                Field("held", Flag(), "Whether the pumping guard holds it."),
+                *_TEXTS,
+                Field("extras", Text(), "Fields of the submit_sm that the request set, in words; else empty."),
+                _HISTORY,
+                Field("now", Item(DECISION, "Decision"), "Where its destination would go now."),
+            ),
+            answer_name="MessageInFull",
+            id="get_message",
+            arguments=("id",),
+        ),
+        Operation(
+            "cancel",
+            "POST",
+            "/messages/{id}/cancel",
+            cancel,
+            "Cancel a scheduled message and refund it",
+            arguments=("id",),
+            conflicts=True,
+            id="cancel",
+            result="cancelled",
+            done="It is cancelled and refunded.",
+        ),
+        Operation(
+            "reschedule",
+            "POST",
+            "/messages/{id}/reschedule",
+            reschedule,
+            "Move a scheduled message to another time",
+            reads=(Field("time", Text(), "The new time, in the account's time zone.", example="2027-03-01 10:00:00"),),
+            answers=(Field("done", Flag(), "True."), Field("time", Moment(), "The new time.")),
+            answer_name="Rescheduled",
+            read_name="NewTime",
+            arguments=("id", "time"),
+            conflicts=True,
+            id="reschedule",
+            done="It is sent at {time}.",
+            more="TIME is in its account's time zone.",
+            examples=("message reschedule 0198c5f2a1b37c4d8e9f001122334455 '2027-03-01 10:00:00'",),
+        ),
+    ),
+)

@@ -1,0 +1,212 @@
+"""One phone's data: export everything that is kept of it, or erase it with a report."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Final
+
+from heliograph.app.kept_data import ErasureStep
+from heliograph.app.records import Scope
+from heliograph.app.resources import inbound, messages
+from heliograph.app.resources.description import Operation, Resource, Scopes
+from heliograph.app.resources.desk import Desk, account_id
+from heliograph.app.resources.fields import Field, Flag, Moment, Reference, Rows, Text, Whole
+from heliograph.app.resources.history import history
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.suppression import parse_number
+from heliograph.domain.numbers import phone
+
+BATCH: Final = 100
+"""Messages that are erased in one transaction."""
+
+MOST_EXPORTED: Final = 10_000
+"""Messages that one export has, the newest ones."""
+
+KEPT: Final = (
+    ("ledger", "amounts, times and ids of messages: the books are kept; no number and no text is in them"),
+    ("messages", "their ids, times, states, prices and parts stay until their rows are dropped (retain_days)"),
+    ("suppressions", "a keyed digest of the number, so that whoever opted out is not sent to again"),
+    ("audit log", "the first three and last two digits of phones; in full what was a setting or a note"),
+    ("texts of others", "messages to other phones that name this one in their text are not looked into"),
+    ("settings", "what people wrote there, and as a reference or note: numbers, prefixes, senders, templates"),
+    ("logs", "what was written where the log shows numbers (log.sensitive), and traces that were exported"),
+    ("unused octets", "the store's file may have copies in unused parts of its pages: heliograph compact removes them"),
+    ("backups", "those that were made before cannot be reached; nor, with PostgreSQL, its log before it is recycled"),
+)
+"""Traces that every erasure leaves, each with its reason."""
+
+_WAL: Final = ("write-ahead log", "somebody read meanwhile: it has older pages for a while yet")
+
+
+async def erase(desk: Desk, number: str, account: str, dry_run: bool) -> dict[str, Any]:
+    """Erases a number and the texts of its messages, for one account or everywhere. The audit log has the first and
+    last digits of the number."""
+    owner = await account_id(desk.store, account) if account else None
+    traces = await desk.store.recipients.traces(number, owner)
+    if not dry_run:
+        found = {"messages": str(len(traces.messages)), "inbound": str(len(traces.inbound))}
+        audited = desk.audited("recipient.erase", account or "all accounts", {"number": phone.mask(number), **found})
+        await audited.recipients.forget(number, owner)
+
+    async def step(of: int, keys: list[int]) -> ErasureStep:
+        recipients = desk.store.recipients
+        return await (recipients.judge(of, keys) if dry_run else recipients.erase(of, keys, desk.now))
+
+    opted_out, unmatched = len(traces.suppressions), len(traces.unmatched)
+    later = "they are joined to a message within ten minutes: erase again then"
+    lines = [
+        await _each("messages to it", traces.messages, step),
+        await _each("messages from it", [(of, key) for of, key, _ in traces.inbound], step),
+        _line("suppressions", opted_out, opted_out, note="they go on holding"),
+        _line("receipts that match no message", unmatched, unmatched),
+        _line("parts of messages from it that wait for others", traces.parts, 0, left=traces.parts, note=later),
+    ]
+    emptied = dry_run or await desk.store.retention.scrub()
+    kept = KEPT if emptied else (_WAL, *KEPT)
+    return {
+        "number": phone.mask(number),
+        "dry_run": dry_run,
+        "lines": lines,
+        "kept": [{"what": what, "why": why} for what, why in kept],
+    }
+
+
+async def export(desk: Desk, number: str, account: str) -> dict[str, Any]:
+    """Returns everything that is kept of a number, for one account or all. The audit log notes the export."""
+    owner = await account_id(desk.store, account) if account else None
+    await desk.note("recipient.export", account or "all accounts", {"number": phone.mask(number)})
+    store = desk.store
+    traces = await store.recipients.traces(number, owner)
+    sent = sorted((key for _, key in traces.messages), reverse=True)[:MOST_EXPORTED]
+    came = sorted(((key, tail) for _, key, tail in traces.inbound), reverse=True)[:MOST_EXPORTED]
+    traced = [await store.messages.trace(key) for key in sent]
+    received = [await store.inbound.show(key, tail) for key, tail in came]
+    accounts, connectors = await desk.account_names(), await desk.connector_names()
+    return {
+        "number": number,
+        "time": desk.now,
+        "complete": len(traces.messages) <= MOST_EXPORTED and len(traces.inbound) <= MOST_EXPORTED,
+        "messages": [
+            messages.full_row(each, accounts, each.connectors, history(each)) for each in traced if each is not None
+        ],
+        "inbound": [inbound.row(each, accounts, connectors) for each in received if each is not None],
+        "suppressions": [
+            {"account": accounts.get(of, str(of)), "since": since, "source": source}
+            for of, since, source in traces.suppressions
+        ],
+        "unmatched_receipts": [
+            {
+                "connector": connectors.get(of, str(of)),
+                "operator_id": id_,
+                "delivery": Delivery(state).name,
+                "err": err,
+                "time": at,
+            }
+            for of, id_, state, err, at in traces.unmatched
+        ],
+        "waiting_parts": traces.parts,
+    }
+
+
+async def _each(
+    what: str, found: Sequence[tuple[int, int]], step: Callable[[int, list[int]], Awaitable[ErasureStep]]
+) -> dict[str, Any]:
+    cancelled = erased = left = 0
+    for account, keys in _batches(found):
+        done = await step(account, keys)
+        cancelled, erased, left = cancelled + done.cancelled, erased + done.erased, left + done.left
+    note = "in flight, or still to be told: erased by the gateway once they are not" if left else ""
+    return _line(what, len(found), erased, cancelled, left, note)
+
+
+def _batches(found: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
+    """Groups keys by account, BATCH at most."""
+    by_account: dict[int, list[int]] = {}
+    for account, key in found:
+        by_account.setdefault(account, []).append(key)
+    for account, keys in sorted(by_account.items()):
+        for at in range(0, len(keys), BATCH):
+            yield account, keys[at : at + BATCH]
+
+
+def _line(what: str, found: int, erased: int, cancelled: int = 0, left: int = 0, note: str = "") -> dict[str, Any]:
+    note = note if found else ""
+    return {"what": what, "found": found, "erased": erased, "cancelled": cancelled, "left": left, "note": note}
+
+
+_ORDER = (
+    Field("number", Text(parse_number), "The phone: 7 to 15 digits with country code.", example="491701234567"),
+    Field("account", Reference("account", optional=True), "Only what this account has; empty for all.", ""),
+)
+_LINE = (
+    Field("what", Text(), "A kind of data, for example `messages to it`."),
+    Field("found", Whole(), "How many there are."),
+    Field("erased", Whole(), "How many were erased, or would be."),
+    Field("cancelled", Whole(), "Of the erased: waited, and were cancelled and refunded."),
+    Field("left", Whole(), "Something is pending for them: erased once nothing is."),
+    Field("note", Text(), "More about it."),
+)
+_KEPT = (Field("what", Text(), "Something that keeps a trace."), Field("why", Text(), "The reason."))
+_OPTED_OUT = (
+    Field("account", Text(), "An account that must not send to the phone."),
+    Field("since", Moment(), "Since when."),
+    Field("source", Text(), "How the phone opted out."),
+)
+_RECEIPT = (
+    Field("connector", Text(), "The connector that it came from."),
+    Field("operator_id", Text(), "The operator's id."),
+    Field("delivery", Text(), "The state."),
+    Field("err", Text(), "The operator's code."),
+    Field("time", Moment(), "When it came."),
+)
+
+RECIPIENTS = Resource(
+    name="recipient",
+    plural="recipients",
+    summary="All stored data of a phone, to export or to erase",
+    more="",
+    nothing="Nothing is kept of it.",
+    key=("number",),
+    fields=_ORDER,
+    scopes=Scopes(Scope.EXPORT, Scope.ERASE),
+    operations=(
+        Operation(
+            "erase",
+            "POST",
+            "/recipients/erase",
+            erase,
+            "Erase what is kept of a phone, with a report",
+            reads=(*_ORDER, Field("dry_run", Flag(), "Only tells what would be done.", False)),
+            answers=(
+                Field("number", Text(), "First and last digits."),
+                Field("dry_run", Flag(), "Whether nothing was erased yet."),
+                Field("lines", Rows(_LINE, "ErasureLine"), "A line for each kind of data."),
+                Field("kept", Rows(_KEPT, "Kept"), "Data that stay, and why."),
+            ),
+            id="erase",
+            read_name="ErasureOrder",
+            answer_name="Erasure",
+        ),
+        Operation(
+            "export",
+            "POST",
+            "/recipients/export",
+            export,
+            "Everything that is kept of a phone",
+            reads=_ORDER,
+            answers=(
+                Field("number", Text(), "The phone."),
+                Field("time", Moment(), "When it was looked for."),
+                Field("complete", Flag(), "False if there are more than 10,000 messages of a kind."),
+                Field("messages", Rows(messages.EXPORTED, "ExportedMessage"), "Messages to it, newest first."),
+                Field("inbound", Rows(inbound.INBOUND.fields, "Inbound"), "Messages from it, newest first."),
+                Field("suppressions", Rows(_OPTED_OUT, "OptedOut"), "Accounts that must not send to it."),
+                Field("unmatched_receipts", Rows(_RECEIPT, "UnmatchedReceipt"), "Receipts that match no message."),
+                Field("waiting_parts", Whole(), "Parts of messages from it that wait for others."),
+            ),
+            scope=Scope.EXPORT,
+            id="export",
+            read_name="RecipientOrder",
+            answer_name="Recipient",
+        ),
+    ),
+)
+"""`heliograph erase` and `heliograph export-recipient` are its commands."""

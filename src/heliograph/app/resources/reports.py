@@ -1,0 +1,203 @@
+"""Reports as the admin API tells them, and their tables for the terminal and for files of CSV."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from heliograph.app.records import Scope
+from heliograph.app.resources.description import Operation, Resource, Scopes
+from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.fields import Choice, Credits, Decimal, Field, Item, Reference, Rows, Text, Whole
+from heliograph.app.resources.report_series import (
+    DEFAULT_RANGE,
+    ReportQuery,
+    SeriesReport,
+    ViewReports,
+    delay,
+    delivery_share,
+)
+from heliograph.app.resources.report_steps import RANGES
+from heliograph.domain.calendar import format_offset
+from heliograph.domain.csv_lines import csv_line
+from heliograph.domain.series import COUNTS, Cell
+from heliograph.domain.sketch import Sketch
+
+PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+
+BY: Final = ("time", "account", "connector", "country", "code", "reason")
+"""Kinds of rows that a table of a report may have."""
+
+COLUMNS: Final = (
+    "accepted", "segments", "submitted", "delivered", "failed", "cancelled", "delivery_share", "inbound", "refused",
+    "spend", "to_operator_p50_ms", "to_operator_p95_ms", "to_receipt_p50_ms", "to_receipt_p95_ms",
+)  # fmt: skip
+"""Columns of tables after the first, but of tables by code and by reason."""
+
+
+async def report(desk: Desk, **asked: str) -> dict[str, Any]:
+    return row(await ViewReports(desk).report(ReportQuery(**asked)))
+
+
+def row(found: SeriesReport) -> dict[str, Any]:
+    """Returns the fields of a report."""
+    total, zone = found.total, found.zone
+
+    def points(of: Sequence[tuple[int, Cell]]) -> list[dict[str, Any]]:
+        return [{**_counts(cell), "time": format_offset(at, zone)} for at, cell in of]
+
+    return {
+        "range": found.range.name,
+        "zone": zone.key,
+        "note": found.note,
+        "start": format_offset(found.start, zone),
+        "end": format_offset(found.end, zone),
+        "step_s": found.range.step // 1000,
+        "total": _counts(total),
+        "before": _counts(found.before),
+        **_delays(total),
+        "points": points(found.points),
+        "points_before": points(found.points_before),
+        "delays": [{"time": format_offset(at, zone), **_delays(cell)} for at, cell in found.delays],
+        "accounts": _parts(found.accounts),
+        "connectors": _parts(found.connectors),
+        "countries": _parts(found.countries),
+        "failures": _codes(total.failures),
+        "refusals": _codes(total.refusals),
+    }
+
+
+def _counts(cell: Cell) -> dict[str, Any]:
+    plain = {name: getattr(cell, name) for name in COUNTS}
+    return plain | {"spend": cell.spend, "delivery_share": delivery_share(cell)}
+
+
+def _delays(cell: Cell) -> dict[str, Any]:
+    def of(sketch: Sketch) -> dict[str, int | None]:
+        return {name: delay(sketch, share) for name, share in PERCENTILES.items()}
+
+    return {"to_operator": of(cell.to_operator), "to_receipt": of(cell.to_receipt)}
+
+
+def _parts(parts: Mapping[str, Cell]) -> list[dict[str, Any]]:
+    return [{**_counts(cell), "name": name, **_delays(cell)} for name, cell in parts.items()]
+
+
+def _codes(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return [{"code": code, "count": number} for code, number in ranked]
+
+
+# --- tables
+
+
+def table(report: Mapping[str, Any], by: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Returns the columns and the rows of a report (JSON) by one of BY. Unknown values are empty."""
+    if by in ("code", "reason"):
+        codes = report["failures" if by == "code" else "refusals"]
+        return (by, "failed" if by == "code" else "refused"), [(each["code"], str(each["count"])) for each in codes]
+    if by == "time":
+        # delays have longer steps than counts
+        delays = {each["time"]: each for each in report["delays"]}
+        return (by, *COLUMNS), [(each["time"], *_cells(each, delays.get(each["time"]))) for each in report["points"]]
+    parts = report[{"account": "accounts", "connector": "connectors", "country": "countries"}[by]]
+    return (by, *COLUMNS), [(each["name"], *_cells(each, each)) for each in parts]
+
+
+def csv_of(report: Mapping[str, Any], by: str) -> str:
+    """Returns the table as CSV (RFC 4180), with a line of names."""
+    columns, rows = table(report, by)
+    return b"".join(csv_line(*row) for row in [columns, *rows]).decode()
+
+
+def _cells(counts: Mapping[str, Any], delays: Mapping[str, Any] | None) -> Iterator[str]:
+    for name in COLUMNS[:10]:
+        value = counts[name]
+        yield "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+    for column in COLUMNS[10:]:
+        way, percentile, _ = column.rsplit("_", 2)
+        value = None if delays is None else delays[way][percentile]
+        yield "" if value is None else str(value)
+
+
+_DELAY = tuple(
+    Field(name, Whole(), f"Milliseconds that {name[1:]} % did not exceed, right to 1/32; or null.", nullable=True)
+    for name in PERCENTILES
+)
+_TO_OPERATOR = Field(
+    "to_operator", Item(_DELAY, "Delay"), "From when a message was due until an operator had taken it."
+)
+_TO_RECEIPT = Field("to_receipt", Item(_DELAY, "Delay"), "From then until it was reported as delivered.")
+_COUNTS = (
+    Field("accepted", Whole(), "Messages."),
+    Field("segments", Whole(), "Segments of the accepted messages."),
+    Field("submitted", Whole(), "Messages whose first part an operator took."),
+    Field("delivered", Whole(), "Messages reported as delivered."),
+    Field("failed", Whole(), "Messages that ended otherwise, but for cancelled ones."),
+    Field("cancelled", Whole(), "Messages that were cancelled."),
+    Field("inbound", Whole(), "Messages from phones."),
+    Field("refused", Whole(), "Requests that got an error."),
+    Field("spend", Credits(), "Credits charged, without those given back."),
+    Field("delivery_share", Decimal(1), "Delivered of the ended messages; null if none ended.", nullable=True),
+)
+_TIME = Field("time", Text(), "Its beginning: ISO 8601, in the report's time zone.")
+_POINT = (*_COUNTS, _TIME)
+_PART = (
+    *_COUNTS,
+    Field("name", Text(), "A name, or a country by ISO 3166-1; empty for what has none."),
+    _TO_OPERATOR,
+    _TO_RECEIPT,
+)
+_CODE = (
+    Field("code", Text(), "State and the operator's own code, or a reason of refusals.", example="UNDELIV 001"),
+    Field("count", Whole(), "Number of messages, or requests."),
+)
+
+REPORTS = Resource(
+    name="report",
+    plural="reports",
+    summary="What was sent, delivered and spent, and how long it took",
+    more="",
+    nothing="Nothing was counted.",
+    key=(),
+    fields=_COUNTS,
+    scopes=Scopes(Scope.READ_REPORTS, Scope.READ_REPORTS),
+    operations=(
+        Operation(
+            "show",
+            "GET",
+            "/reports",
+            report,
+            "What was sent, delivered and spent, and how long it took",
+            reads=(
+                Field("range", Choice(tuple(RANGES)), "How far back.", DEFAULT_RANGE),
+                Field("account", Reference("account", optional=True), "Only this account's.", ""),
+                Field("connector", Text(), "Only by way of this connector.", ""),
+                Field("country", Text(pattern="[A-Za-z]{2}"), "Only to and from this country, such as DE.", ""),
+                Field("zone", Text(), "Time zone of days and times, such as Europe/Berlin.", "UTC"),
+            ),
+            answers=(
+                Field("range", Text(), "How far back."),
+                Field("zone", Text(), "Time zone by its IANA name: days are of this zone.", example="Europe/Berlin"),
+                Field("note", Text(), "Why days are those of UTC though another zone was asked for; else empty."),
+                Field("start", Text(), "ISO 8601, in the report's time zone."),
+                Field("end", Text(), "ISO 8601, in the report's time zone."),
+                Field("step_s", Whole(), "Seconds between two points; fewer or more where clocks are changed."),
+                Field("total", Item(_COUNTS, "Counts"), "The whole range."),
+                Field("before", Item(_COUNTS, "Counts"), "The range of the same length before."),
+                _TO_OPERATOR,
+                _TO_RECEIPT,
+                Field("points", Rows(_POINT, "Point"), "Counts of each step of time."),
+                Field("points_before", Rows(_POINT, "Point"), "The same of the range before."),
+                Field("delays", Rows((_TIME, _TO_OPERATOR, _TO_RECEIPT), "DelayPoint"), "Delays by time."),
+                Field("accounts", Rows(_PART, "Part"), "Accounts, the most messages first."),
+                Field("connectors", Rows(_PART, "Part"), "Connectors, the most messages first."),
+                Field("countries", Rows(_PART, "Part"), "Countries, the most messages first."),
+                Field("failures", Rows(_CODE, "Code"), "Failed messages by state and code, the most first."),
+                Field("refusals", Rows(_CODE, "Code"), "Refused requests by reason, the most first."),
+            ),
+            answer_name="Report",
+            id="get_report",
+            is_found=True,
+        ),
+    ),
+)
+"""`heliograph report` is its command."""
