@@ -1,13 +1,13 @@
--- What the program asks for in one round trip. Rows are locked in one order everywhere, so that no two transactions
--- wait for each other: node, writer, account (by id), queue, message (by key). Words in braces are filled in when this
--- file is read. It is run again after each migration, hence OR REPLACE.
+-- Functions for operations in a single round trip. Rows are locked in the same order everywhere, so that no two
+-- transactions deadlock: node, writer, account (by id), queue, message (by key). Words in braces are filled in when
+-- this file is read. It is run again after each migration, hence OR REPLACE.
 --
--- HG001 means that this node's work was given to others.
+-- HG001: this node's work was given to other nodes.
 
--- --- what others use
+-- --- used by other functions
 
--- Returns whether nobody has given this node's work to others; until the transaction ends nobody will. A node that is
--- not known has no lease, hence none to lose.
+-- Returns whether the node still has its work, and keeps it so until the transaction ends. An unknown node has no lease
+-- to lose.
 CREATE OR REPLACE FUNCTION node_lives(p_node bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     is_gone boolean;
@@ -16,7 +16,7 @@ BEGIN
     RETURN NOT coalesce(is_gone, false);
 END $$;
 
--- Raises HG001 where the node has lost its work, as node_lives says.
+-- Raises HG001 if the node has lost its work, by node_lives.
 CREATE OR REPLACE FUNCTION check_node(p_node bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT node_lives(p_node) THEN
@@ -24,12 +24,12 @@ BEGIN
     END IF;
 END $$;
 
--- Begins a connection's life as a writer. Returns false if its node is gone. Rows of connections that vanished are kept
--- for a week, in case somebody still asks how their last transaction ended.
+-- Enters a connection as a writer. Returns false if its node is gone. Rows of vanished connections are kept for a week,
+-- because the outcome of their last transaction may still be looked up.
 CREATE OR REPLACE FUNCTION enter_writer(p_id bigint, p_node bigint, p_since bigint)
 RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    -- what was committed must be on disk, whatever the database's default is
+    -- commits must be on disk, also if the database's default is another
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', false);
     END IF;
@@ -42,8 +42,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- Makes entries other than charges, and changes the balance with them. Their keys are made from their time, with the
--- worker bits all set, so that the ledger is in the order of time; keys that are taken are stepped over.
+-- Makes entries other than charges, and changes the balance with them. Their keys are made from their time, with all
+-- worker bits set, so that the ledger is in the order of time. Taken keys are skipped.
 CREATE OR REPLACE FUNCTION enter_ledger(
     p_account bigint, p_kind smallint, p_amounts bigint[], p_messages bigint[], p_at bigint, p_note text
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -68,8 +68,8 @@ END $$;
 
 -- --- opt-outs
 
--- The digest by which a suppressed number is known: domain.suppression.suppression_digest, in the database's own words.
--- A query of many numbers looks the key up once.
+-- The digest of a suppressed number: domain.suppression.suppression_digest in SQL. A query of many numbers looks the
+-- key up once.
 CREATE OR REPLACE FUNCTION keyed_digest(k suppression_key, p_account bigint, p_number text) RETURNS bytea
 LANGUAGE sql STABLE AS $$
     SELECT substring(
@@ -81,8 +81,8 @@ CREATE OR REPLACE FUNCTION suppression_digest(p_account bigint, p_number text) R
     SELECT keyed_digest(k, p_account, p_number) FROM suppression_key AS k
 $$;
 
--- Suppresses a number for an account, which must be locked, and cancels and refunds what waits for it. Returns whether
--- it was not suppressed.
+-- Suppresses a number for a locked account, and cancels and refunds waiting messages to it. Returns false if it was
+-- suppressed already.
 CREATE OR REPLACE FUNCTION suppress_number(p_account bigint, p_number text, p_now bigint, p_source text)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -115,7 +115,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Lifts the suppression of a number for an account, which must be locked. Returns whether there was one.
+-- Lifts the suppression of a number for a locked account. Returns false if there was none.
 CREATE OR REPLACE FUNCTION lift_suppression(p_account bigint, p_number text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM suppression WHERE account = p_account AND digest = suppression_digest(p_account, p_number);
@@ -127,9 +127,9 @@ BEGIN
     RETURN true;
 END $$;
 
--- --- record: one function a kind of fact, called in this order by one statement
+-- --- record: a function for each kind of fact, called in this order by a single statement
 
--- Opens a transaction of facts: counts it, and locks the accounts whose balances change. Raises HG001.
+-- Opens a transaction of facts: counts it, and locks the accounts with changes of their balances. Raises HG001.
 CREATE OR REPLACE FUNCTION record_open(p_writer bigint, p_seq bigint, p_accounts bigint[])
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -142,10 +142,11 @@ BEGIN
     END IF;
 END $$;
 
--- Judges the requests in order, and inserts those that are accepted. `r_place` says which of `p_accounts` a request is
--- of, and `m_request` which request a message is of, both from 1. `r_last` is the key of a batch's last message, or 0.
--- `r_day_ends` is the end of the account's day, or 0. `p_exempt`: suppressions and limits do not hold. Returns the Verdict of each request, and after them the numbers, from 1, of the
--- messages of accepted ones that are left out, since their recipients opted out: they fail and cost nothing.
+-- Judges the requests in order, and inserts the accepted. `r_place`: index of a request's account in `p_accounts`.
+-- `m_request`: index of a message's request. Both are from 1. `r_last`: key of a batch's last message, or 0.
+-- `r_day_ends`: end of the account's day, or 0. `p_exempt`: suppressions and limits do not hold. Returns the Verdict of
+-- each request. After them come the indexes, from 1, of messages of accepted requests to recipients who opted out:
+-- these fail and cost nothing.
 CREATE OR REPLACE FUNCTION record_accepts(
     p_accounts bigint[],
     r_place integer[], r_key bigint[], r_tail bigint[], r_total bigint[], r_at bigint[], r_last bigint[],
@@ -334,7 +335,7 @@ BEGIN
     RETURN verdicts || withheld;
 END $$;
 
--- Puts messages into the queue, or moves them in it. One that is moved beyond its message's time was put off.
+-- Puts messages into the queue, or moves them in it. A row that is moved beyond its message's time counts as put off.
 CREATE OR REPLACE FUNCTION record_queueings(
     p_key bigint[], p_connector bigint[], p_due bigint[], p_expires bigint[], p_attempted boolean[], p_node bigint[],
     p_held text[]
@@ -395,8 +396,8 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- Some operators tell that a message is on its way again and again, for hours: each state and code of a part is kept
--- once, as it first came, and app.facts.MOST_PROGRESS of a part at most.
+-- Some operators report for hours that a message is on its way. So the first of each state and code of a part is kept,
+-- and at most app.facts.MOST_PROGRESS of a part.
 CREATE OR REPLACE FUNCTION record_progress(
     p_key bigint[], p_segment integer[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[]
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -433,7 +434,7 @@ BEGIN
     END IF;
 END $$;
 
--- Ends messages. The first end of a message stays; a cancelled message has one already.
+-- Ends messages. The first end of a message stays; a cancelled message has an end already.
 CREATE OR REPLACE FUNCTION record_finals(
     p_key bigint[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[]
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -443,7 +444,7 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- Does what record_finals does where some of them never left the gateway: those fail and are refunded. In order. Returns
+-- Like record_finals, but some of the messages never left the gateway: they fail and are refunded, in order. Returns
 -- how many ended now.
 CREATE OR REPLACE FUNCTION record_failures(
     p_key bigint[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[], p_failed boolean[],
@@ -467,7 +468,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Cancels and refunds messages nothing of which left, since their recipients opted out. One that has ended stays.
+-- Cancels and refunds messages of which no part has left, because their recipients opted out. Ended messages stay.
 CREATE OR REPLACE FUNCTION record_withdrawals(p_account bigint[], p_key bigint[], p_refund bigint[], p_at bigint[])
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -486,8 +487,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Suppresses the senders of messages that ask to stop, and lifts what others ask to. The reply to each goes out, to a
--- STOP only where the sender was not suppressed. The accounts are locked.
+-- Suppresses the senders of STOP messages, and lifts suppressions on START. The reply to each is sent; the reply to a
+-- STOP only if the sender was not suppressed. The accounts are locked.
 CREATE OR REPLACE FUNCTION record_consents(
     p_account bigint[], p_sender text[], p_at bigint[], p_wish smallint[], r_key bigint[], r_tail bigint[],
     r_price bigint[], r_at bigint[], r_expires bigint[], r_connector bigint[], r_segments integer[], r_kind smallint[],
@@ -551,15 +552,15 @@ BEGIN
     DELETE FROM inbound_unanswered WHERE key = ANY (p_key);
 END $$;
 
--- Lets `find_repeated` of other nodes wait for the end of this transaction. The calling statement must begin with it: who
--- waits here must hold nothing that others wait for.
+-- Lets `find_repeated` of other nodes wait for the end of this transaction. The calling statement must begin with it,
+-- because a transaction that waits here must not hold other locks.
 CREATE OR REPLACE FUNCTION record_inbound_begun(p_node bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended('inbound', p_node));
 END $$;
 
--- Finds unanswered messages of which a new one may be a repeat, oldest first, and whether it is one for certain. What
--- another node is committing is waited for: that node may be dead by now, and its operator quicker than its commit.
+-- Finds unanswered messages that a new message may repeat, oldest first, and whether the repeat is certain. Waits for
+-- commits of other nodes under way: such a node may be dead by now, and the operator faster than its commit.
 CREATE OR REPLACE FUNCTION find_repeated(
     p_connector bigint, p_digest bigint[], p_since bigint, p_slow bigint, p_node bigint
 ) RETURNS TABLE (digest bigint, key bigint, certain boolean) LANGUAGE plpgsql AS $$
@@ -574,8 +575,8 @@ BEGIN
     ORDER BY u.key;
 END $$;
 
--- Keeps inbound messages, and charges them whatever the balance. record_open has locked their accounts, so that the positions of each one's ascend in the order of
--- commits; that of a message is its key, or what comes after the last one.
+-- Keeps inbound messages, and charges them even beyond the balance. record_open has locked their accounts, so that
+-- positions ascend in the order of commits. The position of a message is its key, or the last position plus one.
 CREATE OR REPLACE FUNCTION record_inbound(
     p_account bigint[], p_connector bigint[], p_sender text[], p_recipient text[], p_octets bytea[], p_coding smallint[],
     p_at bigint[], p_keyword text[], p_parts integer[], p_complete boolean[], p_way smallint[], p_key bigint[],
@@ -591,7 +592,7 @@ BEGIN
         SELECT
             i.key, i.tail, i.account, i.connector, i.at, i.parts, i.coding, i.complete, i.way, i.wish, i.sender,
             i.recipient, i.keyword, i.content, i.octets, i.price,
-            -- the reply is named where it went out
+            -- the key of the reply, or 0 if it was not accepted
             CASE WHEN i.reply = 0 THEN 0 ELSE coalesce((SELECT m.key FROM message AS m WHERE m.key = i.reply), 0) END,
             CASE WHEN i.account = 0 THEN i.key ELSE greatest(
                 i.key,
@@ -620,13 +621,13 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- Notes why the replies to inbound messages were not sent.
+-- Notes the reasons of replies that were not sent.
 CREATE OR REPLACE FUNCTION record_inbound_replies(p_key bigint[], p_problem text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE inbound AS i SET problem = r.problem FROM unnest(p_key, p_problem) AS r (key, problem) WHERE i.key = r.key;
 END $$;
 
--- Notes that a node's parts of these sets were joined.
+-- Marks a node's parts of these sets as joined.
 CREATE OR REPLACE FUNCTION record_joined(
     p_connector bigint[], p_sender text[], p_recipient text[], p_reference integer[], p_total integer[], p_key bigint[],
     p_node bigint
@@ -639,8 +640,8 @@ BEGIN
       AND p.total = j.total AND p.joined = 0 AND p.node = p_node;
 END $$;
 
--- Keeps parts of inbound messages. A part that waits stays as it is; one that was joined stays too, but where other octets
--- come under its name: these begin another message.
+-- Keeps parts of inbound messages. A waiting part stays as it is. A joined part stays too, unless other octets come
+-- under its name: they begin another message.
 CREATE OR REPLACE FUNCTION record_inbound_parts(
     p_connector bigint[], p_sender text[], p_recipient text[], p_reference integer[], p_total integer[],
     p_number integer[], p_coding smallint[], p_has_header boolean[], p_octets bytea[], p_at bigint[]
@@ -662,7 +663,7 @@ BEGIN
     WHERE p.joined <> 0 AND p.octets <> excluded.octets;
 END $$;
 
--- A retry row leaves when its callback was delivered; when it ended otherwise it stays, not due, for a replay.
+-- A retry row is deleted when its callback is delivered. After any other end it stays, not due, for a replay.
 CREATE OR REPLACE FUNCTION record_callbacks(
     p_key bigint[], p_end smallint[], p_code integer[], p_attempts integer[], p_at bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -704,25 +705,24 @@ BEGIN
     ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value;
 END $$;
 
--- --- record, an ordinary commit: the same with fewer statements, columns and looks into indexes
+-- --- record, an ordinary commit: the same with fewer statements, columns and reads of indexes
 --
--- What is out of the ordinary is left to the functions above: a request with a reference, in a batch, of a scheduled or
--- queued message, or that cannot be paid for; and a fact that was recorded before, which fails here with
--- unique_violation, so that the whole commit is undone, and done again by the functions that leave the first one as it
--- is.
+-- The functions above handle everything unusual: requests with a reference, in a batch, with scheduled or queued
+-- messages, or without enough credit. A fact that was recorded before fails here with unique_violation. The whole
+-- commit is then undone, and repeated by the functions above, which keep the first row.
 
--- Whether an account has limits of a day or of what waits.
+-- Whether an account has limits of a day or of waiting messages.
 CREATE OR REPLACE FUNCTION is_capped(a account) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT a.daily_messages | a.daily_spend | a.max_waiting <> 0
 $$;
 
--- What was used of a limit before a request, whose account's day ends at p_day_ends: nothing where that begins a day.
+-- The use of a limit before a request with an account's day that ends at p_day_ends: 0 if the request begins a day.
 CREATE OR REPLACE FUNCTION used_before(p_day_ends bigint, p_until bigint, p_used bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN p_day_ends > p_until THEN 0 ELSE p_used END
 $$;
 
--- Whether so many messages that do not wait, for so much, are within the limits of the account's day.
+-- Whether this many messages that do not wait, at this price, are within the limits of the account's day.
 CREATE OR REPLACE FUNCTION is_within_day(a account, p_day_ends bigint, p_number bigint, p_amount bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
     SELECT (
@@ -730,10 +730,9 @@ LANGUAGE sql IMMUTABLE AS $$
     ) AND (a.daily_spend = 0 OR used_before(p_day_ends, a.used_until, a.used_spend) + p_amount <= a.daily_spend)
 $$;
 
--- Does what record_accepts does for requests of one message each, without reference, that go to the operator at once.
--- `p_totals` is what the requests of each of `p_accounts` cost together, `p_numbers` how many messages they have, and
--- `p_day_ends` the end of the account's day, or 0. It locks the accounts, in order, by itself. Returns NULL where all
--- are accepted.
+-- Like record_accepts, for requests of a single message each, without reference, that are sent at once. `p_totals`:
+-- total price of the requests of each of `p_accounts`. `p_numbers`: their number of messages. `p_day_ends`: the end of
+-- the account's day, or 0. Locks the accounts, in order. Returns NULL if all are accepted.
 CREATE OR REPLACE FUNCTION record_singles(
     p_accounts bigint[], p_totals bigint[], p_numbers bigint[], p_day_ends bigint[], p_rows single_row[]
 ) RETURNS integer[] LANGUAGE plpgsql AS $$
@@ -741,7 +740,7 @@ DECLARE
     payable boolean := false;
 BEGIN
     IF cardinality(p_accounts) = 1 THEN
-        -- found, judged, locked and charged by one statement
+        -- found, judged, locked and charged by a single statement
         UPDATE account AS a SET
             balance = balance - p_totals[1],
             used_until = CASE WHEN is_capped(a) THEN greatest(used_until, p_day_ends[1]) ELSE used_until END,
@@ -780,7 +779,7 @@ BEGIN
         END IF;
     END IF;
     IF NOT payable THEN
-        -- some of them may be: they are judged one by one
+        -- some may be accepted: they are judged one by one
         RETURN (
             SELECT record_accepts(
                 p_accounts, array_agg(place ORDER BY n), array_agg(key ORDER BY n), array_agg(tail ORDER BY n),
@@ -829,7 +828,7 @@ BEGIN
     INSERT INTO awaiting (connector, operator_id, key, segment) SELECT * FROM unnest(p_rows);
 END $$;
 
--- Removes parts whose receipts came.
+-- Removes parts with received receipts.
 CREATE OR REPLACE FUNCTION delete_awaiting(p_rows awaiting_row[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM awaiting AS a USING unnest(p_rows) AS m
@@ -847,10 +846,10 @@ BEGIN
     END IF;
 END $$;
 
--- --- requests whose answer was lost
+-- --- requests with a lost answer
 
--- Undoes requests that were written, although those who sent them had to be told that they were not. One that was taken
--- up meanwhile (claimed, sent, cancelled) stands.
+-- Undoes requests that were written although their clients were told that they were not. A request that was taken up
+-- meanwhile (claimed, sent, cancelled) stays.
 CREATE OR REPLACE FUNCTION void_accepts(p_account bigint[], p_key bigint[], p_last bigint[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -868,7 +867,7 @@ BEGIN
             OR EXISTS (SELECT 1 FROM sent WHERE key = ANY (keys))
             OR EXISTS (
                 SELECT 1 FROM final AS f JOIN message AS m ON m.key = f.key
-                WHERE f.key = ANY (keys) AND NOT (m.state = {State.FAILED} AND m.price = 0)  -- withheld at once
+                WHERE f.key = ANY (keys) AND NOT (m.state = {State.FAILED} AND m.price = 0)  -- suppressed at once
             )
             OR EXISTS (
                 SELECT 1 FROM message AS m
@@ -964,7 +963,7 @@ BEGIN
     RETURN found_;
 END $$;
 
--- Claims callbacks that are due and returns them, oldest first. Raises HG001.
+-- Claims due callbacks and returns them, oldest first. Raises HG001.
 CREATE OR REPLACE FUNCTION claim_retries(p_limit integer, p_now bigint, p_node bigint) RETURNS TABLE (key bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -1000,7 +999,7 @@ BEGIN
     RETURN QUERY SELECT unnest(keys);
 END $$;
 
--- Claims parked notices of these accounts by one way, up to `p_limit` of each, each one's oldest first. Raises HG001.
+-- Claims parked notices of these accounts by a way: up to `p_limit` of each account, oldest first. Raises HG001.
 CREATE OR REPLACE FUNCTION claim_parked(p_way smallint, p_accounts bigint[], p_limit integer, p_node bigint)
 RETURNS TABLE (key bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -1018,7 +1017,7 @@ BEGIN
     RETURN QUERY SELECT unnest(keys);
 END $$;
 
--- Frees all that a node has claimed. Returns how many rows.
+-- Frees all rows that a node has claimed. Returns their number.
 CREATE OR REPLACE FUNCTION release_claims(p_node bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     queued  bigint;
@@ -1034,12 +1033,12 @@ BEGIN
     RETURN queued + retried;
 END $$;
 
--- --- what customers change
+-- --- changes by customers
 
--- One statement each: a node that vanishes between two statements of a transaction would keep the account locked until the
--- server finds its connection dead, since asyncpg prepares a statement without ending the round trip (no Sync).
+-- A single statement each: a node that vanishes between two statements of a transaction would keep the account locked
+-- until the server finds its connection dead. asyncpg prepares a statement without ending the round trip (no Sync).
 
--- Locks the messages of this id, or of this batch, that `p_states` holds and that are not due by `p_now`, and returns their
+-- Locks the messages of this id, or of this batch, that are in one of `p_states` and not due by `p_now`. Returns their
 -- keys; NULL if there is no such message or batch.
 CREATE OR REPLACE FUNCTION still_scheduled(
     p_account bigint, p_key bigint, p_tail bigint, p_states smallint[], p_now bigint
@@ -1064,7 +1063,7 @@ BEGIN
     );
 END $$;
 
--- Cancels what is still scheduled, and refunds it. Returns the keys, as still_scheduled does.
+-- Cancels and refunds messages that are still scheduled. Returns the keys, as still_scheduled does.
 CREATE OR REPLACE FUNCTION cancel_messages(
     p_account bigint, p_key bigint, p_tail bigint, p_states smallint[], p_now bigint
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -1084,7 +1083,7 @@ BEGIN
     RETURN keys;
 END $$;
 
--- Gives what is still scheduled another time. Returns the keys, as still_scheduled does.
+-- Gives messages that are still scheduled another time. Returns the keys, as still_scheduled does.
 CREATE OR REPLACE FUNCTION reschedule_messages(
     p_account bigint, p_key bigint, p_tail bigint, p_states smallint[], p_time bigint, p_expires bigint, p_now bigint
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -1104,8 +1103,8 @@ END $$;
 
 -- --- nodes
 
--- Puts what a worker's fast lane still owed when its node died into the slow tables, where any node finds it. Its plans
--- are for the marks as they are: few rows are above them, or many.
+-- Moves pending work of a dead worker's fast lane into the slow tables, where any node finds it. Its plans are made for
+-- the present marks, because few rows may be above them, or many.
 CREATE OR REPLACE FUNCTION spill_worker(p_worker smallint) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -1145,8 +1144,8 @@ BEGIN
     PERFORM record_marks(p_worker, ARRAY['dispatch', 'awaiting', 'callback'], ARRAY[latest, latest, latest]);
 END $$;
 
--- Takes the right to write and to claim from a node, and frees what it had claimed. Its fast lane is the caller's to
--- spill.
+-- Fences a node: it may not write or claim any more, and its claimed rows are freed. The caller must spill its fast
+-- lane.
 CREATE OR REPLACE FUNCTION fence_node(p_node bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE node SET gone = true WHERE number = p_node;
@@ -1157,7 +1156,7 @@ BEGIN
     DELETE FROM link_state WHERE node = p_node;
 END $$;
 
--- Gives the work of nodes whose leases have ended to others, and forgets nodes that are long gone. Returns who died.
+-- Gives the work of nodes with ended leases to others, and forgets nodes that are long gone. Returns the dead nodes.
 CREATE OR REPLACE FUNCTION release_dead_nodes(p_now bigint, p_keep bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     dead bigint[];
@@ -1176,7 +1175,7 @@ BEGIN
     RETURN dead;
 END $$;
 
--- Returns a worker number that nobody has, and gives it to the node; NULL if there is none.
+-- Gives the node a free worker number and returns it; NULL if there is none.
 CREATE OR REPLACE FUNCTION lease_worker_number(p_node bigint) RETURNS smallint LANGUAGE plpgsql AS $$
 DECLARE
     leased smallint;
@@ -1191,7 +1190,7 @@ BEGIN
     ORDER BY n LIMIT 1;
     IF leased IS NOT NULL THEN
         IF NOT EXISTS (SELECT 1 FROM worker WHERE number = leased) THEN
-            -- no message is this number's yet: what was there before need not be looked at
+            -- no message has this number yet, so earlier rows need not be read
             PERFORM record_marks(leased, ARRAY['dispatch', 'awaiting', 'callback'], array_fill(latest, ARRAY[3]));
         END IF;
         INSERT INTO worker (number, node) VALUES (leased, p_node)
@@ -1200,8 +1199,7 @@ BEGIN
     RETURN leased;
 END $$;
 
--- Gives the node `p_want` of the slots below `p_binds`, as far as nobody else has them, and takes those beyond from it.
--- Returns those it has.
+-- Gives the node up to `p_want` free slots below `p_binds`, and takes slots beyond that from it. Returns its slots.
 CREATE OR REPLACE FUNCTION lease_bind_slots(p_connector bigint, p_node bigint, p_binds integer, p_want integer)
 RETURNS integer[] LANGUAGE plpgsql AS $$
 DECLARE

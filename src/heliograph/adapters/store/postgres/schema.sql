@@ -1,15 +1,15 @@
--- The schema on PostgreSQL, as it is now; functions.sql comes after it. A new database is made by the two; what changes
--- afterwards is changed here and, for databases that are in use, in a numbered file of the folder `migrations`.
+-- The present schema on PostgreSQL; functions.sql comes after it. The two make a new database. A later change is made
+-- here and, for existing databases, in a numbered file of the folder `migrations`.
 --
--- Migrations expand first and contract a release later: what a release needs is added (columns with a default, tables,
--- functions of a new name or new arguments), and what the release before it used stays until the next one. So both may
--- run on one database while nodes are replaced one by one.
+-- Migrations expand first and contract a release later. A release adds the parts that it needs: columns with a default,
+-- tables, functions with a new name or new arguments. Parts of the previous release stay until the next release. So
+-- both may run on the same database while nodes are replaced in turn.
 --
 -- Times are milliseconds since the Unix epoch, UTC. Money is micro-credits. The `key` of a message ascends with its
--- time (domain.ids), so that each table of the hot path grows at its end. Facts are inserted, not updated. What is to
--- be done is what is missing above a mark (app.marks), or what a slow table holds below it. Words in braces are members
--- of the domain's enums; their numbers are filled in when this file is read. Columns stand in the order of their
--- widths, so that rows have few holes.
+-- time (domain.ids), so that each table of the hot path grows at its end. Facts are inserted, not updated. Pending work
+-- is in the rows that are missing above a mark (app.marks), or in a slow table below it. Words in braces are members of
+-- the domain's enums; their numbers are filled in when this file is read. Columns are in the order of their widths, so
+-- that rows have few holes.
 
 -- accounts and money
 
@@ -19,15 +19,15 @@ CREATE TABLE account (
     credit_limit     bigint NOT NULL,          -- how far below 0 the balance may go
     created          bigint NOT NULL,
     list_interval    double precision,         -- seconds between two lists; NULL: as configured
-    rate             double precision NOT NULL,  -- messages a second; 0: as many as come
-    request_rate     double precision NOT NULL,  -- requests a second; 0: as many as come
-    daily_messages   bigint NOT NULL,          -- messages a day; 0: as many as come
-    daily_spend      bigint NOT NULL,          -- charges a day; 0: as far as the balance goes
-    max_waiting      bigint NOT NULL,          -- messages in the queue at once; 0: as many as come
-    used_until       bigint NOT NULL DEFAULT 0,  -- the end of the day that the next two are of
+    rate             double precision NOT NULL,  -- messages a second; 0: no limit
+    request_rate     double precision NOT NULL,  -- requests a second; 0: no limit
+    daily_messages   bigint NOT NULL,          -- messages a day; 0: no limit
+    daily_spend      bigint NOT NULL,          -- charges a day; 0: no limit
+    max_waiting      bigint NOT NULL,          -- messages in the queue at once; 0: no limit
+    used_until       bigint NOT NULL DEFAULT 0,  -- the end of the day of the next two columns
     used_messages    bigint NOT NULL DEFAULT 0,
     used_spend       bigint NOT NULL DEFAULT 0,
-    used_waiting     bigint NOT NULL DEFAULT 0,  -- no fewer than wait in the queue
+    used_waiting     bigint NOT NULL DEFAULT 0,  -- at least the number of messages in the queue
     request_burst    integer NOT NULL,         -- requests at once; 0: a second's worth
     suspended        boolean NOT NULL,
     suppressed       boolean NOT NULL DEFAULT false,  -- whether it has suppressions
@@ -36,30 +36,30 @@ CREATE TABLE account (
     signing_secret   bytea NOT NULL,           -- signs its callbacks
     timezone         text NOT NULL,
     plan             text NOT NULL,            -- price.plan
-    callback_url     text NOT NULL,            -- '' where requests name their own, or none
+    callback_url     text NOT NULL,            -- '': only requests name URLs
     callback_format  text NOT NULL,
     content_decoding text NOT NULL,
-    networks         text NOT NULL,            -- JSON array: where its requests may come from; empty: anywhere
-    senders          text NOT NULL,            -- JSON array: whose name they may send in; empty: anybody's
-    inbound_url      text NOT NULL,            -- '' where inbound messages are not pushed
-    inbound_reply    text NOT NULL,            -- off, body: whether the text of the answer is sent to the phone
-    opt_out          text NOT NULL,            -- whether a STOP is acted on
-    stop_text        text NOT NULL,            -- confirms a STOP; '': nothing does
-    help_text        text NOT NULL,            -- answers HELP
+    networks         text NOT NULL,            -- JSON array: networks of allowed clients; empty: all
+    senders          text NOT NULL,            -- JSON array: allowed sender IDs; empty: all
+    inbound_url      text NOT NULL,            -- '': inbound messages are not pushed
+    inbound_reply    text NOT NULL,            -- off, body: whether the text of the webhook's answer is sent to the phone
+    opt_out          text NOT NULL,            -- whether a STOP has an effect
+    stop_text        text NOT NULL,            -- confirmation of a STOP; '': none
+    help_text        text NOT NULL,            -- answer to HELP
     smart            text NOT NULL,            -- off, on: whether typographic signs may be replaced
-    prefixes         text NOT NULL,            -- JSON array: where it may send to; empty: anywhere
+    prefixes         text NOT NULL,            -- JSON array: prefixes of allowed destinations; empty: all
     guard            text NOT NULL,            -- auto, on, off: whether the pumping guard watches it
     retain_text_days   double precision,       -- days until texts are redacted; NULL: as configured, 0: never
     retain_number_days double precision,
     retain_days        double precision,       -- days until rows are dropped
     inbound_way      text NOT NULL,            -- auto, webhook, bind
-    smpp_system_id   text NOT NULL,            -- name that SMPP clients bind with beside its own
-    smpp             text NOT NULL             -- JSON: terms for SMPP clients, as far as they are not the usual ones
+    smpp_system_id   text NOT NULL,            -- additional name that SMPP clients bind with
+    smpp             text NOT NULL             -- JSON: terms for SMPP clients that differ from the usual terms
 ) WITH (fillfactor = 50);
 
 CREATE UNIQUE INDEX account_system_id ON account (smpp_system_id) WHERE smpp_system_id <> '';
 
--- When the last list of an account was admitted.
+-- The time at which an account's last list query was admitted.
 CREATE TABLE listing (
     account bigint PRIMARY KEY,
     at      bigint NOT NULL
@@ -70,19 +70,20 @@ CREATE TABLE api_key (
     created bigint NOT NULL,
     revoked bigint,
     expires bigint,
-    used    bigint,                            -- when it was used, at most an hour before the last time
+    used    bigint,                            -- last use, accurate to an hour
     id      text NOT NULL,
     digest  bytea NOT NULL,
     PRIMARY KEY (account, id)
 );
 
--- Every change of a balance. A charge has the key of its message, or of its batch; that of an inbound message the message's
--- position. Other entries have keys made from their time, with the worker bits all set. An entry of 0 is not written.
+-- Every change of a balance. A charge has the key of its message or batch; the charge of an inbound message has the
+-- message's position. Other entries have keys made from their time, with all worker bits set. An entry of 0 is not
+-- written.
 CREATE TABLE ledger (
     account bigint NOT NULL,
     key     bigint NOT NULL,
     amount  bigint NOT NULL,
-    message bigint NOT NULL,                   -- what it is for: a message of either way, or a batch; 0 for a top-up
+    message bigint NOT NULL,                   -- the subject: an outbound or inbound message, or a batch; 0 for a top-up
     at      bigint NOT NULL,
     kind    smallint NOT NULL,                 -- EntryKind
     note    text NOT NULL DEFAULT '',
@@ -92,12 +93,12 @@ CREATE TABLE ledger (
 -- No message is refunded twice.
 CREATE UNIQUE INDEX ledger_refund ON ledger (message) WHERE kind = {EntryKind.REFUND};
 
--- What a segment to a destination with this prefix costs, and a message from such a phone. The longest prefix counts
--- of those that have a price by then, and of its prices the latest.
+-- Prices of a segment to a destination with this prefix, and of a message from such a phone. The longest prefix with a
+-- price at that time counts, and of its prices the latest.
 CREATE TABLE price (
     plan    text NOT NULL,
     prefix  text NOT NULL,
-    since   bigint NOT NULL,                   -- from when on it holds; 0: from the beginning
+    since   bigint NOT NULL,                   -- start of validity; 0: from the beginning
     price   bigint NOT NULL,
     inbound bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (plan, prefix, since)
@@ -114,7 +115,7 @@ CREATE TABLE connector (
     enabled   boolean NOT NULL,
     name      text NOT NULL UNIQUE,
     kind      text NOT NULL,
-    settings  text NOT NULL                    -- JSON object: what belongs to the kind
+    settings  text NOT NULL                    -- JSON object: settings of the kind
 );
 
 CREATE TABLE route (
@@ -125,17 +126,17 @@ CREATE TABLE route (
     UNIQUE (prefix, connector, priority)
 );
 
--- Whose inbound messages are.
+-- Owners of inbound messages, by the number that phones write to.
 CREATE TABLE number (
     id        bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
     connector bigint NOT NULL,                 -- 0: any
     account   bigint NOT NULL,
-    number    text NOT NULL,                   -- the destination address that the operator gives
+    number    text NOT NULL,                   -- the destination address from the operator
     keyword   text NOT NULL,                   -- the text's first word; '': any other
     UNIQUE (number, keyword, connector)
 );
 
--- Texts that a registry of operators has.
+-- Texts in an operators' registry, such as India's DLT.
 CREATE TABLE template (
     id      bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
     account bigint NOT NULL,                   -- 0: any
@@ -145,7 +146,7 @@ CREATE TABLE template (
     tlvs    text NOT NULL                      -- JSON object: values by name
 );
 
--- Sender IDs of accounts that have a registry: only approved ones may be used.
+-- Sender IDs of accounts with a registry. Only approved sender IDs may be used.
 CREATE TABLE sender (
     account bigint NOT NULL,
     since   bigint NOT NULL,
@@ -155,19 +156,19 @@ CREATE TABLE sender (
     PRIMARY KEY (account, sender)
 );
 
--- SMPP binds of customers, over all nodes. A row whose time is old is that of a node that is gone.
+-- SMPP binds of customers, over all nodes. A row with an old time belongs to a node that is gone.
 CREATE TABLE customer_bind (
     id      bigint PRIMARY KEY,                -- random
     account bigint NOT NULL,
     node    bigint NOT NULL,
-    at      bigint NOT NULL,                   -- when its node reported it last
-    dropped boolean NOT NULL DEFAULT false,    -- its node is to unbind it
+    at      bigint NOT NULL,                   -- time of its node's last report
+    dropped boolean NOT NULL DEFAULT false,    -- its node must unbind it
     state   text NOT NULL                      -- JSON: app.records.CustomerBind
 );
 
 CREATE INDEX customer_bind_account ON customer_bind (account);
 
--- What watched accounts sent to ranges of numbers, an hour each (domain.pumping.TrafficCount).
+-- Traffic of watched accounts to ranges of numbers, a row for each hour (domain.pumping.TrafficCount).
 CREATE TABLE traffic_hour (
     account  bigint NOT NULL,
     hour     bigint NOT NULL,
@@ -191,7 +192,7 @@ CREATE TABLE traffic_hold (
     PRIMARY KEY (account, prefix)
 );
 
--- Numbers that an account must not send to. The digest is there even where the number was erased.
+-- Numbers that an account must not send to. The digest stays when the number is erased.
 CREATE TABLE suppression (
     account bigint NOT NULL,
     since   bigint NOT NULL,
@@ -204,7 +205,7 @@ CREATE TABLE suppression (
 CREATE INDEX suppression_number ON suppression (account, number) WHERE number <> '';
 CREATE INDEX suppression_since ON suppression (since);
 
--- The key of the digests, made once for good: of 32 octets, as HMAC (RFC 2104, 2) mixes it with its two pads.
+-- The key of the digests, 32 octets, made once: mixed with the two pads of HMAC (RFC 2104, 2).
 CREATE TABLE suppression_key (inner_pad bytea NOT NULL, outer_pad bytea NOT NULL);
 WITH key AS MATERIALIZED (
     SELECT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || decode(repeat('00', 32), 'hex') AS octets
@@ -215,7 +216,7 @@ SELECT
     string_agg(decode(lpad(to_hex(get_byte(octets, n) # 92), 2, '0'), 'hex'), '' ORDER BY n)
 FROM key, generate_series(0, 63) AS n;
 
--- Requests of customers that were refused: how many within the hour that begins at `hour`.
+-- Numbers of refused requests in the hour that begins at `hour`.
 CREATE TABLE refusal_count (
     account  bigint NOT NULL,
     hour     bigint NOT NULL,
@@ -227,7 +228,7 @@ CREATE TABLE refusal_count (
 
 CREATE INDEX refusal_count_hour ON refusal_count (hour);
 
--- The last of each account and reason; app.observing.refusals.KEPT of them.
+-- The last requests of each account and reason: at most app.observing.refusals.KEPT.
 CREATE TABLE refused_request (
     id         bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
     account    bigint NOT NULL,
@@ -236,7 +237,7 @@ CREATE TABLE refused_request (
     reason     text COLLATE "C" NOT NULL,
     method     text NOT NULL,
     path       text NOT NULL,
-    field      text NOT NULL,                  -- '' where none was at fault
+    field      text NOT NULL,                  -- '' without a wrong field
     message    text NOT NULL,
     address    text NOT NULL,
     request_id text NOT NULL
@@ -245,7 +246,7 @@ CREATE TABLE refused_request (
 CREATE INDEX refused_request_kind ON refused_request (account, reason, id);
 CREATE INDEX refused_request_at ON refused_request (at);
 
--- What happened in each minute, hour and day in which something did. What a cell has is said in domain.series.
+-- Counts of events by minute, hour and day, without empty buckets. domain.series describes a cell.
 CREATE TABLE series (
     start       bigint NOT NULL,
     account     bigint NOT NULL,
@@ -268,14 +269,14 @@ CREATE TABLE series (
     PRIMARY KEY (grain, start, account, connector, country)
 );
 
--- Messages for series to count from their rows: cancelled ones, and the replies to phones.
+-- Messages that series count from their rows: cancelled messages, and replies to phones.
 CREATE TABLE series_owed (
     id  bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
     key bigint NOT NULL,
-    at  bigint NOT NULL                         -- when it ended; 0: it was accepted
+    at  bigint NOT NULL                         -- time of its end; 0: it was accepted
 );
 
--- Each change of the tables above that running gateways have to hear of counts one up.
+-- The revision: grows by 1 with each change of the tables above that running gateways must notice.
 CREATE TABLE revision (value bigint NOT NULL) WITH (fillfactor = 50);
 INSERT INTO revision VALUES (0);
 
@@ -287,18 +288,18 @@ CREATE TABLE link_state (
     PRIMARY KEY (connector, node)
 );
 
--- The keys that texts are sealed with, wrapped by the master key. The newest counts from `since` on; where its secret
--- is empty, texts are written plain.
+-- The keys that texts are sealed with, wrapped by the master key. The newest is used from `since` on. If its secret is
+-- empty, texts are written plain.
 CREATE TABLE data_key (
     number  integer PRIMARY KEY,
     since   bigint NOT NULL,
     wrapped bytea NOT NULL
 );
 
--- How far the rows that were written before the newest key are sealed anew: one row, or none when all are.
+-- Progress of sealing older rows with the newest key: a single row, or none once all rows are sealed.
 CREATE TABLE resealing (
     id     integer PRIMARY KEY CHECK (id = 1),
-    stage  integer NOT NULL,                   -- place in shared/sealed_rows.py's list of tables
+    stage  integer NOT NULL,                   -- index in shared/sealed_rows.py's list of tables
     after  text NOT NULL,                      -- key of the last row of its table, '' before the first
     sealed bigint NOT NULL                     -- rows so far
 );
@@ -310,7 +311,7 @@ CREATE TABLE message (
     tail          bigint NOT NULL,             -- the rest of its id
     account       bigint NOT NULL,
     price         bigint NOT NULL,             -- of all segments
-    time          bigint NOT NULL,             -- when it is to be sent
+    time          bigint NOT NULL,             -- time of sending
     expires       bigint NOT NULL,
     batch         bigint NOT NULL,             -- the key of its batch, or 0
     connector     bigint NOT NULL,
@@ -318,21 +319,21 @@ CREATE TABLE message (
     kind          smallint NOT NULL,           -- Kind
     state         smallint NOT NULL,           -- State
     wants_receipt boolean NOT NULL,
-    way           smallint NOT NULL,           -- Way by which its states are told
+    way           smallint NOT NULL,           -- Way of its receipts
     destination   text NOT NULL,               -- '' once it was redacted
     sender        text NOT NULL,
     callback_url  text NOT NULL,
-    reference     text NOT NULL,               -- '' where none was given
+    reference     text NOT NULL,               -- '' without a reference
     content       bytea NOT NULL,              -- UTF-8, or an envelope; text cannot hold U+0000, and a message can
     extras        text NOT NULL DEFAULT ''     -- JSON of domain.extras; '' for nearly all
 );
 
--- Pages of a customer's list are read in the order of these.
+-- Pages of a customer's list are read in the order of these indexes.
 CREATE INDEX message_listed ON message (account, time, key) WHERE state IN {LISTED};
 CREATE INDEX message_scheduled ON message (account, time, key) WHERE state = {State.SCHEDULED};
 CREATE INDEX message_cancelled ON message (account, time, key) WHERE state = {State.CANCELLED};
 
--- For users who search. The path of an ordinary message does not touch it.
+-- For searches by users. Ordinary messages add no row to it.
 CREATE INDEX message_state ON message (state, key) WHERE state <> {State.SENT};
 
 -- The messages of a batch have keys above its own, up to `last_key`.
@@ -341,24 +342,24 @@ CREATE TABLE batch (
     tail      bigint NOT NULL,
     account   bigint NOT NULL,
     last_key  bigint NOT NULL,
-    total     bigint NOT NULL,                 -- what it was charged
-    dropped   bigint NOT NULL DEFAULT 0,       -- what those of its messages cost that retention dropped
+    total     bigint NOT NULL,                 -- its charge
+    dropped   bigint NOT NULL DEFAULT 0,       -- cost of its messages that retention dropped
     reference text
 );
 
--- Requests that gave a reference, with what is needed to answer them once more.
+-- Requests with a reference, with the data to repeat their answers.
 CREATE TABLE reference (
     account     bigint NOT NULL,
     key         bigint NOT NULL,
     batch       boolean NOT NULL,              -- the key is a batch's
     scheduled   boolean NOT NULL,
     reference   text NOT NULL,
-    fingerprint bytea NOT NULL,                -- of the request: another one with the same reference is a conflict
+    fingerprint bytea NOT NULL,                -- of the request: a different request with the same reference is a conflict
     PRIMARY KEY (account, reference)
 );
 CREATE INDEX reference_of_submission ON reference (account, key) WHERE substr(reference, 1, 5) = 'smpp:';
 
--- When scheduled messages were given another time, and which they had: app.facts.MOST_MOVES of a message are kept.
+-- Reschedulings of messages, with the earlier time: at most app.facts.MOST_MOVES of a message.
 CREATE TABLE moved (
     key  bigint NOT NULL,
     at   bigint NOT NULL,
@@ -367,20 +368,20 @@ CREATE TABLE moved (
     PRIMARY KEY (key, at)
 );
 
--- what became of them
+-- the events of messages
 
--- Parts that an operator took, or refused for good.
+-- Parts that an operator accepted, or finally refused.
 CREATE TABLE sent (
     key         bigint NOT NULL,
     connector   bigint NOT NULL,
     at          bigint NOT NULL,
-    status      bigint NOT NULL,               -- 0: taken; else command_status, or app.facts.NO_ANSWER, NOT_SENT
+    status      bigint NOT NULL,               -- 0: accepted; else command_status, or app.facts.NO_ANSWER, NOT_SENT
     segment     integer NOT NULL,
     operator_id text NOT NULL,
     PRIMARY KEY (key, segment)
 );
 
--- Tries that did not decide: the part was sent again.
+-- Undecided tries: the part was sent again.
 CREATE TABLE attempt (
     key       bigint NOT NULL,
     at        bigint NOT NULL,
@@ -390,7 +391,7 @@ CREATE TABLE attempt (
     PRIMARY KEY (key, segment, at, connector, status)
 );
 
--- Final receipts, a part each.
+-- Final receipts, a row for each part.
 CREATE TABLE part_receipt (
     key     bigint NOT NULL,
     at      bigint NOT NULL,
@@ -400,11 +401,11 @@ CREATE TABLE part_receipt (
     PRIMARY KEY (key, segment)
 );
 
--- Which parts came to their end of late is looked at every few minutes. Rows come in the order of `at`, more or less,
--- so that it is enough to know what times a stretch of the table has: who writes rows pays next to nothing for that.
+-- For searches of recently ended parts, every few minutes. Rows come roughly in the order of `at`. So it is enough to
+-- know the times in a range of the table, and this index costs writers hardly anything.
 CREATE INDEX part_receipt_at ON part_receipt USING brin (at) WITH (pages_per_range = 32, autosummarize = on);
 
--- Receipts of states that are not final: app.facts.MOST_PROGRESS of a part are kept.
+-- Receipts of intermediate states: at most app.facts.MOST_PROGRESS of a part.
 CREATE TABLE progress (
     key     bigint NOT NULL,
     at      bigint NOT NULL,
@@ -414,7 +415,7 @@ CREATE TABLE progress (
     PRIMARY KEY (key, segment, at, state)
 );
 
--- The end of a message. Nothing comes after it.
+-- The end of a message. It is the last event.
 CREATE TABLE final (
     key   bigint PRIMARY KEY,
     at    bigint NOT NULL,
@@ -423,10 +424,10 @@ CREATE TABLE final (
     err   text NOT NULL
 );
 
--- Few messages end otherwise than delivered.
+-- Partial, because few messages end undelivered.
 CREATE INDEX final_undelivered ON final (key) WHERE state <> {Delivery.DELIVRD};
 
--- Callbacks that have come to an end.
+-- Callbacks that have ended.
 CREATE TABLE callback (
     key      bigint PRIMARY KEY,
     at       bigint NOT NULL,
@@ -445,20 +446,20 @@ CREATE TABLE inbound (
     account   bigint NOT NULL,                 -- 0: unrouted
     connector bigint NOT NULL,
     at        bigint NOT NULL,
-    position  bigint NOT NULL,                 -- among its account's: ascends in the order in which these became its own
-    price     bigint NOT NULL,                 -- what its account was charged for it
+    position  bigint NOT NULL,                 -- among its account's messages: ascends in the order in which the account got them
+    price     bigint NOT NULL,                 -- its account's charge for it
     parts     integer NOT NULL,
     coding    smallint NOT NULL,               -- data_coding; domain.retention.REDACTED_CODING once content was redacted
-    complete  boolean NOT NULL,                -- false: parts never came
-    way       smallint NOT NULL,               -- Way by which its account is told of it
+    complete  boolean NOT NULL,                -- false: parts are missing
+    way       smallint NOT NULL,               -- Way of its notice
     wish      smallint NOT NULL,               -- Wish
-    replied   bigint NOT NULL,                 -- the message that the gateway answered with; 0: none
+    replied   bigint NOT NULL,                 -- key of the gateway's answer; 0: none
     sender    text NOT NULL,
     recipient text NOT NULL,
-    keyword   text NOT NULL,                   -- that of the rule that found the account
-    content   bytea NOT NULL,                  -- UTF-8, as a message's
+    keyword   text NOT NULL,                   -- keyword of the rule that found the account
+    content   bytea NOT NULL,                  -- UTF-8, as in `message`
     octets    bytea NOT NULL,                  -- without headers
-    problem   text NOT NULL DEFAULT ''         -- why the reply to it was not sent, if it was not
+    problem   text NOT NULL DEFAULT ''         -- why the reply was not sent; '' otherwise
 );
 
 CREATE INDEX inbound_account ON inbound (account, key);
@@ -468,24 +469,24 @@ CREATE INDEX inbound_sender ON inbound (sender, (key + 0));
 CREATE INDEX inbound_recipient ON inbound (recipient, (key + 0));
 CREATE INDEX inbound_replied ON inbound (replied) WHERE replied <> 0;
 
--- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.
+-- Messages that may not have been acknowledged: an equal message may be a repeat.
 CREATE TABLE inbound_unanswered (
     key       bigint PRIMARY KEY,
     connector bigint NOT NULL,
-    digest    bigint NOT NULL,                 -- of the octets as they came
-    node      bigint NOT NULL,                 -- who has the link that it came over
+    digest    bigint NOT NULL,                 -- of the received octets
+    node      bigint NOT NULL,                 -- node with the link that it came over
     at        bigint NOT NULL,
     lost      boolean NOT NULL                 -- that link is gone
 ) WITH (fillfactor = 50);
 
 CREATE INDEX inbound_unanswered_digest ON inbound_unanswered (connector, digest);
 
--- the slow tables: what is to be done later. `node` is who has claimed the row
+-- the slow tables: pending work. `node` is the node that has claimed the row
 
--- Parts that wait for the others of their message; joined ones stay a while, to tell repeats.
+-- Parts that wait for the other parts of their message. Joined parts stay for a while, to recognise repeats.
 CREATE TABLE inbound_part (
     connector  bigint NOT NULL,
-    joined     bigint NOT NULL DEFAULT 0,      -- the key of the message; 0: it waits
+    joined     bigint NOT NULL DEFAULT 0,      -- key of the joined message; 0: the part waits
     at         bigint NOT NULL,
     node       bigint,
     reference  integer NOT NULL,
@@ -502,7 +503,7 @@ CREATE TABLE inbound_part (
 CREATE INDEX inbound_part_waiting ON inbound_part (at) WHERE joined = 0;
 CREATE INDEX inbound_part_joined ON inbound_part (at) WHERE joined <> 0;
 
--- Messages to be sent: scheduled, deferred by an operator, or more than a lane holds.
+-- Messages to be sent: scheduled, deferred by an operator, or beyond a lane's memory.
 CREATE TABLE queue (
     key       bigint PRIMARY KEY,
     connector bigint NOT NULL,
@@ -510,23 +511,23 @@ CREATE TABLE queue (
     expires   bigint NOT NULL,
     node      bigint,
     attempted boolean NOT NULL,                -- a part may have been sent without an answer
-    account   bigint NOT NULL,                 -- an account's messages keep their order
+    account   bigint NOT NULL,                 -- messages of an account keep their order
     put_off   boolean NOT NULL DEFAULT false,  -- an operator deferred it, or did not answer
     phone     text NOT NULL,                   -- the message's destination
-    held      text                             -- why it waits beyond `due`: '' its account is suspended, or the range
+    held      text                             -- why it waits beyond `due`: '' suspended account, or the range
                                                -- of numbers that the traffic guard holds, such as '49170'
 ) WITH (fillfactor = 80);
 
 CREATE INDEX queue_due ON queue (connector, due, key) WHERE node IS NULL AND held IS NULL;
 CREATE INDEX queue_expires ON queue (expires, key) WHERE node IS NULL;
 CREATE INDEX queue_account ON queue (connector, account, due, key) WHERE node IS NULL AND held IS NULL;
--- An opt-out ends what waits for a phone.
+-- For opt-outs, which end waiting messages to a phone.
 CREATE INDEX queue_phone ON queue (account, phone) WHERE node IS NULL;
 CREATE INDEX queue_held ON queue (held, account) WHERE held IS NOT NULL AND node IS NULL;
--- How many were put off is asked often; there may be millions of scheduled ones beside them.
+-- For counts of deferred messages, which are frequent. There may be millions of scheduled messages beside them.
 CREATE INDEX queue_put_off ON queue (due, connector) WHERE put_off AND node IS NULL;
 
--- Parts whose receipts are awaited, by the operator's id.
+-- Parts that await receipts, by the operator's id.
 CREATE TABLE awaiting (
     connector   bigint NOT NULL,
     key         bigint NOT NULL,
@@ -537,7 +538,7 @@ CREATE TABLE awaiting (
 
 CREATE INDEX awaiting_key ON awaiting (key, segment);
 
--- Receipts that came before the answer to submit_sm, or that belong to no message.
+-- Receipts that came before the answer to submit_sm, or match no message.
 CREATE TABLE early (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     connector   bigint NOT NULL,
@@ -550,17 +551,17 @@ CREATE TABLE early (
 
 CREATE INDEX early_operator_id ON early (connector, operator_id);
 
--- Notices that were not delivered at once. One that ended undelivered keeps its row, so that a replay sends the same
--- octets.
+-- Notices that were not delivered at once. A notice that ended undelivered keeps its row, so that a replay sends the
+-- same octets.
 CREATE TABLE callback_retry (
     key      bigint PRIMARY KEY,
     account  bigint NOT NULL,
     due      bigint,                           -- NULL: it has ended
-    "first"  bigint NOT NULL,                  -- when it was first owed, or replayed
+    "first"  bigint NOT NULL,                  -- time when it was first owed, or replayed
     node     bigint,
     attempts integer NOT NULL,
     way      smallint NOT NULL,                -- Way
-    parked   boolean NOT NULL,                 -- its account is out of reach; due is when its time is over
+    parked   boolean NOT NULL,                 -- its account cannot be reached; its time ends at `due`
     problem  text NOT NULL,                    -- why the last attempt failed
     body     bytea NOT NULL                    -- '' before the first attempt
 ) WITH (fillfactor = 80);
@@ -570,23 +571,23 @@ CREATE INDEX callback_retry_account ON callback_retry (account, due, key) WHERE 
 CREATE INDEX callback_retry_parked ON callback_retry (way, account, due, key)
 WHERE parked AND node IS NULL AND due IS NOT NULL;
 
--- nodes: a node is one run of one process
+-- nodes: a node is a run of a process
 
--- A lease that has ended is given up by `release_dead_nodes`: only then is the node gone, and its work others'. A node
--- without `until` has no lease; it is there until another run takes its worker number.
+-- `release_dead_nodes` gives up a lease that has ended. Only then is the node gone, and its work goes to others. A node
+-- without `until` has no lease; it stays until another run takes its worker number.
 CREATE TABLE node (
     number bigint PRIMARY KEY,
     until  bigint,
     gone   boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 50);
 
--- Who makes keys with this worker number (domain.ids) and owns the fast lane of their messages.
+-- The node that makes keys with this worker number (domain.ids), and has the fast lane of their messages.
 CREATE TABLE worker (
     number smallint PRIMARY KEY,
-    node   bigint                              -- NULL: nobody
+    node   bigint                              -- NULL: no node
 );
 
--- Which node holds which bind of a connector.
+-- The nodes that have the bind slots of connectors.
 CREATE TABLE bind_slot (
     connector bigint NOT NULL,
     slot      integer NOT NULL,                -- from 0
@@ -594,7 +595,7 @@ CREATE TABLE bind_slot (
     PRIMARY KEY (connector, slot)
 );
 
--- The marks are each worker's own.
+-- Marks of each worker.
 CREATE TABLE mark (
     worker smallint NOT NULL,
     name   text NOT NULL,                      -- app.marks
@@ -602,9 +603,9 @@ CREATE TABLE mark (
     PRIMARY KEY (worker, name)
 ) WITH (fillfactor = 50);
 
--- One row a connection that writes. `seq` counts its transactions, so that one whose answer to COMMIT was lost can be
--- told to have been, or not; once that was asked the row is `over`. A writer whose row is over, or gone, can write no
--- more: that is how a lost connection and a dead node are fenced.
+-- A row for each writing connection. `seq` counts its transactions. It shows whether a transaction with a lost answer
+-- to COMMIT was committed; the row is then `over`. A writer with a row that is over or gone cannot write any more. So a
+-- lost connection and a dead node are fenced.
 CREATE TABLE writer (
     id    bigint PRIMARY KEY,
     seq   bigint NOT NULL DEFAULT 0,
@@ -614,7 +615,7 @@ CREATE TABLE writer (
     over  boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 10);
 
--- users, and what they did
+-- users, and the log of their actions
 
 CREATE TABLE admin_user (
     name          text PRIMARY KEY,
@@ -629,23 +630,23 @@ CREATE TABLE admin_session (
     csrf    text NOT NULL,
     created bigint NOT NULL,
     expires bigint NOT NULL,
-    used    bigint NOT NULL                    -- when the user last did something, within a minute
+    used    bigint NOT NULL                    -- time of the user's last action, accurate to a minute
 );
 
--- Second factors. Whoever reads the `secret` of an app can make its codes; that of a passkey is its public key.
+-- Second factors. With the `secret` of an app its codes can be made. The `secret` of a passkey is its public key.
 CREATE TABLE admin_factor (
     person text NOT NULL,                     -- admin_user.name
     id text NOT NULL,
     kind text NOT NULL,                       -- app, passkey
-    title text NOT NULL,                      -- what its user calls it
+    title text NOT NULL,                      -- the user's name for it
     secret bytea NOT NULL,
-    counter bigint NOT NULL,                   -- of an app the last step of time whose code was used; of a passkey when its last challenge was made
+    counter bigint NOT NULL,                   -- app: the last used step of time; passkey: the time of its last challenge
     created bigint NOT NULL,
     used bigint,
     PRIMARY KEY (person, id)
 );
 
--- SHA-256 of the recovery codes that were not used.
+-- SHA-256 of the unused recovery codes.
 CREATE TABLE admin_recovery_code (
     person text NOT NULL,                     -- admin_user.name
     digest bytea NOT NULL,
@@ -663,8 +664,8 @@ CREATE TABLE admin_token (
     used    bigint                             -- as of api_key
 );
 
--- Failures to sign in, so many of a name at a node within about a second. `name` is a keyed hash of who failed or of
--- where (app.sending.failure_register); rows stay for some minutes, of wrong codes a day.
+-- Numbers of failed sign-ins of a name at a node within about a second. `name` is a keyed hash of a user or of a place
+-- (app.sending.failure_register). Rows stay for some minutes; rows of wrong codes stay for a day.
 CREATE TABLE sign_in_failure (
     at       bigint NOT NULL,
     node     bigint NOT NULL,
@@ -674,7 +675,7 @@ CREATE TABLE sign_in_failure (
     PRIMARY KEY (at, node, door, name)
 );
 
--- Places that somebody signed in from, hashed likewise.
+-- Places of successful sign-ins, hashed in the same way.
 CREATE TABLE sign_in_place (
     at   bigint NOT NULL,
     door text NOT NULL,
@@ -683,13 +684,13 @@ CREATE TABLE sign_in_place (
 );
 CREATE INDEX sign_in_place_at ON sign_in_place (at);
 
--- The key of these hashes: one row, made by the first start.
+-- The key of these hashes: a single row, made by the first start.
 CREATE TABLE sign_in_key (
     id  integer PRIMARY KEY CHECK (id = 1),
     key bytea NOT NULL
 );
 
--- The audit log. Keys have no gaps; `hash` is SHA-256 over the hash before and the line (domain.audit_chain).
+-- The audit log. Keys have no gaps. `hash` is SHA-256 over the previous hash and the entry (domain.audit_chain).
 CREATE TABLE deed (
     key     bigint PRIMARY KEY,
     at      bigint NOT NULL,
@@ -701,10 +702,10 @@ CREATE TABLE deed (
     hash    bytea NOT NULL
 );
 
--- Its end: one row, whose lock lets writers in one by one.
+-- The end of the log: a single row. Its lock lets writers in one at a time.
 CREATE TABLE deed_head (
     id   integer PRIMARY KEY CHECK (id = 1),
-    key  bigint NOT NULL,                      -- of the last line, 0 for none
+    key  bigint NOT NULL,                      -- of the last entry, 0 for none
     hash bytea NOT NULL
 );
 
@@ -718,8 +719,8 @@ END $$;
 CREATE TRIGGER deed_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON deed
     FOR EACH STATEMENT EXECUTE FUNCTION deed_stays();
 
--- Destinations for users who search: some thousands of messages a block, sorted within it, made a while after the
--- messages were accepted (postgres/numbers.py).
+-- Destinations for searches by users: blocks of some thousands of messages, sorted within a block, and written some
+-- time after the messages were accepted (postgres/numbers.py).
 CREATE TABLE message_number (
     key    bigint NOT NULL,
     block  integer NOT NULL,
@@ -727,15 +728,15 @@ CREATE TABLE message_number (
     PRIMARY KEY (block, number, key)
 );
 
--- A block holds every message from `first_key` to `last_key`; the next one begins where it ends.
+-- A block has every message from `first_key` to `last_key`. The next block begins behind it.
 CREATE TABLE number_block (
     block     integer PRIMARY KEY,
     first_key bigint NOT NULL,
     last_key  bigint NOT NULL
 );
 
--- Of which accounts, connectors and senders a block has messages, how many, and from where to where: a search for what
--- is rare looks nowhere else.
+-- The accounts, connectors and senders with messages in a block, with their number, and the first and last key. A
+-- search for rare messages reads only this range.
 CREATE TABLE block_content (
     account   bigint NOT NULL,
     connector bigint NOT NULL,
@@ -747,13 +748,12 @@ CREATE TABLE block_content (
     PRIMARY KEY (block, account, connector, sender)
 );
 
--- It is looked up by key where a message loses its number.
+-- For look-ups by key when the number of a message is erased.
 CREATE INDEX number_block_last ON number_block (last_key);
 
--- Retention: how far each account's messages were looked through, in the order of (time, key);
--- inbound ones in that of their keys alone.
+-- Cursors of retention for each account, in the order of (time, key); for inbound messages in the order of keys.
 CREATE TABLE retention (
-    account bigint NOT NULL,                   -- 0: that of unrouted inbound messages
+    account bigint NOT NULL,                   -- 0: unrouted inbound messages
     time    bigint NOT NULL,
     key     bigint NOT NULL,
     stage   smallint NOT NULL,                 -- Stage
@@ -761,7 +761,7 @@ CREATE TABLE retention (
     PRIMARY KEY (account, stage, inbound)
 );
 
--- Messages behind that place that something was still owed for, and those to be erased once nothing is.
+-- Messages behind the cursor with pending work, and messages to be erased once they have none.
 CREATE TABLE retention_kept (
     account bigint NOT NULL,
     key     bigint NOT NULL,
@@ -769,8 +769,7 @@ CREATE TABLE retention_kept (
     PRIMARY KEY (account, stage, key)
 );
 
--- What the messages cost that were dropped, and what was given back for them: their entries of the ledger stay, and add
--- up to it.
+-- Sums of charges and refunds of dropped messages. Their entries of the ledger stay, and must have the same sums.
 CREATE TABLE dropped_money (
     account  bigint NOT NULL,
     entries  bigint NOT NULL,
@@ -780,11 +779,11 @@ CREATE TABLE dropped_money (
     PRIMARY KEY (account, kind)
 );
 
--- The rows of an ordinary commit come as rows: one array of them is read by both sides for less than an array a column.
+-- Types of the rows of an ordinary commit. An array of rows costs both sides less than an array for each column.
 -- postgres/encoding.py makes them.
 
 CREATE TYPE single_row AS (
-    place         integer,  -- of its account among those of the call, from 1
+    place         integer,  -- index of its account in the call, from 1
     key           bigint,
     tail          bigint,
     price         bigint,

@@ -14,7 +14,7 @@ class StoredRetention(Operations):
     @write
     def advance(self, sweep: RetentionSweep, limit: int) -> Steps[RetentionStep]:
         account, stage, inbound = sweep.account, sweep.stage, sweep.inbound
-        ((time, key),) = yield Q.retention_place(account=account, stage=stage, inbound=inbound)
+        ((time, key),) = yield Q.retention_cursor(account=account, stage=stage, inbound=inbound)
         if inbound:
             rows = yield Q.inbound_beyond(account=account, key=key, before=first_key_at(sweep.before), limit=limit)
         else:
@@ -41,7 +41,7 @@ class StoredRetention(Operations):
         rest = yield Q.keys_among(keys=keys)
         cleared = sorted({*done, *(set(keys) - {key for (key,) in rest})})
         if cleared:
-            yield Q.kept_no_more(account=account, stage=stage, keys=cleared)
+            yield Q.forget_kept(account=account, stage=stage, keys=cleared)
         return RetentionStep(len(rows), len(done), keys[-1])
 
     @listing
@@ -67,9 +67,9 @@ def take_settled(account: int, stage: Stage, keys: Sequence[int], *, inbound: bo
     rows = yield (Q.settled_inbound(keys=list(keys)) if inbound else Q.settled_messages(keys=list(keys)))
     settled = [key for (key,) in rows]
     if stage is Stage.ROW and settled:
-        stirred = yield Q.stirred(keys=_with_notices(settled), quiet=quiet)
+        eventful = yield Q.eventful(keys=_with_notices(settled), quiet=quiet)
         last = (yield Q.last_positions(keys=settled)) if inbound else []
-        settled = sorted(set(settled) - {subject_key_of(key) for (key,) in (*stirred, *last)})
+        settled = sorted(set(settled) - {subject_key_of(key) for (key,) in (*eventful, *last)})
     if not settled:
         return []
     if stage is Stage.ROW:
@@ -106,9 +106,9 @@ def _redact_inbound(stage: Stage, keys: list[int]) -> Steps[None]:
 
 
 def _drop_messages(account: int, keys: list[int]) -> Steps[None]:
-    ((count, amount, last),) = yield Q.charged_singly(keys=keys)
+    ((count, amount, last),) = yield Q.charged_among(keys=keys)
     yield from _add_dropped(account, EntryKind.CHARGE, count, amount, last)
-    ((count, amount, last),) = yield Q.given_back(keys=keys)
+    ((count, amount, last),) = yield Q.refunded_among(keys=keys)
     yield from _add_dropped(account, EntryKind.REFUND, count, amount, last)
     rows = yield Q.batches_of(keys=keys)
     batches = [batch for (batch,) in rows]

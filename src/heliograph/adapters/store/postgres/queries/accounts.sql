@@ -1,2 +1,2 @@
--- lock_account: The balance of an account, which nobody else changes until the transaction ends.
+-- lock_account: The balance of an account, locked until the transaction ends.
 SELECT balance FROM account WHERE id = :account FOR NO KEY UPDATE;

@@ -1,4 +1,5 @@
--- pending_page_up: As page_up, with scheduled messages. Each half is read in the order of its index, and they are merged.
+-- pending_page_up: Like page_up, with scheduled messages. Each half is read in the order of its index, and the halves
+-- are merged.
 SELECT time, key FROM (
     (
         SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
@@ -10,7 +11,7 @@ SELECT time, key FROM (
     )
 ) AS page ORDER BY time, key LIMIT :limit OFFSET :index;
 
--- pending_page_down: A page like page_down, with scheduled messages.
+-- pending_page_down: Like page_down, with scheduled messages.
 SELECT time, key FROM (
     (
         SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
@@ -22,7 +23,7 @@ SELECT time, key FROM (
     )
 ) AS page ORDER BY time DESC, key DESC LIMIT :limit OFFSET :index;
 
--- admit_list: Remembers a list query, unless the last one was a short while ago.
+-- admit_list: Notes a list query, unless the last list query was too recent.
 INSERT INTO listing (account, at) VALUES (:account, :now)
 ON CONFLICT (account) DO UPDATE SET at = :now WHERE abs(listing.at - :now) >= :interval OR listing.at = :unanswered
 RETURNING 1;
@@ -30,15 +31,15 @@ RETURNING 1;
 -- last_list: The time at which the last list query was admitted.
 SELECT at FROM listing WHERE account = :account;
 
--- lock_queued: Locks rows of the queue, in the order in which claims do it.
+-- lock_queued: Locks rows of the queue, in the order of claims.
 SELECT 1 FROM queue WHERE key {among(keys)} ORDER BY key FOR UPDATE;
 
--- still_scheduled: Keys of the given messages that are in one of these states and not due yet, locked.
+-- still_scheduled: Keys of the given messages in one of these states that are not due yet, locked.
 SELECT key FROM message WHERE key {among(keys)} AND state {among(states)} AND time > :now
 ORDER BY key FOR NO KEY UPDATE;
 
--- cancel_messages: Cancels what is still scheduled, in one statement, and returns the keys.
+-- cancel_messages: Cancels messages that are still scheduled, in a single statement. Returns the keys.
 SELECT cancel_messages(:account, :key, :tail, :states, :now);
 
--- reschedule_messages: Moves what is still scheduled, in one statement, and returns the keys.
+-- reschedule_messages: Moves messages that are still scheduled, in a single statement. Returns the keys.
 SELECT reschedule_messages(:account, :key, :tail, :states, :time, :expires, :now);

@@ -1,7 +1,7 @@
--- repeated: Unanswered messages of which a new one may be a repeat, oldest first, and whether it is one for certain.
+-- repeated: Unanswered messages that a new message may repeat, oldest first, and whether the repeat is certain.
 SELECT digest, key, certain FROM find_repeated(:connector, :digests, :since, :slow, :node);
 
--- waiting_parts: The parts of a set that wait and that nobody has claimed, locked.
+-- waiting_parts: The unclaimed waiting parts of a set, locked.
 SELECT {inbound_part} FROM inbound_part
 WHERE connector = :connector AND sender = :sender AND recipient = :recipient AND reference = :reference AND total = :total
   AND joined = 0 AND node IS NULL

@@ -1,24 +1,24 @@
--- heartbeat: Renews the lease of a node; no row where it was given up. By the server's clock: of two nodes' clocks nobody
--- knows which one is right.
+-- heartbeat: Renews the lease of a node; no row if it was given up. By the server's clock, because clocks of nodes may
+-- be wrong.
 INSERT INTO node (number, until) VALUES (:node, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + :lasts::bigint)
 ON CONFLICT (number) DO UPDATE SET until = excluded.until WHERE NOT node.gone
 RETURNING 1;
 
--- release_dead: Gives up the leases that ended so long ago.
+-- release_dead: Gives up the leases that ended this long ago.
 SELECT unnest(
     release_dead_nodes((extract(epoch FROM clock_timestamp()) * 1000)::bigint - :ago::bigint, :kept)
 );
 
--- lease_worker: A worker number that is nobody else's.
+-- lease_worker: Leases a free worker number.
 SELECT lease_worker_number(:node);
 
 -- lease_binds: The node's bind slots of a connector.
 SELECT unnest(lease_bind_slots(:connector, :node, :binds, :want));
 
--- ends_of_parts: The messages of parts that came to their end in a span of time.
+-- ends_of_parts: The messages of parts that ended in a span of time.
 SELECT key FROM part_receipt WHERE at >= :start AND at < :end;
 
--- gathered: Keys of the given messages whose parts have all ended.
+-- gathered: Keys of the messages among these of which all parts have ended.
 SELECT k.key FROM unnest(:keys::bigint[]) AS k (key)
 WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = k.key)
   AND (SELECT count(*) FROM part_receipt AS p WHERE p.key = k.key AND p.at < :end)

@@ -1,18 +1,18 @@
--- claim_due: Claims the rows of a connector that are due, oldest first.
+-- claim_due: Claims due rows of a connector, oldest first.
 SELECT key, connector, attempted FROM claim_queue(:connector, :limit, :now, :node);
 
--- claim_of: Claims the rows of a connector that are due, so many of each account, each one's oldest first.
+-- claim_of: Claims due rows of a connector, up to a limit for each account, oldest first.
 SELECT key, connector, attempted FROM claim_queue_of(:connector, :accounts, :limit, :now, :node);
 
--- claim_expired: Claims the rows whose messages are no longer valid, of any connector.
+-- claim_expired: Claims rows of expired messages, of any connector.
 SELECT key, connector, attempted FROM claim_queue(NULL, :limit, :now, :node);
 
 -- claim: Needs no statement: claim_due and claim_of have claimed the rows.
 
 -- become_sent: Needs no statement: claim_due and claim_of have changed the state.
 
--- next_due: The earliest due time of each connector's rows. Each is found by a jump in the index; a GROUP BY would read all
--- of it.
+-- next_due: The earliest due time of each connector's rows. Each is found by a jump in the index. A GROUP BY would read
+-- the whole index.
 WITH RECURSIVE waiting (connector) AS (
     (SELECT connector FROM queue WHERE node IS NULL AND held IS NULL ORDER BY connector LIMIT 1)
     UNION ALL
@@ -27,7 +27,7 @@ SELECT connector, (
 )
 FROM waiting AS w WHERE connector IS NOT NULL;
 
--- queued_accounts: The accounts that have rows due, found by jumps in the index.
+-- queued_accounts: The accounts with due rows, found by jumps in the index.
 SELECT unnest(queued_accounts(:connector, :now));
 
 -- release_messages: Gives up a node's claims of messages.

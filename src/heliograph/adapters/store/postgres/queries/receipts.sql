@@ -6,8 +6,8 @@ CROSS JOIN LATERAL (
 WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
 ORDER BY a.key;
 
--- forget_early: Deletes receipts that are too old, or too many; looks at the oldest ones. MATERIALIZED, or a plan that
--- asks for the old ones once a row finds others each time, and deletes more than so many.
+-- forget_early: Deletes receipts that are too old, or too many, among the oldest. MATERIALIZED, because a plan that
+-- selects the old receipts for each row would find others each time, and delete too many.
 WITH oldest AS MATERIALIZED (
     SELECT id, at FROM early ORDER BY id LIMIT :limit
 ), old AS MATERIALIZED (

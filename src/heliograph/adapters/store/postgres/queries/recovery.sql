@@ -1,22 +1,22 @@
--- without_time_limit: Recovery takes as long as it takes.
+-- without_time_limit: Removes the time limit, for recovery.
 SET LOCAL statement_timeout = 0;
 
--- with_custom_plans: Plans are for the marks as they are: few rows are above them, or many.
+-- with_custom_plans: Plans for the present marks, because few rows may be above them, or many.
 SET LOCAL plan_cache_mode = force_custom_plan;
 
 -- join_nodes: Makes the node known.
 INSERT INTO node (number) VALUES (:node) ON CONFLICT DO NOTHING;
 
--- node_lives: Whether the node's work was not given to others.
+-- node_lives: Whether the node still has its work.
 SELECT node_lives(:node);
 
--- predecessor: The node that had a worker number.
+-- predecessor: The previous node with a worker number.
 SELECT node FROM worker WHERE number = :worker FOR UPDATE;
 
--- fence_node: Lets the node do nothing any more.
+-- fence_node: Fences the node.
 SELECT fence_node(:node);
 
--- take_worker: The worker number is the node's from now on.
+-- take_worker: Gives the worker number to the node.
 INSERT INTO worker (number, node) VALUES (:worker, :node) ON CONFLICT (number) DO UPDATE SET node = excluded.node;
 
 -- marks: The marks of a worker.

@@ -1,17 +1,17 @@
--- uses_of_reference: The requests that gave a reference, of one account or of all, newest first.
+-- uses_of_reference: The requests with a reference, of an account or of all, newest first.
 SELECT r.key, b.last_key, r.batch FROM account AS a
 JOIN reference AS r ON r.account = a.id AND r.reference = :reference
 LEFT JOIN batch AS b ON r.batch AND b.key = r.key
 WHERE :account::bigint IS NULL OR a.id = :account
 ORDER BY r.key DESC;
 
--- hits_of_references: The messages of an account's requests that gave one of these references.
+-- hits_of_references: The messages of an account's requests with one of these references.
 SELECT {hit} FROM reference AS r JOIN message AS m ON m.key = r.key
 LEFT JOIN final AS f ON f.key = m.key
 WHERE r.account = :account AND r.reference = ANY (:references) AND NOT r.batch ORDER BY m.key;
 
--- page: Those of the rows within the effort that the rest of the search fits: one by one, in their order, until the page
--- is full. (OFFSET 0 keeps the planner from joining all of them first, and from turning the joins round.)
+-- page: The rows within the effort that fit the rest of the search: one by one, in their order, until the page is full.
+-- (OFFSET 0 keeps the planner from joining all rows first, and from reversing the joins.)
 SELECT {hit}
 FROM ({rows} LIMIT :effort) AS looked
 JOIN LATERAL (SELECT * FROM message WHERE key = looked.key OFFSET 0) AS m ON true
@@ -31,7 +31,7 @@ WHERE (:number::text = '' OR starts_with(m.destination, :number))
        AND (:code::text = '' OR {err} = :code))
 ORDER BY {order} LIMIT :limit;
 
--- rows_by_number: Messages to numbers from one head to another, block by block, newest first.
+-- rows_by_number: Messages to a range of numbers, block by block, newest first.
 SELECT b.block AS time, n.key FROM number_block AS b
 CROSS JOIN LATERAL (
     SELECT key FROM message_number
@@ -42,7 +42,8 @@ WHERE b.last_key >= :start AND b.first_key < :key
 ORDER BY b.block DESC, n.key DESC;
 
 -- rows_by_block: Messages between the first and the last of this account, connector and sender in each block, newest
--- first. (That is asked block by block, so that no join loses the blocks' order. In a block that has none both are NULL.)
+-- first. (Read block by block, so that no join loses the order of blocks. In a block without such messages both are
+-- NULL.)
 SELECT b.block AS time, n.key FROM number_block AS b
 CROSS JOIN LATERAL (
     SELECT min(first_key) AS first_key, max(last_key) AS last_key FROM block_content
@@ -58,7 +59,7 @@ CROSS JOIN LATERAL (
 WHERE b.last_key >= :start AND b.first_key < :key
 ORDER BY b.block DESC, n.key DESC;
 
--- rows_of_account: All messages of an account, by when they are sent. Each part is read in the order of its index.
+-- rows_of_account: All messages of an account by time of sending. Each part is read in the order of its index.
 SELECT time, key FROM (
     (SELECT time, key FROM message
      WHERE account = :account AND state IN {LISTED} AND time >= :start AND time <= :end AND (time < :end OR key < :key)

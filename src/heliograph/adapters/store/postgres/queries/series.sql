@@ -1,2 +1,3 @@
--- lock_series: Lets one node at a time change cells: two that add to one cell must not both read it as it was.
+-- lock_series: Lets a single node at a time change cells. Two nodes that add to the same cell must not both read the
+-- old value.
 SELECT pg_advisory_xact_lock(7243961);

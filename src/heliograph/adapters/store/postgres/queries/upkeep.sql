@@ -1,4 +1,4 @@
--- probe: Beginning to write is writing something: the writer's own row.
+-- probe: Needs no statement, because the transaction writes the writer's own row.
 
--- server_syncs: Whether the server syncs what it writes.
+-- server_syncs: Whether the server syncs its writes.
 SELECT current_setting('fsync');

@@ -1,13 +1,13 @@
--- Proof of the books, from the rows alone: what must not be. The columns are the places of a sentence, in their order
--- (app.admin.ledger_checks); the id of a message is its key and its tail, or NULL where only the key is known.
+-- Proof of the ledger from the rows: each statement finds contradictions. The columns are the parameters of a sentence,
+-- in order (app.admin.ledger_checks). The id of a message is its key and its tail, or NULL if only the key is known.
 
--- audit_balance: Accounts whose balance is not the sum of their ledger.
+-- audit_balance: Accounts with a balance that is not the sum of their ledger.
 SELECT a.name, a.balance, coalesce(sum(l.amount), 0)
 FROM account AS a LEFT JOIN ledger AS l ON l.account = a.id
 GROUP BY a.id HAVING a.balance <> coalesce(sum(l.amount), 0)
 LIMIT :most;
 
--- audit_ledger: Entries of the ledger of no account.
+-- audit_ledger: Entries of the ledger without an account.
 SELECT l.amount, l.account FROM ledger AS l
 WHERE NOT EXISTS (SELECT 1 FROM account AS a WHERE a.id = l.account)
 LIMIT :most;
@@ -27,14 +27,14 @@ LEFT JOIN ledger AS l ON l.account = b.account AND l.key = b.key AND l.kind = {E
 GROUP BY b.key, l.amount HAVING coalesce(sum(m.price), 0) + b.dropped <> -coalesce(l.amount, 0)
 LIMIT :most;
 
--- audit_batch: Messages of a batch that is not there.
+-- audit_batch: Messages of a missing batch.
 SELECT m.key, m.tail FROM message AS m
 WHERE m.batch <> 0 AND NOT EXISTS (
     SELECT 1 FROM batch AS b WHERE b.key = m.batch AND b.account = m.account AND m.key <= b.last_key
 )
 LIMIT :most;
 
--- audit_charged_nothing: Charges for no message and no batch.
+-- audit_charged_nothing: Charges without a message or batch.
 SELECT l.account, -l.amount, l.key, NULL FROM ledger AS l
 WHERE l.kind = {EntryKind.CHARGE}
   AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key = l.key AND m.account = l.account AND m.batch = 0)
@@ -44,7 +44,7 @@ WHERE l.kind = {EntryKind.CHARGE}
   )
 LIMIT :most;
 
--- audit_dropped_charges: Accounts whose charges for messages that are not there are not what the dropped ones cost.
+-- audit_dropped_charges: Accounts with charges for missing messages that differ from the sum of dropped messages.
 SELECT d.account, d.entries, d.amount, count(l.key), coalesce(-sum(l.amount), 0)
 FROM dropped_money AS d
 LEFT JOIN ledger AS l ON l.account = d.account AND l.kind = d.kind AND l.key <= d.last_key
@@ -62,7 +62,7 @@ LEFT JOIN ledger AS l ON l.account = i.account AND l.key = i.position AND l.kind
 WHERE i.price <> -coalesce(l.amount, 0)
 LIMIT :most;
 
--- audit_inbound_charged_nothing: Charges for no inbound message.
+-- audit_inbound_charged_nothing: Charges without an inbound message.
 SELECT l.account, -l.amount, l.message, NULL FROM ledger AS l
 WHERE l.kind = {EntryKind.INBOUND} AND NOT EXISTS (
     SELECT 1 FROM inbound AS i WHERE i.key = l.message AND i.account = l.account AND i.position = l.key
@@ -73,7 +73,8 @@ WHERE l.kind = {EntryKind.INBOUND} AND NOT EXISTS (
 )
 LIMIT :most;
 
--- audit_dropped_inbound: Accounts whose charges for inbound messages that are not there are not what the dropped ones cost.
+-- audit_dropped_inbound: Accounts with charges for missing inbound messages that differ from the sum of dropped
+-- messages.
 SELECT d.account, d.entries, d.amount, count(l.key), coalesce(-sum(l.amount), 0)
 FROM dropped_money AS d
 LEFT JOIN ledger AS l ON l.account = d.account AND l.kind = d.kind AND l.message <= d.last_key
@@ -95,7 +96,8 @@ WHERE l.kind = {EntryKind.REFUND} AND NOT EXISTS (
 )
 LIMIT :most;
 
--- audit_dropped_refunds: Accounts whose refunds of messages that are not there are not what was given back for dropped ones.
+-- audit_dropped_refunds: Accounts with refunds of missing messages that differ from the sum of refunds of dropped
+-- messages.
 SELECT d.account, d.entries, d.amount, count(l.key), coalesce(sum(l.amount), 0)
 FROM dropped_money AS d
 LEFT JOIN ledger AS l ON l.account = d.account AND l.kind = d.kind AND l.message <= d.last_key
@@ -127,7 +129,7 @@ WHERE m.state IN {ENDED} AND NOT EXISTS (
 )
 LIMIT :most;
 
--- audit_ended: Messages that ended in a state that has no end.
+-- audit_ended: Messages with an end in a state without an end.
 SELECT m.key, m.tail FROM message AS m JOIN final AS f ON f.key = m.key
 WHERE m.state IN {WAITING} OR (f.state IS NULL AND m.state <> {State.CANCELLED})
 LIMIT :most;
@@ -152,7 +154,7 @@ WHERE m.state = {State.SENT} AND m.key <= coalesce((SELECT k.value FROM mark AS 
   AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
 LIMIT :most;
 
--- audit_unrecognised: Awaited receipts below the mark that have no row.
+-- audit_unrecognised: Awaited receipts below the mark without a row.
 SELECT s.segment + 1, m.key, m.tail
 FROM sent AS s JOIN message AS m ON m.key = s.key
 WHERE s.status = 0 AND m.wants_receipt
@@ -162,7 +164,7 @@ WHERE s.status = 0 AND m.wants_receipt
   AND NOT EXISTS (SELECT 1 FROM awaiting AS a WHERE a.key = s.key AND a.segment = s.segment)
 LIMIT :most;
 
--- audit_no_callback: Callbacks owed below the mark that have no row.
+-- audit_no_callback: Callbacks owed below the mark without a row.
 SELECT f.key, m.tail
 FROM final AS f LEFT JOIN message AS m ON m.key = f.key
 WHERE f.owed AND f.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name = {CALLBACK} {of_maker(f.key)}), 0)
@@ -170,7 +172,7 @@ WHERE f.owed AND f.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name =
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = f.key AND r.due IS NOT NULL)
 LIMIT :most;
 
--- audit_no_inbound_callback: Callbacks of inbound messages owed below the mark that have no row.
+-- audit_no_inbound_callback: Callbacks of inbound messages owed below the mark without a row.
 SELECT i.key, i.tail FROM inbound AS i
 WHERE i.way <> {Way.NONE} AND i.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name = {CALLBACK} {of_maker(i.key)}), 0)
   AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
@@ -183,7 +185,7 @@ WHERE r.key > 0 AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = r.key AND
   AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.key = r.key)
 LIMIT :most;
 
--- audit_joined_nothing: Parts that were joined to an inbound message that is not there.
+-- audit_joined_nothing: Parts that were joined to a missing inbound message.
 SELECT DISTINCT p.joined, NULL FROM inbound_part AS p
 WHERE p.joined <> 0 AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.key = p.joined)
 LIMIT :most;

@@ -1,10 +1,10 @@
--- binds_of: How many binds an account has that were reported lately.
+-- binds_of: Number of an account's binds that were reported recently.
 SELECT count(*) FROM customer_bind WHERE account = :account AND at >= :alive;
 
 -- forget_binds: Drops the binds of nodes that are gone.
 DELETE FROM customer_bind WHERE at < :alive;
 
--- put_bind: Enters a bind, or reports it anew.
+-- put_bind: Enters a bind, or reports it again.
 INSERT INTO customer_bind (id, account, node, at, state) VALUES (:id, :account, :node, :at, :state)
 ON CONFLICT (id) DO UPDATE SET at = excluded.at, state = excluded.state;
 
@@ -17,13 +17,13 @@ DELETE FROM customer_bind WHERE id = :id;
 -- clear_binds: Removes all binds.
 DELETE FROM customer_bind;
 
--- dropped_binds: The binds that a node is to unbind.
+-- dropped_binds: The binds that a node must unbind.
 SELECT id FROM customer_bind WHERE node = :node AND dropped;
 
--- drop_bind: Has its node unbind a bind.
+-- drop_bind: Asks the node of a bind to unbind it.
 UPDATE customer_bind SET dropped = {true} WHERE id = :id RETURNING id;
 
--- binds: Binds that were reported lately, by account and id.
+-- binds: Binds that were reported recently, by account and id.
 SELECT id, account, node, at, state FROM customer_bind WHERE at >= :alive ORDER BY account, id;
 
 -- submissions: The references that the SMPP server made, with their keys.

@@ -1,11 +1,11 @@
 -- balance: The balance of an account.
 SELECT balance FROM account WHERE id = :account;
 
--- allowance: The limits of an account on a day and on what waits, and what is used of them.
+-- allowance: The limits of an account on a day and on waiting messages, and their use.
 SELECT daily_messages, daily_spend, max_waiting, used_until, used_messages, used_spend, used_waiting
 FROM account WHERE id = :account;
 
--- waiting: How many messages of an account wait in the queue.
+-- waiting: Number of an account's messages in the queue.
 SELECT count(*) FROM queue WHERE account = :account AND node IS NULL;
 
 -- message: A message of an account.
@@ -47,9 +47,9 @@ SELECT key FROM message WHERE key = :key AND account = :account AND tail = :tail
 -- batch_keys: The keys of a batch's messages.
 SELECT key FROM message WHERE key > :key AND key <= :last_key AND batch = :key;
 
--- lock_queued: Needs no statement: SQLite has one writer.
+-- lock_queued: Needs no statement, because SQLite has a single writer.
 
--- still_scheduled: Keys of the given messages that are in one of these states and not due yet.
+-- still_scheduled: Keys of the given messages in one of these states that are not due yet.
 SELECT key FROM message WHERE key {among(keys)} AND state {among(states)} AND time > :now ORDER BY key;
 
 -- dequeue: Takes messages out of the queue.

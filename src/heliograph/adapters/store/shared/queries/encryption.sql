@@ -1,23 +1,23 @@
--- data_keys: The keys that rows are sealed with, in the order of their making.
+-- data_keys: The keys that rows are sealed with, in the order of their creation.
 SELECT number, wrapped, since FROM data_key ORDER BY number;
 
--- add_data_key: A new key; no row where one of its number is there.
+-- add_data_key: Adds a key; no row if the number exists.
 INSERT INTO data_key (number, wrapped, since) VALUES (:number, :wrapped, :since) ON CONFLICT DO NOTHING RETURNING 1;
 
 -- rewrap_data_key: The same key, wrapped by another master key.
 UPDATE data_key SET wrapped = :wrapped WHERE number = :number;
 
--- begin_resealing: All rows are to be sealed anew, from the first one on.
+-- begin_resealing: Starts to seal all rows with a new key, from the first row on.
 INSERT INTO resealing (id, stage, after, sealed) VALUES (1, 0, '', 0)
 ON CONFLICT (id) DO UPDATE SET stage = 0, after = '', sealed = 0;
 
--- resealing: How far that is.
+-- resealing: The progress of that.
 SELECT stage, after, sealed FROM resealing;
 
--- lock_resealing: How far that is; nobody else goes on with it until the transaction ends.
+-- lock_resealing: The progress of that, locked until the transaction ends.
 SELECT stage, after, sealed FROM resealing {for_update};
 
--- note_resealing: How far that is now.
+-- note_resealing: Notes the progress.
 UPDATE resealing SET stage = :stage, after = :after, sealed = :sealed;
 
 -- end_resealing: All rows are sealed.
@@ -54,11 +54,11 @@ SELECT key, key, content, octets FROM inbound WHERE key > :beyond ORDER BY key L
 -- seal_inbound: Replaces the content of an inbound message.
 UPDATE inbound SET content = {content}, octets = :octets WHERE key = :key;
 
--- retries_to_seal: Notices to be made again, in the order of their keys.
+-- retries_to_seal: Notices to be retried, in the order of their keys.
 SELECT key, key, body FROM callback_retry WHERE key > :beyond ORDER BY key LIMIT :limit {for_update};
 
 -- seal_retry: Replaces the body of a notice.
 UPDATE callback_retry SET body = :body WHERE key = :key;
 
--- count_to_seal: How many rows there are in the tables that have the most.
+-- count_to_seal: Number of rows of the largest tables.
 SELECT (SELECT count(*) FROM message), (SELECT count(*) FROM inbound);

@@ -2,7 +2,7 @@
 SELECT {user_column}, id, title, secret, counter, created, used, kind FROM admin_factor
 WHERE {user_column} = :name ORDER BY created, id {bytewise};
 
--- add_factor: A new second factor; no row where one of its id is there.
+-- add_factor: Adds a second factor; no row if the id exists.
 INSERT INTO admin_factor ({user_column}, id, kind, title, secret, counter, created)
 VALUES (:name, :id, :kind, :title, :secret, :counter, :created) ON CONFLICT DO NOTHING RETURNING 1;
 
@@ -12,7 +12,7 @@ DELETE FROM admin_factor WHERE {user_column} = :name AND id = :id RETURNING 1;
 -- remove_factors: Removes all second factors of a user.
 DELETE FROM admin_factor WHERE {user_column} = :name RETURNING 1;
 
--- advance_factor: Makes a counter the last one that was used, if it is above the last one.
+-- advance_factor: Sets the last used counter, if it is above the present value.
 UPDATE admin_factor SET counter = :counter, used = :now
 WHERE {user_column} = :name AND id = :id AND counter < :counter RETURNING 1;
 
@@ -22,7 +22,7 @@ INSERT INTO admin_recovery_code ({user_column}, digest) VALUES (:name, :digest) 
 -- use_recovery_code: Uses up a recovery code.
 DELETE FROM admin_recovery_code WHERE {user_column} = :name AND digest = :digest RETURNING 1;
 
--- recovery_codes: How many recovery codes a user has.
+-- recovery_codes: Number of a user's recovery codes.
 SELECT count(*) FROM admin_recovery_code WHERE {user_column} = :name;
 
 -- remove_recovery_codes: Removes the recovery codes of a user.

@@ -1,4 +1,4 @@
--- add_traffic: Adds to what an account sent to a range within an hour.
+-- add_traffic: Adds to the traffic of an account to a range within an hour.
 INSERT INTO traffic_hour (account, prefix, hour, messages, near, ended, failed)
 VALUES (:account, :prefix, :hour, :messages, :near, :ended, :failed)
 ON CONFLICT (account, prefix, hour) DO UPDATE SET
@@ -14,38 +14,38 @@ DELETE FROM traffic_hour WHERE (account, prefix, hour) IN (
     SELECT account, prefix, hour FROM traffic_hour WHERE hour < :before ORDER BY hour LIMIT :limit
 ) RETURNING 1;
 
--- hold_traffic: Begins to hold a range; no row where it is held, or was let go of since `quiet`.
+-- hold_traffic: Holds a range; no row if it is held already, or was released since `quiet`.
 INSERT INTO traffic_hold (account, prefix, since, why) VALUES (:account, :prefix, :since, :why)
 ON CONFLICT (account, prefix) DO UPDATE SET since = excluded.since, why = excluded.why, ended = NULL
 WHERE traffic_hold.ended < :quiet
 RETURNING 1;
 
--- traffic_holds: What is held.
+-- traffic_holds: All holds.
 SELECT account, prefix, since, why FROM traffic_hold WHERE ended IS NULL ORDER BY account, prefix {bytewise};
 
 -- is_held: Whether a range is held.
 SELECT 1 FROM traffic_hold WHERE account = :account AND prefix = :prefix AND ended IS NULL;
 
--- end_hold: Lets go of a range.
+-- end_hold: Releases a range.
 UPDATE traffic_hold SET ended = :now WHERE account = :account AND prefix = :prefix AND ended IS NULL RETURNING 1;
 
--- held_number: How many messages of an account to a range are held, up to a limit, and their price.
+-- held_number: Number and price of an account's held messages to a range, up to a limit.
 SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint) FROM (
     SELECT q.key FROM queue AS q
     WHERE q.held = :prefix AND q.node IS NULL AND q.account = :account
     LIMIT :limit
 ) AS held JOIN message AS m ON m.key = held.key;
 
--- held_messages: Messages of an account to a range that are held, nothing of which has left.
+-- held_messages: Held messages of an account to a range of which no part has left.
 SELECT q.key FROM queue AS q
 WHERE q.held = :prefix AND q.node IS NULL AND q.account = :account
   AND NOT q.attempted AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
 ORDER BY q.key LIMIT :limit;
 
--- held_among: Those of some rows that are held.
+-- held_among: The held rows among some rows.
 SELECT key FROM queue WHERE held > {OF_SUSPENDED} AND node IS NULL AND NOT attempted AND key {among(keys)};
 
--- let_go: Makes held messages due whose range is not held any more.
+-- let_go: Makes held messages due if their range is not held any more.
 UPDATE queue SET due = :now, held = NULL WHERE node IS NULL AND held IS NOT NULL AND key IN (
     SELECT q.key FROM queue AS q
     WHERE q.held > {OF_SUSPENDED} AND q.node IS NULL AND NOT EXISTS (

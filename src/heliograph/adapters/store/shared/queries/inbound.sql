@@ -1,4 +1,4 @@
--- waiting_parts: The parts of a set that wait and that nobody has claimed.
+-- waiting_parts: The unclaimed waiting parts of a set.
 SELECT {inbound_part} FROM inbound_part
 WHERE connector = :connector AND sender = :sender AND recipient = :recipient AND reference = :reference AND total = :total
   AND joined = 0 AND node IS NULL
@@ -9,19 +9,19 @@ UPDATE inbound_part SET node = :node
 WHERE connector = :connector AND sender = :sender AND recipient = :recipient AND reference = :reference AND total = :total
   AND joined = 0 AND node IS NULL;
 
--- ready_sets: Sets that are complete, or whose first part came before a time.
+-- ready_sets: Sets that are complete, or have a first part from before a time.
 SELECT connector, sender, recipient, reference, total FROM inbound_part
 WHERE joined = 0 AND node IS NULL
 GROUP BY connector, sender, recipient, reference, total HAVING count(*) >= total OR min(at) < :before
 ORDER BY min(at) LIMIT :limit;
 
--- forget_joined: Deletes joined parts of before a time.
+-- forget_joined: Deletes joined parts from before a time.
 DELETE FROM inbound_part WHERE (connector, sender, recipient, reference, total, number) IN (
     SELECT connector, sender, recipient, reference, total, number FROM inbound_part
     WHERE joined <> 0 AND at < :before ORDER BY at LIMIT :limit
 ) RETURNING 1;
 
--- forget_unanswered: Deletes notes of unanswered messages of before a time.
+-- forget_unanswered: Deletes notes of unanswered messages from before a time.
 DELETE FROM inbound_unanswered WHERE key IN (
     SELECT key FROM inbound_unanswered WHERE key < :before ORDER BY key LIMIT :limit
 ) RETURNING 1;
@@ -32,8 +32,8 @@ SELECT {inbound} FROM inbound AS i WHERE i.key < :before ORDER BY i.key DESC LIM
 -- inbound_of: The inbound messages of an account, newest first.
 SELECT {inbound} FROM inbound AS i WHERE i.account = :account AND i.key < :before ORDER BY i.key DESC LIMIT :limit;
 
--- inbound_numbered: The inbound messages from or to a number, newest first. No plan but that of the index on the number gives the
--- order of such sums: others are cheap where the number is common, and read everything where nobody has it.
+-- inbound_numbered: The inbound messages from or to a number, newest first. Only the index on the number gives the
+-- order of these sums. Other plans are cheap for a common number, and read everything for an unknown number.
 SELECT {inbound} FROM inbound AS i WHERE i.key IN (
     SELECT s.key FROM (
         SELECT key FROM inbound WHERE sender = :number AND key + 0 < :before ORDER BY key + 0 DESC LIMIT :limit
@@ -44,8 +44,8 @@ SELECT {inbound} FROM inbound AS i WHERE i.key IN (
     ) AS r
 ) ORDER BY i.key DESC LIMIT :limit;
 
--- inbound_numbered_of: The inbound messages of an account from or to a number, newest first; by the number, since the
--- account may have millions.
+-- inbound_numbered_of: The inbound messages of an account from or to a number, newest first. Read by the number,
+-- because the account may have millions.
 SELECT {inbound} FROM inbound AS i WHERE i.key IN (
     SELECT s.key FROM (
         SELECT key FROM inbound WHERE sender = :number AND account + 0 = :account AND key + 0 < :before
@@ -58,7 +58,7 @@ SELECT {inbound} FROM inbound AS i WHERE i.key IN (
     ) AS r
 ) ORDER BY i.key DESC LIMIT :limit;
 
--- reply_of: The reply to an inbound message, by its reference; and why it was not sent.
+-- reply_of: The reply to an inbound message, by its reference, or the reason why it was not sent.
 SELECT m.key, m.tail, i.problem FROM inbound AS i
 LEFT JOIN reference AS r ON r.account = i.account AND r.reference = :reference
 LEFT JOIN message AS m ON m.key = r.key
@@ -67,8 +67,8 @@ WHERE i.key = :key;
 -- inbound_by_id: An inbound message.
 SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail;
 
--- inbound_after: The inbound messages of an account behind one of them, or behind a key that none of them has, in the order
--- in which they became its own; as many as do not go beyond so many octets, but one at least.
+-- inbound_after: The inbound messages of an account behind a message or a key, in the order in which the account got
+-- them. At least one, then as many as fit the limit of octets.
 WITH page AS (
     SELECT key, position, sum(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - size AS before
     FROM (
@@ -81,14 +81,15 @@ WITH page AS (
 )
 SELECT {inbound} FROM page JOIN inbound AS i ON i.key = page.key WHERE page.before < :octets ORDER BY page.position;
 
--- inbound_of_account: An inbound message, if it is the account's.
+-- inbound_of_account: An inbound message of the account.
 SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail AND i.account = :account;
 
--- newest_positions: Positions of the newest inbound messages of some accounts, 0 where an account has none.
+-- newest_positions: Positions of the newest inbound messages of some accounts; 0 without messages.
 SELECT a.id, coalesce((SELECT max(i.position) FROM inbound AS i WHERE i.account = a.id), 0)
 FROM account AS a WHERE a.id {among(accounts)};
 
--- inbound_price: The price of a message from a phone at a moment, by the prefixes of its number: the plan's, or the plan `default`'s.
+-- inbound_price: The price of a message from a phone at a moment, by the prefixes of its number, of the plan or of the
+-- plan `default`.
 SELECT inbound FROM price WHERE plan {among(plans)} AND prefix {among(prefixes)} AND since <= :at
 ORDER BY plan <> :plan, length(prefix) DESC, since DESC LIMIT 1;
 
@@ -96,14 +97,14 @@ ORDER BY plan <> :plan, length(prefix) DESC, since DESC LIMIT 1;
 INSERT INTO ledger (account, key, kind, amount, message, at)
 VALUES (:account, :position, {EntryKind.INBOUND}, -CAST(:price AS bigint), :key, :at);
 
--- inbound_sender: The phone that wrote an unrouted message.
+-- inbound_sender: The phone of an unrouted message.
 SELECT sender FROM inbound WHERE key = :key AND tail = :tail AND account = 0;
 
 -- route_inbound: Gives an unrouted message to an account.
 UPDATE inbound SET account = :account, way = :way, position = :position, price = :price
 WHERE key = :key AND tail = :tail AND account = 0 RETURNING 1;
 
--- add_number: A new number; no row where the same one is there.
+-- add_number: Adds a number; no row if the same number exists.
 INSERT INTO number (number, keyword, connector, account) VALUES (:number, :keyword, :connector, :account)
 ON CONFLICT DO NOTHING RETURNING id;
 

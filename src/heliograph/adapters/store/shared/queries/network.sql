@@ -1,13 +1,13 @@
 -- revision: The number of changes to accounts, connectors, routes and prices.
 SELECT value FROM revision;
 
--- tables_changed: Makes every process read the tables anew.
+-- tables_changed: Makes every process read the tables again.
 UPDATE revision SET value = value + 1;
 
--- connectors: All connectors, in the order of their making.
+-- connectors: All connectors, in the order of their creation.
 SELECT {connector} FROM connector ORDER BY id;
 
--- add_connector: A new connector; no row where one of its name is there.
+-- add_connector: Adds a connector; no row if the name exists.
 INSERT INTO connector (name, kind, binds, "window", rate, enabled, settings, created)
 VALUES (:name, :kind, :binds, :window, :rate, :enabled, :settings, :created)
 ON CONFLICT (name) DO NOTHING RETURNING id;
@@ -15,13 +15,13 @@ ON CONFLICT (name) DO NOTHING RETURNING id;
 -- namesake: Whether another connector has this name.
 SELECT 1 FROM connector WHERE name = :name AND id <> :id;
 
--- update_connector: Changes all of a connector but its id.
+-- update_connector: Changes all columns of a connector except its id.
 UPDATE connector SET
     name = :name, kind = :kind, binds = :binds, "window" = :window, rate = :rate, enabled = :enabled,
     settings = :settings, created = :created
 WHERE id = :id RETURNING 1;
 
--- remove_connector: Removes a connector; its id, if it was there.
+-- remove_connector: Removes a connector. Returns its id, if it existed.
 DELETE FROM connector WHERE name = :name RETURNING id;
 
 -- connector_exists: Whether there is such a connector.
@@ -36,7 +36,7 @@ DELETE FROM link_state WHERE connector = :connector;
 -- routes: All routes, by prefix and priority.
 SELECT id, prefix, connector, priority FROM route ORDER BY prefix {bytewise}, priority, id;
 
--- add_route: A new route; no row where the same one is there.
+-- add_route: Adds a route; no row if the same route exists.
 INSERT INTO route (prefix, connector, priority) VALUES (:prefix, :connector, :priority) ON CONFLICT DO NOTHING
 RETURNING id;
 
@@ -46,7 +46,7 @@ DELETE FROM route WHERE id = :route RETURNING 1;
 -- remove_numbers: Removes the numbers of a connector.
 DELETE FROM number WHERE connector = :connector;
 
--- numbers: All numbers, with what the reception needs of their account.
+-- numbers: All numbers, with the columns of their account that the reception needs.
 SELECT
     n.id, n.number, n.account, n.keyword, n.connector, a.inbound_url, a.plan, a.opt_out <> 'off', a.stop_text,
     a.help_text, a.inbound_way
@@ -55,7 +55,7 @@ FROM number AS n JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewi
 -- prices: All prices, by plan, prefix and date.
 SELECT plan, prefix, price, inbound, since FROM price ORDER BY plan {bytewise}, prefix {bytewise}, since;
 
--- put_price: Sets the prices of a prefix in a plan from a date on; returns that of a message from there.
+-- put_price: Sets the prices of a prefix in a plan from a date on. Returns the price of a message from there.
 INSERT INTO price (plan, prefix, since, price, inbound)
 VALUES (:plan, :prefix, :since, :price, coalesce(CAST(:inbound AS bigint), (
     SELECT p.inbound FROM price AS p WHERE p.plan = :plan AND p.prefix = :prefix AND p.since <= :since
@@ -63,7 +63,7 @@ VALUES (:plan, :prefix, :since, :price, coalesce(CAST(:inbound AS bigint), (
 ON CONFLICT (plan, prefix, since) DO UPDATE SET price = excluded.price, inbound = excluded.inbound
 RETURNING inbound;
 
--- remove_price: Removes the prices of a prefix in a plan; all of them, or that of a date.
+-- remove_price: Removes the prices of a prefix in a plan: all, or the price of a date.
 DELETE FROM price WHERE plan = :plan AND prefix = :prefix
   AND (CAST(:since AS bigint) IS NULL OR since = CAST(:since AS bigint))
 RETURNING 1;
@@ -74,18 +74,18 @@ DELETE FROM price WHERE plan {among(plans)};
 -- templates: All templates, by name.
 SELECT id, name, text, sender, account, tlvs FROM template ORDER BY name {bytewise};
 
--- add_template: A new template; no row where one of its name is there.
+-- add_template: Adds a template; no row if the name exists.
 INSERT INTO template (name, text, sender, account, tlvs) VALUES (:name, :text, :sender, :account, :tlvs)
 ON CONFLICT (name) DO NOTHING RETURNING id;
 
 -- template_namesake: Whether another template has this name.
 SELECT 1 FROM template WHERE name = :name AND id <> :id;
 
--- update_template: Changes all of a template but its id.
+-- update_template: Changes all columns of a template except its id.
 UPDATE template SET name = :name, text = :text, sender = :sender, account = :account, tlvs = :tlvs
 WHERE id = :id RETURNING 1;
 
--- replace_template: Changes all of the template of this name.
+-- replace_template: Changes all columns of the template with this name.
 UPDATE template SET text = :text, sender = :sender, account = :account, tlvs = :tlvs WHERE name = :name RETURNING 1;
 
 -- remove_template: Removes a template.
@@ -104,7 +104,7 @@ SELECT account, sender, state, since, note FROM sender ORDER BY account, sender 
 -- sender_known: Whether an account's registry has a sender.
 SELECT 1 FROM sender WHERE account = :account AND sender = :sender;
 
--- put_sender: A sender of a registry, new or changed.
+-- put_sender: Adds or changes a sender of a registry.
 INSERT INTO sender (account, sender, state, since, note) VALUES (:account, :sender, :state, :since, :note)
 ON CONFLICT (account, sender) DO UPDATE SET state = excluded.state, since = excluded.since, note = excluded.note;
 

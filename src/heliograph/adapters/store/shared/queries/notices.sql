@@ -1,4 +1,4 @@
--- notices: Some notices that are owed, oldest due first.
+-- notices: Some owed notices, oldest due first.
 SELECT {message}, f.state, f.err, f.at, r.attempts, r.body, r."first", r.way
 FROM callback_retry AS r
 JOIN final AS f ON f.key = r.key
@@ -6,12 +6,12 @@ JOIN message AS m ON m.key = r.key
 WHERE r.key {among(keys)} AND f.state IS NOT NULL
 ORDER BY r.due, r.key;
 
--- inbound_notices: Notices of inbound messages that are owed, oldest due first.
+-- inbound_notices: Owed notices of inbound messages, oldest due first.
 SELECT {inbound}, r.attempts, r.body, r."first", r.way
 FROM callback_retry AS r JOIN inbound AS i ON i.key = r.key
 WHERE r.key {among(keys)} ORDER BY r.due, r.key;
 
--- progress_notices: Notices of states on the way that are owed, oldest due first.
+-- progress_notices: Owed notices of intermediate states, oldest due first.
 SELECT {message}, p.state, p.err, p.at, r.attempts, r.body, r."first", r.way, r.key
 FROM callback_retry AS r
 JOIN message AS m ON m.key = {subject(r.key)}
@@ -19,7 +19,7 @@ JOIN progress AS p ON p.key = m.key AND p.state = CASE r.key % 2 WHEN 0 THEN {De
 WHERE r.key {among(keys)} AND r.key < 0
 ORDER BY r.due, r.key, p.at, p.segment;
 
--- next_notice_due: The earliest due time of a notice that nobody has claimed.
+-- next_notice_due: The earliest due time of an unclaimed notice.
 SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL;
 
 -- oldest_parked: When the first parked notice of each of some accounts was first owed; NULL for an account without any.
@@ -28,8 +28,8 @@ SELECT (
     WHERE {parked} AND node IS NULL AND due IS NOT NULL AND way = :way AND account = a.id ORDER BY due LIMIT 1
 ) FROM account AS a WHERE a.id {among(accounts)};
 
--- accounts_with_notices: Accounts that have notices which nobody has claimed, with the earliest due time of each. Each is
--- found by a jump in the index, however many notices it has.
+-- accounts_with_notices: Accounts with unclaimed notices, with the earliest due time of each. Each is found by a jump
+-- in the index, independent of its number of notices.
 WITH RECURSIVE holder (account) AS (
     SELECT min(account) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL AND account > :beyond
     UNION ALL
@@ -41,10 +41,10 @@ SELECT account,
     (SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL AND account = holder.account)
 FROM holder WHERE account IS NOT NULL LIMIT :limit;
 
--- undo_ends: Deletes the ends of some notices, which are owed again.
+-- undo_ends: Deletes the ends of some notices, because they are owed again.
 DELETE FROM callback WHERE key {among(keys)};
 
--- ended_notices: Notices that were given up, or whose receiver is gone, newest message first.
+-- ended_notices: Notices that were given up, or got a 410, newest message first.
 SELECT c.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account),
     CASE WHEN coalesce(m.way, i.way) = {Way.WEBHOOK} THEN coalesce(m.callback_url, a.inbound_url) ELSE '' END, c.attempts,
     coalesce(r.problem, ''), coalesce(r."first", f.at, i.at, c.at), c."end", c.code, c.at
@@ -60,5 +60,5 @@ INSERT INTO callback (key, "end", code, attempts, at)
 SELECT key, {CallbackEnd.FAILED}, 0, attempts, :now FROM callback_retry WHERE key {among(keys)}
 ON CONFLICT DO NOTHING;
 
--- keep_without_due: Clears the due time of ended notices, whose bodies are kept for a replay.
+-- keep_without_due: Clears the due time of ended notices. Their bodies are kept for a replay.
 UPDATE callback_retry SET due = NULL WHERE key {among(keys)};

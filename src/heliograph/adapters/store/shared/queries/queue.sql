@@ -1,4 +1,4 @@
--- messages: The messages of some keys, in any order.
+-- messages: The messages with these keys, in any order.
 SELECT {message} FROM message AS m WHERE m.key {among(keys)};
 
 -- answers: The operators' answers to parts of some messages.
@@ -13,8 +13,8 @@ UPDATE inbound_part SET node = NULL WHERE node = :node RETURNING 1;
 -- release_notices: Gives up a node's claims of notices.
 UPDATE callback_retry SET node = NULL WHERE node = :node RETURNING 1;
 
--- resumed_messages: Messages that are held since their account was suspended, of accounts that no longer are. The accounts are
--- found by jumps in the index.
+-- resumed_messages: Messages held for a suspension, of accounts that are not suspended any more. The accounts are found
+-- by jumps in the index.
 WITH RECURSIVE holder (account) AS (
     SELECT min(account) FROM queue WHERE held = {OF_SUSPENDED} AND node IS NULL
     UNION ALL
@@ -27,5 +27,5 @@ JOIN queue AS q ON q.account = h.account
 WHERE q.held = {OF_SUSPENDED} AND q.node IS NULL
 ORDER BY q.key LIMIT :limit;
 
--- resume_messages: Makes messages due that are held since their account was suspended.
+-- resume_messages: Makes messages due that were held for a suspension.
 UPDATE queue SET due = :now, held = NULL WHERE held = {OF_SUSPENDED} AND node IS NULL AND key {among(keys)} RETURNING 1;

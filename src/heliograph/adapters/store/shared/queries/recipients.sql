@@ -1,6 +1,6 @@
--- One phone.
+-- The data of a phone.
 
--- messages_to: The messages to a number that are in blocks, each with its account, in the order of their keys.
+-- messages_to: The messages to a number in the blocks, each with its account, in the order of their keys.
 SELECT m.account, m.key FROM message_number AS n JOIN message AS m ON m.key = n.key
 WHERE n.block IN (SELECT b.block FROM number_block AS b) AND n.number = :number AND m.destination = :number
   AND (m.account = :account OR :account = -1)
@@ -14,7 +14,7 @@ WHERE m.key > :reached AND m.destination = :number AND (m.account = :account OR 
 SELECT i.account, i.key, i.tail FROM inbound AS i
 WHERE i.sender = :number AND (i.account + 0 = :account OR :account = -1) ORDER BY i.key;
 
--- suppressions_of: The accounts that a phone opted out of, and its number is known.
+-- suppressions_of: The accounts that suppress a phone with a known number.
 SELECT s.account, s.since, s.source FROM suppression AS s
 WHERE s.number = :number AND (s.account = :account OR :account = -1)
 ORDER BY s.account;
@@ -22,16 +22,16 @@ ORDER BY s.account;
 -- unmatched_of: Receipts for a phone that match no message.
 SELECT connector, operator_id, state, err, at FROM early WHERE destination = :number ORDER BY id;
 
--- waiting_parts_of: How many parts of a phone's messages wait for others.
+-- waiting_parts_of: Number of parts of a phone's messages that wait for other parts.
 SELECT count(*) FROM inbound_part WHERE sender = :number AND joined = 0;
 
--- withdrawable: Those of an account's messages that wait in the queue and of which nothing has left.
+-- withdrawable: The account's messages in the queue of which no part has left.
 SELECT q.key FROM queue AS q
 WHERE q.account = :account AND q.key {among(keys)} AND q.node IS NULL AND NOT q.attempted
   AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
 ORDER BY q.key;
 
--- forget_suppressions_of: Forgets a number that opted out; its digests go on holding.
+-- forget_suppressions_of: Erases a suppressed number; its digests stay in force.
 UPDATE suppression SET number = ''
 WHERE number = :number AND (account = :account OR :account = -1);
 

@@ -1,4 +1,4 @@
--- unsent: Messages above the mark that are still to be sent, and have no row that says so.
+-- unsent: Messages above the mark that must still be sent, without a row in a slow table.
 SELECT m.key, m.connector FROM message AS m
 WHERE m.key > :mark {of_worker(m.key)} AND m.state = {State.SENT}
   AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) < m.segments
@@ -6,7 +6,7 @@ WHERE m.key > :mark {of_worker(m.key)} AND m.state = {State.SENT}
   AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
 ORDER BY m.key;
 
--- unanswered: Messages above the mark that await a receipt, and have no row that says so.
+-- unanswered: Messages above the mark that await a receipt, without a row in a slow table.
 SELECT m.key FROM message AS m
 WHERE m.key > :mark {of_worker(m.key)} AND m.wants_receipt
   AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
@@ -18,7 +18,7 @@ WHERE m.key > :mark {of_worker(m.key)} AND m.wants_receipt
   )
 ORDER BY m.key;
 
--- untold: Finals above the mark that are owed to a customer, and have no row that says so.
+-- untold: Finals above the mark that are owed to a customer, without a row in a slow table.
 SELECT {message}, f.state, f.err, f.at, 0, {no_octets}, f.at, m.way
 FROM final AS f
 JOIN message AS m ON m.key = f.key
@@ -27,7 +27,7 @@ WHERE f.key > :mark {of_worker(f.key)} AND f.owed AND f.state IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = f.key)
 ORDER BY f.key;
 
--- untold_inbound: Inbound messages above the mark that are owed to a customer, and have no row that says so.
+-- untold_inbound: Inbound messages above the mark that are owed to a customer, without a row in a slow table.
 SELECT {inbound}, 0, {no_octets}, i.at, i.way
 FROM inbound AS i
 WHERE i.key > :mark {of_worker(i.key)} AND i.way <> {Way.NONE}
@@ -35,5 +35,5 @@ WHERE i.key > :mark {of_worker(i.key)} AND i.way <> {Way.NONE}
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key)
 ORDER BY i.key;
 
--- unanswered_inbound: Whether there are inbound messages whose repeat may come.
+-- unanswered_inbound: Whether any inbound message may still be repeated.
 SELECT EXISTS (SELECT 1 FROM inbound_unanswered ORDER BY key LIMIT 1);

@@ -9,7 +9,7 @@ ON CONFLICT (account, reason, hour) DO UPDATE SET
 INSERT INTO refused_request (account, reason, at, status, method, path, field, message, address, request_id)
 VALUES (:account, :reason, :at, :status, :method, :path, :field, :message, :address, :request_id);
 
--- drop_refused_requests: Deletes all but the last ones of an account and a reason.
+-- drop_refused_requests: Deletes all requests of an account and a reason except the last.
 DELETE FROM refused_request WHERE account = :account AND reason = :reason AND id <= (
     SELECT id FROM refused_request WHERE account = :account AND reason = :reason ORDER BY id DESC LIMIT 1 OFFSET :most
 );
@@ -24,7 +24,7 @@ SELECT hour, sum(requests) FROM refusal_count
 WHERE hour >= :since AND (account = :account OR :account = 0) AND (reason = :reason OR :reason = '')
 GROUP BY hour ORDER BY hour;
 
--- refused_requests: The newest ones that are kept.
+-- refused_requests: The newest stored requests.
 SELECT account, reason, at, status, method, path, field, message, address, request_id FROM refused_request
 WHERE at >= :since AND (account = :account OR :account = 0) AND (reason = :reason OR :reason = '')
 ORDER BY at DESC, id DESC LIMIT :limit;

@@ -1,15 +1,15 @@
--- Retention redacts and drops what is old, a few hundred messages a transaction, in the order of indexes that there are
--- anyway. `settled` are messages for which nothing is left to be sent, awaited or told.
+-- Retention redacts and drops old messages, a few hundred a transaction, in the order of indexes that other queries
+-- need anyway. `settled` messages have no pending send, receipt or notice.
 
--- retention_place: How far an account's messages were looked through for a stage; makes the place, and locks it.
+-- retention_cursor: The cursor of an account and a stage; made if missing, and locked.
 INSERT INTO retention (account, stage, inbound, time, key) VALUES (:account, :stage, :inbound, -1, -1)
 ON CONFLICT (account, stage, inbound) DO UPDATE SET key = retention.key RETURNING time, key;
 
--- retention_reached: Notes how far that is.
+-- retention_reached: Moves the cursor.
 UPDATE retention SET time = :time, key = :key WHERE account = :account AND stage = :stage AND inbound = :inbound;
 
--- messages_beyond: Messages of an account behind a place and of before a time. Each part is read in the order of its index,
--- and ends by itself: what is behind it may be millions of rows.
+-- messages_beyond: Messages of an account behind the cursor and before a time. Each part is read in the order of its
+-- index and has its own end, because millions of rows may be behind it.
 SELECT time, key FROM (
     SELECT time, key FROM message
     WHERE account = :account AND state IN {LISTED} AND (time, key) > (:time, :key) AND time < :before
@@ -32,7 +32,7 @@ ORDER BY time, key LIMIT :limit;
 -- inbound_beyond: Inbound messages of an account behind a key and up to another.
 SELECT 0 AS time, key FROM inbound WHERE account = :account AND key > :key AND key < :before ORDER BY key LIMIT :limit;
 
--- settled_messages: Those of the messages that nothing is owed for.
+-- settled_messages: The settled messages among these.
 SELECT m.key FROM message AS m
 WHERE m.key {among(keys)}
   AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
@@ -49,7 +49,7 @@ WHERE m.key {among(keys)}
     END
 ORDER BY m.key;
 
--- settled_inbound: Those of the inbound messages that nothing is owed for.
+-- settled_inbound: The settled inbound messages among these.
 SELECT i.key FROM inbound AS i
 WHERE i.key {among(keys)}
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key AND r.due IS NOT NULL)
@@ -57,37 +57,38 @@ WHERE i.key {among(keys)}
   AND NOT EXISTS (SELECT 1 FROM inbound_unanswered AS u WHERE u.key = i.key)
 ORDER BY i.key;
 
--- stirred: Those of the keys, of messages and of notices, to which something happened from a time on.
+-- eventful: The keys of messages and notices with an event since a time.
 SELECT f.key FROM final AS f WHERE f.key {among(keys)} AND f.at >= :quiet
 UNION ALL SELECT s.key FROM sent AS s WHERE s.key {among(keys)} AND s.at >= :quiet
 UNION ALL SELECT p.key FROM part_receipt AS p WHERE p.key {among(keys)} AND p.at >= :quiet
 UNION ALL SELECT g.key FROM progress AS g WHERE g.key {among(keys)} AND g.at >= :quiet
 UNION ALL SELECT c.key FROM callback AS c WHERE c.key {among(keys)} AND c.at >= :quiet;
 
--- last_positions: The inbound messages among these that are their account's last: the next one's position follows theirs.
+-- last_positions: The last inbound message of each account among these. The position of the next message follows it.
 SELECT i.key FROM inbound AS i
 WHERE i.key {among(keys)} AND i.position = (SELECT max(o.position) FROM inbound AS o WHERE o.account = i.account);
 
--- keep_for_later: Notes a message of which something is owed.
+-- keep_for_later: Notes a message with pending work.
 INSERT INTO retention_kept (account, stage, key) VALUES (:account, :stage, :key) ON CONFLICT DO NOTHING;
 
--- kept_for_later: Messages that were noted so.
+-- kept_for_later: The noted messages.
 SELECT key FROM retention_kept WHERE account = :account AND stage = :stage AND key > :beyond ORDER BY key LIMIT :limit;
 
--- kept_no_more: Clears notes of messages that were done.
+-- forget_kept: Deletes notes of finished messages.
 DELETE FROM retention_kept WHERE account = :account AND stage = :stage AND key {among(keys)};
 
--- keys_among: Those of the keys that are messages of either way.
+-- keys_among: The keys among these that belong to outbound or inbound messages.
 SELECT m.key FROM message AS m WHERE m.key {among(keys)}
 UNION ALL SELECT i.key FROM inbound AS i WHERE i.key {among(keys)};
 
--- accounts_kept: The accounts that have such notes of a stage.
+-- accounts_kept: The accounts with notes for a stage.
 SELECT DISTINCT account FROM retention_kept WHERE stage = :stage ORDER BY account;
 
--- redact_texts: Empties what messages said.
+-- redact_texts: Empties the texts of messages.
 UPDATE message SET content = '', extras = '' WHERE key {among(keys)} AND (content <> '' OR extras <> '');
 
--- forget_fingerprints: Empties the fingerprints of requests: with one, a text could be guessed. The references stay taken.
+-- forget_fingerprints: Empties the fingerprints of requests, because a fingerprint confirms a guessed text. The
+-- references stay taken.
 UPDATE reference SET fingerprint = {no_octets} WHERE (account, reference) IN (
     SELECT m.account, m.reference FROM message AS m WHERE m.key {among(keys)} AND m.reference <> ''
 );
@@ -95,7 +96,7 @@ UPDATE reference SET fingerprint = {no_octets} WHERE (account, reference) IN (
 -- forget_bodies: Deletes the bodies of callbacks that ended undelivered.
 DELETE FROM callback_retry WHERE due IS NULL AND key {among(keys)};
 
--- redact_numbers: Empties whom messages went to, and the URLs of their callbacks, which may name them too.
+-- redact_numbers: Empties the destinations of messages, and the URLs of their callbacks, which may contain them.
 UPDATE message SET destination = '', callback_url = '' WHERE key {among(keys)};
 
 -- forget_sorted: Takes messages out of the blocks of numbers.
@@ -105,40 +106,40 @@ DELETE FROM message_number WHERE (block, number, key) IN (
     FROM message AS m WHERE m.key {among(keys)} AND m.destination <> ''
 );
 
--- forget_empty_contents: Deletes what the blocks have messages of that drop_empty_blocks deletes after it.
+-- forget_empty_contents: Deletes the contents of the blocks that drop_empty_blocks then deletes.
 DELETE FROM block_content WHERE block IN (
     SELECT e.block FROM number_block AS e
     WHERE e.last_key >= :first AND e.first_key <= :last AND e.block < (SELECT max(b.block) FROM number_block AS b)
       AND NOT EXISTS (SELECT 1 FROM message_number AS n WHERE n.block = e.block)
 );
 
--- drop_empty_blocks: Deletes the blocks between two keys that are empty, but for the newest.
+-- drop_empty_blocks: Deletes the empty blocks between two keys, except the newest.
 DELETE FROM number_block
 WHERE last_key >= :first AND first_key <= :last AND block < (SELECT max(b.block) FROM number_block AS b)
   AND NOT EXISTS (SELECT 1 FROM message_number AS n WHERE n.block = number_block.block);
 
--- redact_inbound_texts: Empties what inbound messages said.
+-- redact_inbound_texts: Empties the texts of inbound messages.
 UPDATE inbound SET content = '', octets = {no_octets}, coding = {REDACTED_CODING}, problem = '' WHERE key {among(keys)};
 
--- redact_inbound_numbers: Empties which phones inbound messages came from.
+-- redact_inbound_numbers: Empties the senders of inbound messages.
 UPDATE inbound SET sender = '' WHERE key {among(keys)};
 
 -- forget_parts_of: Deletes the parts that inbound messages were joined from.
 DELETE FROM inbound_part WHERE joined <> 0 AND joined {among(keys)};
 
--- charged_singly: How many of these messages were charged by themselves, and what they cost together.
+-- charged_among: Number and total price of the separately charged messages among these.
 SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint), max(m.key) FROM message AS m
 WHERE m.key {among(keys)} AND m.batch = 0 AND m.price <> 0;
 
--- given_back: How many of these messages were refunded, and what they cost together.
+-- refunded_among: Number and total price of the refunded messages among these.
 SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint), max(m.key) FROM message AS m
 WHERE m.key {among(keys)} AND m.state IN {ENDED} AND m.price <> 0;
 
--- inbound_charged: How many of these inbound messages were charged, and what they cost together.
+-- inbound_charged: Number and total price of the charged inbound messages among these.
 SELECT count(*), CAST(coalesce(sum(i.price), 0) AS bigint), max(i.key) FROM inbound AS i
 WHERE i.key {among(keys)} AND i.price <> 0;
 
--- add_dropped: Adds to what an account's dropped messages cost, or were given back.
+-- add_dropped: Adds to the sums of charges or refunds of an account's dropped messages.
 INSERT INTO dropped_money (account, kind, entries, amount, last_key) VALUES (:account, :kind, :entries, :amount, :last_key)
 ON CONFLICT (account, kind) DO UPDATE SET
     entries = dropped_money.entries + excluded.entries, amount = dropped_money.amount + excluded.amount,
@@ -147,12 +148,12 @@ ON CONFLICT (account, kind) DO UPDATE SET
 -- batches_of: The batches that messages belong to.
 SELECT DISTINCT m.batch FROM message AS m WHERE m.key {among(keys)} AND m.batch <> 0 ORDER BY m.batch;
 
--- note_dropped: Adds to batches what those of their messages cost that are dropped now.
+-- note_dropped: Adds the prices of dropped messages to their batches.
 UPDATE batch SET dropped = dropped + coalesce((
     SELECT CAST(sum(m.price) AS bigint) FROM message AS m WHERE m.key {among(keys)} AND m.batch = batch.key
 ), 0) WHERE key {among(batches)};
 
--- empty_batches: Those of the batches that have no message left, and what these cost.
+-- empty_batches: The batches without messages among these, and their prices.
 SELECT b.key, b.dropped FROM batch AS b
 WHERE b.key {among(batches)}
   AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key > b.key AND m.key <= b.last_key AND m.batch = b.key)
@@ -171,7 +172,8 @@ DELETE FROM reference WHERE (account, reference) IN (
     SELECT m.account, m.reference FROM message AS m WHERE m.key {among(keys)} AND m.reference <> '' AND m.batch = 0
 );
 
--- drop_submissions: Deletes the references that the SMPP server made for messages: with a digest, a text could be guessed.
+-- drop_submissions: Deletes the references that the SMPP server made for messages, because a digest confirms a guessed
+-- text.
 DELETE FROM reference WHERE key {among(keys)} AND substr(reference, 1, 5) = 'smpp:';
 
 -- drop_sent: Deletes the submissions of messages.
@@ -186,7 +188,7 @@ DELETE FROM part_receipt WHERE key {among(keys)};
 -- drop_progress: Deletes the other receipts of messages' parts.
 DELETE FROM progress WHERE key {among(keys)};
 
--- drop_awaiting: Deletes awaited receipts of messages that have ended without them.
+-- drop_awaiting: Deletes awaited receipts of messages that ended without them.
 DELETE FROM awaiting WHERE key {among(keys)};
 
 -- drop_moves: Deletes the reschedulings of messages.
@@ -204,10 +206,10 @@ DELETE FROM message WHERE key {among(keys)};
 -- drop_inbound: Deletes inbound messages.
 DELETE FROM inbound WHERE key {among(keys)};
 
--- forget_suppressed: Forgets numbers that an account suppressed before a time; their digests go on holding.
+-- forget_suppressed: Erases numbers that an account suppressed before a time; their digests stay in force.
 UPDATE suppression SET number = '' WHERE account = :account AND digest IN (
     SELECT s.digest FROM suppression AS s WHERE s.account = :account AND s.number <> '' AND s.since < :before LIMIT :limit
 ) RETURNING 1;
 
--- forget_refused_of: Deletes an account's refused requests of before a time.
+-- forget_refused_of: Deletes an account's refused requests from before a time.
 DELETE FROM refused_request WHERE account = :account AND at < :before RETURNING 1;

@@ -1,11 +1,11 @@
 -- hit: A message with its final.
 SELECT {hit} FROM message AS m LEFT JOIN final AS f ON f.key = m.key WHERE m.key = :key;
 
--- hit_of_id: The message of an id, with its final.
+-- hit_of_id: The message with an id, with its final.
 SELECT {hit} FROM message AS m LEFT JOIN final AS f ON f.key = m.key
 WHERE m.key = :key AND m.tail = :tail;
 
--- batch_of_id: The last key of the batch of an id.
+-- batch_of_id: The last key of the batch with an id.
 SELECT last_key FROM batch WHERE key = :key AND tail = :tail;
 
 -- hits_of_batch: Messages of a batch, in their order.
@@ -15,10 +15,10 @@ WHERE m.key > :key AND m.key <= :last_key AND m.batch = :key ORDER BY m.key LIMI
 -- submissions_of: The submissions of a message's parts.
 SELECT key, segment, connector, operator_id, status, at FROM sent WHERE key = :key ORDER BY at, segment;
 
--- attempts_of: The attempts at a message that decided nothing.
+-- attempts_of: The undecided attempts at a message.
 SELECT key, segment, connector, status, at FROM attempt WHERE key = :key ORDER BY at, segment;
 
--- receipts_of: Receipts of a message, those that are not final too.
+-- receipts_of: Receipts of a message, intermediate receipts included.
 SELECT key, segment, state, err, at FROM progress WHERE key = :key
 UNION ALL SELECT key, segment, state, err, at FROM part_receipt WHERE key = :key
 ORDER BY at, segment;
@@ -41,24 +41,24 @@ SELECT at, was, time FROM moved WHERE key = :key ORDER BY at;
 -- connector_names: The names of all connectors.
 SELECT id, name FROM connector;
 
--- retry_of: A notice that is owed, or is kept.
+-- retry_of: An owed or kept notice.
 SELECT attempts, problem, "first", due, node FROM callback_retry WHERE key = :key;
 
 -- callback_of: The end of a notice.
 SELECT "end", code, attempts, at FROM callback WHERE key = :key;
 
--- reached: The place where the search's effort ends, if the rows do not end before.
+-- reached: The cursor where the search's effort ends, unless the rows end before.
 SELECT time, key FROM ({rows}) AS found LIMIT 1 OFFSET :effort - 1;
 
--- rarity: Counts of an account's messages in the newest blocks, and of those among them of a connector (-1: of any) and a
--- sender ('': of any).
+-- rarity: Counts of an account's messages in the newest blocks: all, and of a connector (-1: any) and a sender ('':
+-- any).
 SELECT coalesce(sum(messages), 0), coalesce(sum(
     CASE WHEN (connector = :connector OR :connector = -1) AND (sender = :sender OR :sender = '') THEN messages ELSE 0 END
 ), 0)
 FROM block_content
 WHERE account = :account AND block > (SELECT max(block) FROM number_block) - :blocks;
 
--- rows_by_key: Messages in the order in which they were accepted. Rows in the order of their keys alone have no time.
+-- rows_by_key: Messages in the order of acceptance. Rows in the order of keys have no time.
 SELECT 0 AS time, key FROM message WHERE key >= :start AND key < :key ORDER BY key DESC;
 
 -- rows_scheduled: Messages of a state, read from the index of the states that are not Sent.
@@ -81,7 +81,7 @@ WHERE key >= :start AND key < :key AND state <> {Delivery.DELIVRD} ORDER BY key 
 SELECT 0 AS time, key FROM queue
 WHERE held > {OF_SUSPENDED} AND node IS NULL AND key >= :start AND key < :key ORDER BY key DESC;
 
--- rows_of_account_listed: Messages of an account, by when they are sent; each index of an account has a part of them.
+-- rows_of_account_listed: Messages of an account by time of sending. Each index of an account has a part of them.
 SELECT time, key FROM message
 WHERE account = :account AND state IN {LISTED} AND time >= :start AND time <= :end AND (time < :end OR key < :key)
 ORDER BY time DESC, key DESC;

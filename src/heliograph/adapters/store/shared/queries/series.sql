@@ -1,9 +1,9 @@
--- lock_series: Needs no statement: SQLite has one writer.
+-- lock_series: Needs no statement, because SQLite has a single writer.
 
--- owe_series: Messages that ended at one time, to be counted from their rows.
+-- owe_series: Notes messages that ended at the same time, to be counted from their rows.
 INSERT INTO series_owed (key, at) SELECT key, :now FROM message WHERE key {among(keys)};
 
--- any_series_owed: Whether there is a message to be counted from its row.
+-- any_series_owed: Whether a message must be counted from its row.
 SELECT 1 FROM series_owed LIMIT 1;
 
 -- series_owed: Messages to be counted from their rows, oldest first.
@@ -12,13 +12,13 @@ SELECT id, key, at FROM series_owed ORDER BY id LIMIT :limit;
 -- delete_series_owed: Deletes entries that were counted.
 DELETE FROM series_owed WHERE id {among(ids)};
 
--- series_cell: One cell as it is kept.
+-- series_cell: A stored cell.
 SELECT accepted, segments, submitted, delivered, failed, cancelled, inbound, refused, spend,
     failures, refusals, to_operator, to_receipt
 FROM series
 WHERE grain = :grain AND start = :start AND account = :account AND connector = :connector AND country = :country;
 
--- put_series_cell: Keeps a cell in the place of the one that is there.
+-- put_series_cell: Stores a cell, or replaces it.
 INSERT INTO series (
     grain, start, account, connector, country, accepted, segments, submitted, delivered, failed, cancelled, inbound,
     refused, spend, failures, refusals, to_operator, to_receipt
@@ -61,10 +61,10 @@ DELETE FROM series WHERE (grain, start, account, connector, country) IN (
     ORDER BY start LIMIT :limit
 ) RETURNING 1;
 
--- owed_accepted: Messages by their keys, as they were accepted.
+-- owed_accepted: Accepted messages by their keys.
 SELECT key, account, connector, destination, segments, price FROM message WHERE key {among(keys)};
 
--- owed_ended: Cancelled messages: when, by which connector they would have gone, and the credits given back.
+-- owed_ended: Cancelled messages: time, intended connector, and refunded credits.
 SELECT f.key, f.at, m.account, m.connector, m.destination,
     coalesce((SELECT l.amount FROM ledger AS l WHERE l.message = f.key AND l.kind = {EntryKind.REFUND}), 0)
 FROM final AS f JOIN message AS m ON m.key = f.key

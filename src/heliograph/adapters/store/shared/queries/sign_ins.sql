@@ -1,25 +1,26 @@
--- put_sign_in_key: The key that names are hashed with, unless there is one.
+-- put_sign_in_key: Stores the key that names are hashed with, unless there is a key.
 INSERT INTO sign_in_key (id, key) VALUES (1, :key) ON CONFLICT (id) DO NOTHING;
 
 -- sign_in_key: That key.
 SELECT key FROM sign_in_key;
 
--- add_sign_in_failure: Failures of one name at one node within about a second.
+-- add_sign_in_failure: Adds failures of a name at a node within about a second.
 INSERT INTO sign_in_failure (at, node, door, name, failures) VALUES (:at, :node, :door, :name, :failures);
 
 -- add_sign_in_place: Makes a place known, from its time on.
 INSERT INTO sign_in_place (door, name, at) VALUES (:door, :name, :at)
 ON CONFLICT (door, name) DO UPDATE SET at = excluded.at;
 
--- sign_in_failures: Failures from a time on, but those of one node and those that count by the day, the newest first.
+-- sign_in_failures: Failures from a time on, the newest first, without the failures of a node and failures that count
+-- by the day.
 SELECT door, name, node, at, failures FROM sign_in_failure
 WHERE at >= :since AND node <> :but AND door <> :daily ORDER BY at DESC, node, door, name LIMIT :limit;
 
--- daily_failures: Failures that count by the day, likewise.
+-- daily_failures: Failures that count by the day, the newest first.
 SELECT door, name, node, at, failures FROM sign_in_failure
 WHERE at >= :since AND node <> :but AND door = :daily ORDER BY at DESC, node, door, name LIMIT :limit;
 
--- sign_in_places: Places that are known, the newest first.
+-- sign_in_places: Known places, the newest first.
 SELECT door, name, at FROM sign_in_place ORDER BY at DESC, door, name LIMIT :limit;
 
 -- forget_sign_in_failures: Deletes failures before a time.
@@ -28,7 +29,7 @@ DELETE FROM sign_in_failure WHERE (at, node, door, name) IN (
     WHERE at < :before AND (door <> :daily OR at < :daily_before) ORDER BY at LIMIT :limit
 ) RETURNING 1;
 
--- forget_sign_in_places: Deletes places that were known last before a time.
+-- forget_sign_in_places: Deletes places with a last success before a time.
 DELETE FROM sign_in_place WHERE (door, name) IN (
     SELECT door, name FROM sign_in_place WHERE at < :before ORDER BY at LIMIT :limit
 ) RETURNING 1;

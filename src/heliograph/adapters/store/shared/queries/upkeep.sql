@@ -4,7 +4,7 @@ SELECT block, last_key FROM number_block ORDER BY block DESC LIMIT 1;
 -- end_of_block: The last key of the next block.
 SELECT key FROM message WHERE key > :beyond AND key < :before ORDER BY key LIMIT 1 OFFSET :rest;
 
--- add_block: A new block; no row where it is there already.
+-- add_block: Adds a block; no row if it exists.
 INSERT INTO number_block (block, first_key, last_key) VALUES (:block, :first, :last) ON CONFLICT DO NOTHING RETURNING 1;
 
 -- fill_block: Sorts the messages of a block by number.
@@ -12,8 +12,8 @@ INSERT INTO message_number (block, number, key)
 SELECT :block, destination, key FROM message WHERE key >= :first AND key <= :last
 ORDER BY destination {bytewise}, key;
 
--- fill_content: Notes of which accounts, connectors and senders a block has messages, how many, and the first and
--- the last of each.
+-- fill_content: Notes the accounts, connectors and senders of a block, each with its number of messages, the first and
+-- the last.
 INSERT INTO block_content (block, account, connector, sender, first_key, last_key, messages)
 SELECT :block, account, connector, lower(sender), min(key), max(key), count(*) FROM message
 WHERE key >= :first AND key <= :last GROUP BY account, connector, lower(sender);
@@ -27,7 +27,8 @@ SELECT
     (SELECT count(*) FROM early),
     (SELECT count(*) FROM awaiting);
 
--- counts: Counts of waiting rows, each up to a limit: scheduled, due (and since when), awaited, owed, ended, orphans.
+-- counts: Counts of waiting rows, each up to a limit: scheduled, due (with the earliest time), awaited, owed, ended,
+-- orphans.
 SELECT
     (SELECT count(*) FROM (SELECT 1 FROM message WHERE state = {State.SCHEDULED} LIMIT :most) AS counted),
     (SELECT count(*) FROM (SELECT 1 FROM queue WHERE node IS NULL AND held IS NULL AND due <= :now LIMIT :most) AS counted),
@@ -42,17 +43,18 @@ SELECT connector, count(*) FROM (
     SELECT connector FROM queue WHERE {put_off} AND node IS NULL AND due > :now LIMIT :most
 ) AS later GROUP BY connector;
 
--- ended_unknown: Count of the messages from a key on that ended as UNKNOWN. The first condition on the state is the index's.
+-- ended_unknown: Number of messages from a key on that ended as UNKNOWN. The first condition on the state selects the
+-- index.
 SELECT count(*) FROM final WHERE key >= :since AND state <> {Delivery.DELIVRD} AND state = {Delivery.UNKNOWN};
 
--- newest: The newest key, and the newest time of each kind of event. It reads whole tables.
+-- newest: The newest key, and the newest time of each kind of event. Reads whole tables.
 SELECT
     (SELECT max(key) FROM (SELECT max(key) AS key FROM message UNION ALL SELECT max(key) FROM inbound) AS newest),
     (SELECT max(at) FROM ledger), (SELECT max(at) FROM sent),
     (SELECT max(at) FROM final), (SELECT max(at) FROM callback), (SELECT max(at) FROM moved);
 
--- reach: Counts of messages that are scheduled, not sent as a whole, or await a receipt, and of callbacks owed. It
--- reads whole tables.
+-- reach: Counts of messages that are scheduled, not completely sent, or await a receipt, and of owed callbacks. Reads
+-- whole tables.
 SELECT
     (SELECT count(*) FROM message WHERE state = {State.SCHEDULED}),
     (

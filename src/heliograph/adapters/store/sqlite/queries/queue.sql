@@ -1,24 +1,24 @@
--- claim_due: The rows of a connector that are due, oldest first; `claim` claims them.
+-- claim_due: Due rows of a connector, oldest first; `claim` claims them.
 SELECT key, connector, attempted FROM queue WHERE node IS NULL AND held IS NULL AND connector = :connector AND due <= :now
 ORDER BY due, key LIMIT :limit;
 
--- claim_of: The rows of a connector that are due, so many of each account, each one's oldest first.
+-- claim_of: Due rows of a connector, up to a limit for each account, oldest first.
 SELECT q.key, q.connector, q.attempted FROM json_each(:accounts) AS a CROSS JOIN queue AS q ON q.key IN (
     SELECT key FROM queue WHERE node IS NULL AND held IS NULL AND connector = :connector AND account = a.value AND due <= :now
     ORDER BY due, key LIMIT :limit
 ) ORDER BY q.due, q.key;
 
--- claim_expired: The rows whose messages are no longer valid, of any connector.
+-- claim_expired: Rows of expired messages, of any connector.
 SELECT key, connector, attempted FROM queue WHERE node IS NULL AND expires <= :now ORDER BY expires, key LIMIT :limit;
 
 -- claim: Gives rows to a node.
 UPDATE queue SET node = :node WHERE key {among(keys)};
 
--- become_sent: The time of these messages has come.
+-- become_sent: Makes due messages Sent.
 UPDATE message SET state = {after(Trigger.DUE)} WHERE state IN {before(Trigger.DUE)} AND key {among(keys)};
 
--- next_due: The earliest due time of each connector's rows. Each is found by a jump in the index, as SQLite would read all
--- of it for a GROUP BY.
+-- next_due: The earliest due time of each connector's rows. Each is found by a jump in the index. For a GROUP BY,
+-- SQLite would read the whole index.
 WITH RECURSIVE waiting (connector) AS (
     SELECT min(connector) FROM queue WHERE node IS NULL AND held IS NULL
     UNION ALL
@@ -28,7 +28,7 @@ WITH RECURSIVE waiting (connector) AS (
 SELECT connector, (SELECT min(due) FROM queue WHERE node IS NULL AND held IS NULL AND connector = waiting.connector)
 FROM waiting WHERE connector IS NOT NULL;
 
--- queued_accounts: The accounts that have rows due, found by jumps in the index.
+-- queued_accounts: The accounts with due rows, found by jumps in the index.
 WITH RECURSIVE holder (account) AS (
     SELECT min(account) FROM queue WHERE node IS NULL AND held IS NULL AND connector = :connector
     UNION ALL

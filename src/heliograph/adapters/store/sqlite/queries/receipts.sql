@@ -4,7 +4,7 @@ JOIN awaiting AS a ON a.connector = :connector AND a.operator_id = wanted.value
 WHERE NOT EXISTS (SELECT 1 FROM final WHERE final.key = a.key)
 ORDER BY a.key;
 
--- forget_early: Deletes receipts that are too old, or too many; looks at the oldest ones.
+-- forget_early: Deletes receipts that are too old, or too many, among the oldest.
 DELETE FROM early WHERE id IN (
     SELECT id FROM (SELECT id, at FROM early ORDER BY id LIMIT :limit)
     WHERE at < :before OR id <= (SELECT max(id) FROM early) - :most

@@ -1,19 +1,19 @@
--- release_others_messages: Gives up all claims of messages but a node's own.
+-- release_others_messages: Gives up all claims of messages by other nodes.
 UPDATE queue SET node = NULL WHERE node <> :node;
 
--- release_others_notices: Gives up all claims of notices but a node's own.
+-- release_others_notices: Gives up all claims of notices by other nodes.
 UPDATE callback_retry SET node = NULL WHERE node <> :node;
 
--- release_others_parts: Gives up all claims of parts of inbound messages but a node's own.
+-- release_others_parts: Gives up all claims of parts of inbound messages by other nodes.
 UPDATE inbound_part SET node = NULL WHERE node <> :node;
 
--- lose_others_answers: Clears the answers of other nodes, which nobody awaits any more.
+-- lose_others_answers: Marks the answers of other nodes as lost.
 UPDATE inbound_unanswered SET lost = 1 WHERE node <> :node;
 
 -- forget_others_links: Deletes the link states of other nodes.
 DELETE FROM link_state WHERE node <> :node;
 
--- marks: The marks; there is one worker.
+-- marks: The marks of the single worker.
 SELECT name, value FROM mark;
 
 -- last_key: The highest key of all.

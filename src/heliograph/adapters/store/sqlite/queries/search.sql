@@ -1,11 +1,11 @@
--- uses_of_reference: The requests that gave a reference, of one account or of all, newest first.
+-- uses_of_reference: The requests with a reference, of an account or of all, newest first.
 SELECT r.key, b.last_key, r.batch FROM account AS a
 CROSS JOIN reference AS r ON r.account = a.id AND r.reference = :reference
 LEFT JOIN batch AS b ON r.batch = 1 AND b.key = r.key
 WHERE :account IS NULL OR a.id = :account
 ORDER BY r.key DESC;
 
--- hits_of_references: The messages of an account's requests that gave one of these references.
+-- hits_of_references: The messages of an account's requests with one of these references.
 SELECT {hit} FROM json_each(:references) AS wanted
 CROSS JOIN reference AS r ON r.account = :account AND r.reference = wanted.value
 CROSS JOIN message AS m ON m.key = r.key LEFT JOIN final AS f ON f.key = m.key
@@ -31,16 +31,16 @@ WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
        AND (:code = '' OR {err} = :code))
 LIMIT :limit;
 
--- rows_by_number: Messages to numbers from one head to another, block by block, newest first. The sum keeps the planner
--- from the index by which old blocks are found: its order is another, and everything found would have to be sorted.
+-- rows_by_number: Messages to a range of numbers, block by block, newest first. The sum keeps the planner from the
+-- index for old blocks, because its order is another, and all rows would have to be sorted.
 SELECT 0 AS time, n.key FROM number_block AS b
 CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :low AND n.number < :high || ':'
 WHERE b.last_key + 0 >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
 ORDER BY b.block DESC, n.key DESC;
 
 -- rows_by_block: Messages between the first and the last of this account, connector and sender in each block, newest
--- first. (Each end of the range has one bound, since of two the planner takes the wrong one and reads all messages for
--- each block. In a block that has none both are NULL, and no key is between them.)
+-- first. (Each end of the range has a single bound. With two, the planner takes the wrong bound and reads all messages
+-- for each block. In a block without such messages both are NULL, and no key is between them.)
 SELECT 0 AS time, m.key FROM number_block AS b
 CROSS JOIN message AS m
 ON m.key >= max(:start, (
@@ -56,7 +56,7 @@ AND m.key < min(:key, (
 WHERE b.last_key + 0 >= :start AND b.first_key < :key
 ORDER BY b.block DESC, m.key DESC;
 
--- rows_of_account: All messages of an account, by when they are sent. Each part is read in the order of its index.
+-- rows_of_account: All messages of an account by time of sending. Each part is read in the order of its index.
 SELECT time, key FROM message
 WHERE account = :account AND state IN {LISTED} AND time >= :start AND time <= :end AND (time < :end OR key < :key)
 UNION ALL
