@@ -21,10 +21,10 @@ _BITS: Final = 4
 _MORE: Final = 0x80
 
 
-def add(sketch: Sketch, value: int) -> None:
-    """Counts a value. A negative value, after the clock was set back, counts as zero."""
+def add(sketch: Sketch, value: int, count: int = 1) -> None:
+    """Counts so many equal values. A negative value, after the clock was set back, counts as zero."""
     bucket = _USUAL[value] if 0 <= value < _USUAL_END else bucket_of(value)
-    sketch[bucket] = sketch.get(bucket, 0) + 1
+    sketch[bucket] = sketch.get(bucket, 0) + count
 
 
 def bucket_of(value: int) -> int:

@@ -369,7 +369,8 @@ class Connection(Seat):
             self.phase = IDLE
         if self.phase in (HEAD, BODY):
             self.note_unfinished()
-        self._resume_reading()
+        if self._held or self.flow.reading_paused:
+            self._resume_reading()
 
     # --- the end
 

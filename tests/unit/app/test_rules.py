@@ -1,13 +1,13 @@
 """Which connectors may take a message, and in which order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.app.configuration import Account, Connector, Route, Tables
-from heliograph.app.routing.candidates import Candidate, RouteRequest, RouteRules, RoutingState, candidates, chosen
+from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, candidates, chosen
 from heliograph.app.routing.explain import explain
 
 
@@ -29,9 +29,9 @@ ROUTES = [
 
 def found(
     destination: str, routes: Iterable[Route] = ROUTES, there: Iterable[Connector] = (), fallback: int | None = None
-) -> list[Candidate]:
+) -> Sequence[Candidate]:
     state = {each.id: each for each in there or connectors(1, 2, 3, 4, 5, 6)}
-    return candidates(RouteRequest(1, destination, ""), RouteRules(routes, state), RoutingState(state, fallback))
+    return candidates(RouteRequest(1, destination, ""), RoutingState(routes, state, fallback))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_each_candidate_names_the_rule_that_put_it_there() -> None:
 
 
 def test_without_a_route() -> None:
-    assert found("33123456789", [Route(1, "44", 1)]) == []
+    assert found("33123456789", [Route(1, "44", 1)]) == ()
     assert chosen([]) is None
 
 
@@ -71,7 +71,7 @@ def test_a_paused_connector_keeps_its_messages() -> None:
 
 def test_a_development_run_takes_what_no_route_covers() -> None:
     routes = [Route(1, "44", 1)]
-    assert found("33123456789", routes, fallback=7) == [Candidate(7, None)]
+    assert found("33123456789", routes, fallback=7) == (Candidate(7, None),)
     assert chosen(found("442079460123", routes, fallback=7)) == 1
 
 

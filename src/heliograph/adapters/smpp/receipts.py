@@ -48,7 +48,8 @@ def unmarked_report_of(pdu: DeliverSm | DataSm, national: NationalNumbers = NO_C
 def _report(receipt: ReceiptContent, pdu: DeliverSm | DataSm, national: NationalNumbers, marked: bool) -> Report:
     state = parse_state(receipt.state)
     final = is_final(state) and (not receipt.intermediate or state is Delivery.DELIVRD)
-    message_id, other_id = kept(receipt.message_id), kept(receipt.other_id or "")
+    message_id = kept(receipt.message_id)
+    other_id = kept(receipt.other_id) if receipt.other_id else ""
     number, other_number = receipt.source_addr, receipt.destination_addr
     if national.country:  # skipped otherwise, as this runs for every receipt
         number = number_of(number, pdu.source_addr_ton, national) or number

@@ -52,7 +52,8 @@ class PartCutter:
         """
         message = item.message
         total = message.segments
-        item.shape(joins)
+        if item.whole != joins:
+            item.shape(joins)
         if total == 1:
             header_octets = HEADER_OCTETS
         elements = read_extras(message.extras).elements if message.extras else b""

@@ -104,7 +104,8 @@ class Notifier:
 
     def owe(self, notice: Notice) -> None:
         """Adds a notice with a subject among the facts being gathered."""
-        if self._room_of(notice.account) <= 0 or not self._keeps(notice.key):
+        # an account may always have a third, so its share is only worked out beyond that
+        if (3 * self._taken >= IN_THE_AIR and self._room_of(notice.account) <= 0) or not self._keeps(notice.key):
             self._leave_to_rows(notice)
             return
         self._take(notice)
@@ -305,10 +306,9 @@ class Notifier:
             account = notice.account
             capacity = left[account] if account in left else deliverer.capacity(account)
             left[account] = capacity - 1
-            ends = notice.first + deliverer.retry_ms
             if capacity > 0:
                 near.append(notice)
-            elif ends > now:
+            elif (ends := notice.first + deliverer.retry_ms) > now:
                 self._park(notice, ends)
             else:
                 self._give_up(notice, now)

@@ -1,11 +1,22 @@
-"""Counts series from the facts of each commit, in memory, until they are added to the stored ones."""
+"""Counts series from the facts of each commit, in memory, until they are added to the stored ones.
+
+Most facts of a commit are alike: they have the same minute, account, connector and country, and often the same delay.
+So they are first counted by these, and then added to their cells together.
+"""
+
+from collections import Counter
+from typing import Final
 
 from heliograph.app.facts import Accept, Facts, MessageEnd, Submission, Verdict
-from heliograph.app.observing.tally import Tally, failure_of
-from heliograph.domain.message.ids import time_of
+from heliograph.app.observing.tally import MINUTE, Tally, failure_of
+from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.state import State
+from heliograph.domain.numbers.country import HEAD
 from heliograph.domain.sketch import add
+
+KEYS_A_MINUTE: Final = first_key_at(MINUTE)
+"""Keys of a minute: a key divided by this is the number of its minute since the epoch."""
 
 _REJECTED = failure_of(Delivery.REJECTD, NO_CODE)
 
@@ -37,42 +48,59 @@ class SeriesCounter:
 
 def _count_accepted(tally: Tally, accepts: list[Accept]) -> None:
     accepted = Verdict.ACCEPTED
+    alike = Counter(
+        [
+            (message.key // KEYS_A_MINUTE, message.account, message.connector, message.destination[:HEAD],
+             message.segments, message.price)
+            for accept in accepts
+            if accept.verdict is accepted
+            for message in accept.messages
+        ]
+    )  # fmt: skip
+    for (minute, account, connector, digits, segments, price), count in alike.items():
+        cell = tally.cell(minute * MINUTE, account, connector, digits)
+        cell.accepted += count
+        cell.segments += segments * count
+        cell.spend += price * count
     for accept in accepts:
-        if accept.verdict is not accepted:
-            continue
-        for message in accept.messages:
-            cell = tally.cell(time_of(message.key), message.account, message.connector, message.destination)
-            cell.accepted += 1
-            cell.segments += message.segments
-            cell.spend += message.price
-        if accept.batch:
+        if accept.batch and accept.verdict is accepted:
             for message in accept.messages:
                 if message.state == State.FAILED:  # its recipient opted out
                     tally.cell(accept.at, message.account, message.connector, message.destination).fail(_REJECTED)
 
 
 def _count_sent(tally: Tally, submissions: list[Submission]) -> None:
-    for answer in submissions:
-        if answer.status == 0 == answer.segment:
-            message = answer.message
-            assert message is not None, "a part that an operator took names its message"
-            at = answer.at
-            cell = tally.cell(at, answer.account, answer.connector, message.destination)
-            cell.submitted += 1
-            add(cell.to_operator, at - message.time)
+    alike = Counter(
+        [
+            (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD],
+             each.at - message.time)
+            for each in submissions
+            if each.status == 0 == each.segment and (message := each.message) is not None
+        ]
+    )  # fmt: skip
+    for (minute, account, connector, digits, waited), count in alike.items():
+        cell = tally.cell(minute * MINUTE, account, connector, digits)
+        cell.submitted += count
+        add(cell.to_operator, waited, count)
 
 
 def _count_ended(tally: Tally, finals: list[MessageEnd]) -> None:
     delivered = Delivery.DELIVRD
+    alike = Counter(
+        [
+            (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD], each.waited)
+            for each in finals
+            if each.state is delivered and (message := each.message) is not None
+        ]
+    )
+    for (minute, account, connector, digits, waited), count in alike.items():
+        cell = tally.cell(minute * MINUTE, account, connector, digits)
+        cell.delivered += count
+        if waited >= 0:
+            add(cell.to_receipt, waited, count)
     for final in finals:
-        message = final.message
-        assert message is not None, "an end names its message"
-        cell = tally.cell(final.at, final.account, final.connector, message.destination)
-        if final.state is delivered:
-            cell.delivered += 1
-            if final.waited >= 0:
-                add(cell.to_receipt, final.waited)
-        else:
+        if final.state is not delivered and final.message is not None:
+            cell = tally.cell(final.at, final.account, final.connector, final.message.destination)
             cell.fail(failure_of(final.state, final.err))
-        if final.failed:
-            cell.spend -= final.refund
+            if final.failed:
+                cell.spend -= final.refund

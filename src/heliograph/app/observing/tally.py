@@ -1,5 +1,7 @@
 """Tallies: cells of minutes that are being counted, from facts or from rows."""
 
+from typing import Final
+
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.numbers.country import UNKNOWN, country_and_area_of
@@ -8,7 +10,8 @@ from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 MOST_CELLS = 5_000
 """Most cells that a tally counts by country. Numbers in further cells are counted without a country."""
 
-_MINUTE = WIDTH_MS[Grain.MINUTE]
+MINUTE: Final = WIDTH_MS[Grain.MINUTE]
+"""Milliseconds."""
 
 Slot = tuple[int, int, int, str]
 """Key of a cell: the beginning of its minute, account, connector, country."""
@@ -42,10 +45,10 @@ class Tally:
             and number.startswith(self._area)
         ):
             return self._last
-        minute = at - at % _MINUTE
+        minute = at - at % MINUTE
         country, self._area = country_and_area_of(number)
         self._begin = minute
-        self._end = minute + _MINUTE if self._area else 0
+        self._end = minute + MINUTE if self._area else 0
         self._account, self._connector = account, connector
         self._last = self._found(minute, account, connector, country)
         return self._last

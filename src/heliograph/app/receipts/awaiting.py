@@ -12,7 +12,6 @@ ended messages in `ended`, until every read that began before is over (`reading`
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import takewhile
 
 from heliograph.app.facts import Awaiting, Facts, Message, Outstanding
 from heliograph.app.marks import AWAITING
@@ -167,7 +166,12 @@ class AwaitedReceipts:
                     self.drop_entries(track)
                     if not track.held:
                         self.tracks.pop(track.message.key, None)
-        for key in list(takewhile(lambda key: self.ended[key] <= seen, self.ended)):
+        shown = []
+        for key, generation in self.ended.items():
+            if generation > seen:
+                break
+            shown.append(key)
+        for key in shown:
             del self.ended[key]
 
     @property
@@ -275,9 +279,9 @@ class AwaitedReceipts:
 
     def end(self, key: int, track: TrackedMessage | None = None) -> None:
         """Forgets a message that the facts being gathered end."""
-        known = self.tracks.pop(key, None)
+        known = self.tracks.pop(key, None) if self.tracks else None
         track = track or known
-        if track is not None:
+        if track is not None and track.entries:
             self.drop_entries(track)
         self.ended[key] = self.generation
 

@@ -171,7 +171,7 @@ class ReceiptLookup:
                 continue
             track = awaited.found(outstanding)
             if len(track.states) == track.message.segments:
-                matcher.complete(track)
+                matcher.complete(track, now)
                 self._gathering.wake()
         if matcher.shared and matcher.early and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
             self._retried_at = now

@@ -159,7 +159,11 @@ class ReceiptMatcher:
         """Applies a receipt that has arrived. Calls `acknowledge`, with True only after the commit that keeps it."""
         if report.other_id and not ids_agree(report):
             report = self._with_likelier_id(connector, report)
-        found = self.match(connector, report) or self.ids.is_repeat(connector, report)
+        if self.match(connector, report):  # nearly always
+            self._acknowledge_next.append(acknowledge)
+            self._gathering.wake()
+            return
+        found = self.ids.is_repeat(connector, report)
         if not found and self.habits.of(connector).names_no_number:
             found = self.match(connector, report, last_resort=True)
         if not found and (first := self.ids.resolve_alias(connector, report)) is not None:
@@ -347,15 +351,15 @@ class ReceiptMatcher:
         if message.segments > 1:
             self._gathering.facts.parts.append(PartReceipt(message.account, message.key, segment, state, err, now))
         if len(track.states) == message.segments:
-            self.complete(track)
+            self.complete(track, now)
             return
         if self.shared:
             self.partial[message.key] = self.awaited.generation, now
         if not track.held:
             self.awaited.let_go(track)
 
-    def complete(self, track: TrackedMessage) -> None:
-        """Ends a message in the worst state of its parts, all of which have ended."""
+    def complete(self, track: TrackedMessage, now: int) -> None:
+        """Ends a message at `now` (ms) in the worst state of its parts, all of which have ended."""
         message = track.message
         states = track.states
         if len(states) == 1:
@@ -363,10 +367,10 @@ class ReceiptMatcher:
         else:
             state = worst(state for state, _ in states.values())
             err = next(err for part_state, err in states.values() if part_state is state)
-        self.partial.pop(message.key, None)
+        if self.shared:
+            self.partial.pop(message.key, None)
         self.awaited.end(message.key, track)
         owed = bool(message.way)
-        now = self._clock.now()
         waited = now - track.taken if track.taken else -1
         final = MessageEnd(
             message.account,

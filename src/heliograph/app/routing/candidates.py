@@ -1,15 +1,15 @@
 """Candidates: the connectors that may take a message, in order, each with the reason and whether it is usable now.
 
 `candidates` decides where a message goes, for acceptance, quotes, dispatch and `routing.explain`. It is pure: the rules
-come from the tables (`RouteRules`), and the state of the connectors is an argument (`RoutingState`). So each caller
-gets the same order for the same moment.
+come from the tables, and they and the state of the connectors are an argument (`RoutingState`). So each caller gets the
+same order for the same moment.
 
-**To add a rule.** A rule that selects by the message, such as its account or network, belongs into
-`RouteRules.fitting`. A rule that orders, such as shares or costs, belongs into `candidates`. A reason not to use a
-connector, such as a circuit breaker, is a field of `RoutingState` and an obstacle here.
+**To add a rule.** A rule that selects or orders by the prefix alone, such as priorities, belongs into `RoutingState`,
+which is compiled once for many messages. A rule that selects by the message, such as its account or network, belongs
+into `candidates`. A reason not to use a connector, such as a circuit breaker, is an obstacle of its candidates.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -34,39 +34,6 @@ class RouteRequest:
     sender: str
 
 
-@dataclass(frozen=True, slots=True)
-class RoutingState:
-    """The connectors' state at a moment. It is replaced, never changed."""
-
-    connectors: Mapping[int, Connector]
-    """By id."""
-    fallback: int | None = None
-    """The connector for destinations without a route: the simulated operator of a development run."""
-
-
-class RouteRules:
-    """The routes in groups that fit equally well, each group in order, compiled when the tables change. Immutable.
-
-    A route of a shorter prefix never stands in for a route of a longer prefix. A country that is routed elsewhere must
-    not take the general way when that connector is down.
-    """
-
-    __slots__ = ("_groups",)
-
-    def __init__(self, routes: Iterable[Route] = (), connectors: Container[int] = ()) -> None:
-        """`connectors` are the ids of all connectors: a route to any other id does not count."""
-        groups: dict[str, dict[int, Route]] = {}
-        for route in sorted(routes, key=lambda route: (-route.priority, route.connector)):
-            if route.connector in connectors:
-                groups.setdefault(route.prefix, {}).setdefault(route.connector, route)
-        self._groups = PrefixTable({prefix: tuple(group.values()) for prefix, group in groups.items()})
-
-    def fitting(self, destination: str) -> tuple[Route, ...]:
-        """Returns the routes of the longest prefix that fits: the highest priority first, then by connector, each
-        connector once."""
-        return self._groups.find(destination) or ()
-
-
 class Candidate(NamedTuple):
     """A connector that a message may go to."""
 
@@ -89,15 +56,39 @@ class Candidate(NamedTuple):
         return f"The route for {numbers_of(self.route.prefix)} with priority {self.route.priority}"
 
 
-def candidates(message: Routed, rules: RouteRules, state: RoutingState) -> list[Candidate]:
-    """Returns the candidates for a message, the preferred one first; empty if no rule covers it."""
-    routes = rules.fitting(message.destination)
-    if not routes:
-        return [] if state.fallback is None else [Candidate(state.fallback, None)]
-    connectors = state.connectors
-    return [
-        Candidate(route.connector, route, "" if connectors[route.connector].enabled else "paused") for route in routes
-    ]
+class RoutingState:
+    """The routes and the state of their connectors at a moment, compiled into candidates. It is replaced, never
+    changed.
+
+    A route of a shorter prefix never stands in for a route of a longer prefix. A country that is routed elsewhere must
+    not take the general way when that connector is down.
+    """
+
+    __slots__ = ("_fallback", "_groups")
+
+    def __init__(
+        self, routes: Iterable[Route], connectors: Mapping[int, Connector], fallback: int | None = None
+    ) -> None:
+        """`connectors` has all connectors by id: a route to any other id does not count. `fallback` is the connector
+        for destinations without a route: the simulated operator of a development run."""
+        groups: dict[str, dict[int, Candidate]] = {}
+        for route in sorted(routes, key=lambda route: (-route.priority, route.connector)):
+            connector = connectors.get(route.connector)
+            if connector is not None:
+                candidate = Candidate(connector.id, route, "" if connector.enabled else "paused")
+                groups.setdefault(route.prefix, {}).setdefault(connector.id, candidate)
+        self._groups = PrefixTable({prefix: tuple(group.values()) for prefix, group in groups.items()})
+        self._fallback = () if fallback is None else (Candidate(fallback, None),)
+
+    def fitting(self, destination: str) -> tuple[Candidate, ...]:
+        """Returns the candidates of the longest prefix that fits: the highest priority first, then by connector, each
+        connector once; without such a prefix, the fallback."""
+        return self._groups.find(destination) or self._fallback
+
+
+def candidates(message: Routed, state: RoutingState) -> Sequence[Candidate]:
+    """Returns the candidates for a message, the preferred candidate first; empty if no rule covers it."""
+    return state.fitting(message.destination)
 
 
 def chosen(found: Sequence[Candidate]) -> int | None:

@@ -1,10 +1,10 @@
 """Explaining in sentences to which connector a number would go now, and its price, by the functions of sending."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heliograph.app.configuration import Account, Route, Tables
-from heliograph.app.routing.candidates import Candidate, RouteRequest, RouteRules, RoutingState, candidates, numbers_of
+from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, candidates, numbers_of
 from heliograph.domain.money.pricing import PriceTable, in_force
 
 
@@ -31,9 +31,9 @@ def explain(number: str, account: Account, tables: Tables, fallbacks: Mapping[in
     """Decides for a number of an account. `fallbacks` are a development run's connectors; `now`
     decides which prices hold."""
     connectors = {connector.id: connector for connector in tables.connectors}
-    state = RoutingState(connectors, next(iter(fallbacks), None))
+    state = RoutingState(tables.routes, connectors, next(iter(fallbacks), None))
     request = RouteRequest(account.id, number, "")
-    found = candidates(request, RouteRules(tables.routes, connectors), state)
+    found = candidates(request, state)
     names = {**fallbacks, **tables.connector_names()}
     tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(
         account.plan
@@ -52,7 +52,7 @@ def explain(number: str, account: Account, tables: Tables, fallbacks: Mapping[in
     return decision
 
 
-def _route_reasons(decision: RouteDecision, found: list[Candidate]) -> list[str]:
+def _route_reasons(decision: RouteDecision, found: Sequence[Candidate]) -> list[str]:
     if not found:
         return ["No route covers the number: a message to it is refused."]
     first = found[0]

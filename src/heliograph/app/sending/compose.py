@@ -83,7 +83,7 @@ class Composer:
         account = who.view.account
         destinations, routes = self._destinations(who.view, fields)
         sender = _sender(who, fields.sender)
-        fitting = self._needs_template(who, sender, fields.kind, routes)
+        fitting = self.directory.templates is not None and self._needs_template(who, sender, fields.kind, routes)
         optional, wrong_optional = _optional_fields(fields)
         texts = self._texts(account, fields, fields.kind, routes, optional)
         attached = self._attached(who, sender, routes, texts) if fitting else None

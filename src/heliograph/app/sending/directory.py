@@ -5,7 +5,7 @@ revision and reloads only after a change, so that a change takes effect within s
 date is charged from the first refresh after it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
@@ -14,7 +14,7 @@ from heliograph.app.configuration import Account, ApiKey, Connector, NumberOwner
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accounts, Network
-from heliograph.app.routing.candidates import Candidate, Routed, RouteRules, RoutingState, candidates, chosen
+from heliograph.app.routing.candidates import Candidate, Routed, RoutingState, candidates, chosen
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
 from heliograph.domain.limits.gate import Policy, SenderState, compile_policy
@@ -72,8 +72,7 @@ class Directory:
         self._repertoires: dict[int, Repertoire] = {}
         self._tlvs: dict[int, tuple[TlvRule, ...]] = {}
         self._asking: frozenset[int] = frozenset()
-        self._rules = RouteRules()
-        self._routing = RoutingState({}, fallback)
+        self._routing = RoutingState((), {}, fallback)
         self._numbers = NumberRules()
         self._owners: dict[int, NumberOwner] = {}
         self._senders: dict[int, dict[str, SenderState]] = {}
@@ -107,8 +106,7 @@ class Directory:
         }
         self.templates = TemplateBook(tables.templates, requiring) if requiring else None
         self._asking = frozenset(of for of, policy in policies.items() if policy.asks_receipts)
-        self._rules = RouteRules(tables.routes, self._connectors)
-        self._routing = RoutingState(self._connectors, self._fallback)
+        self._routing = RoutingState(tables.routes, self._connectors, self._fallback)
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
         self._dated = tables.prices
@@ -158,13 +156,13 @@ class Directory:
         found = await self._stored_accounts.find(system_id, to_bind=True)
         return None if found is None else await self.fresh_account(found[0].name)
 
-    def candidates(self, message: Routed) -> list[Candidate]:
+    def candidates(self, message: Routed) -> Sequence[Candidate]:
         """Returns the connectors that may take a message, the preferred connector first (`app.routing.candidates`)."""
-        return candidates(message, self._rules, self._routing)
+        return candidates(message, self._routing)
 
     def route(self, message: Routed) -> int | None:
         """Returns the connector for a message; None without a route."""
-        return chosen(self.candidates(message))
+        return chosen(candidates(message, self._routing))
 
     def claim_policy(self, account: int) -> Policy | None:
         """Returns the rules for messages of an account at their claim, or None."""

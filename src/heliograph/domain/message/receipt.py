@@ -91,7 +91,11 @@ def own_code(text: str | None) -> str:
     """Returns the operator's own code in its stored form: without surrounding spaces, truncated, and with `?` for
     characters other than printable ASCII, because a header carries it. Empty if there is no code.
     """
-    code = (text or "").strip(" \t\r\n\0")[:MAX_CODE_CHARS].rstrip()
+    if not text:
+        return ""
+    if len(text) <= MAX_CODE_CHARS and text.isascii() and text.isalnum():
+        return text
+    code = text.strip(" \t\r\n\0")[:MAX_CODE_CHARS].rstrip()
     return code if code.isascii() and code.isprintable() else "".join([c if " " <= c <= "~" else "?" for c in code])
 
 

@@ -9,7 +9,9 @@ from typing import Final
 UNKNOWN: Final = ""
 """Country of a number without a country, and of items without a number."""
 
-_LONGEST: Final = 4
+HEAD: Final = 4
+"""Number of first digits that always determine the country."""
+
 _CACHED: Final = 20_000
 
 _CODES: Final = """
@@ -53,7 +55,7 @@ def country_and_area_of(number: str) -> tuple[str, str]:
     """Returns the country of a number, and its area: a beginning that no number of another country has, such as 49 or
     1684. The area is empty if the number is too short.
     """
-    digits = number[:_LONGEST]
+    digits = number[:HEAD]
     known = _known.get(digits)
     if known is None:
         known = _country(digits), _area(digits)
@@ -74,10 +76,6 @@ def _area(digits: str) -> str:
         if digits[:length] not in _UNDECIDED:
             return digits[:length]
     return ""
-
-
-HEAD: Final = _LONGEST
-"""Number of first digits that always determine the country."""
 
 
 def heads_of(country: str) -> list[str]:
