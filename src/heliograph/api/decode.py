@@ -145,8 +145,10 @@ def form(octets: bytes, bounds: Bounds = USUAL) -> dict[str, list[str]]:
         longest = bounds.longest
         if _count(octets, b"&") > bounds.values:
             raise _too_much("form", "fields")
-        if _count(octets, b"%") > bounds.escapes and _escapes_of_short(octets, longest) > bounds.escapes:
-            raise _too_much("form", "percent-encoded octets")
+        if _count(octets, b"%") > bounds.escapes:
+            decoded = (pair for pair in octets.split(b"&") if len(pair) <= longest)
+            if sum(_count(pair, b"%") for pair in decoded) > bounds.escapes:
+                raise _too_much("form", "percent-encoded octets")
     fields: dict[str, list[str]] = {}
     try:
         for pair in octets.decode().split("&"):
@@ -163,11 +165,6 @@ def form(octets: bytes, bounds: Bounds = USUAL) -> dict[str, list[str]]:
     except UnicodeDecodeError:
         raise Fault(MALFORMED, "The form is not UTF-8; encode its text as UTF-8 first.") from None
     return fields
-
-
-def _escapes_of_short(octets: bytes, longest: int) -> int:
-    """Counts the percent-encoded octets of the fields that are decoded."""
-    return sum(_count(pair, b"%") for pair in octets.split(b"&") if len(pair) <= longest)
 
 
 def _count(octets: bytes, signs: bytes) -> int:

@@ -133,6 +133,9 @@ def _own_doors(terms: Terms) -> Section:
         schemas[f"{name}Request"] = fields.json_body(body, terms, version)
         schemas[f"{name}Form"] = fields.form_body(body, terms, version)
     basic = {"type": "http", "scheme": "basic"}
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, terms, schemas)
     return Section(
         [
             {"name": "messages", "description": "Sending messages, and their states."},
@@ -141,7 +144,7 @@ def _own_doors(terms: Terms) -> Section:
             {"name": "account", "description": "Your account."},
             {"name": "health", "description": "For load balancers and monitors; without credentials."},
         ],
-        _paths(terms, schemas),
+        paths,
         schemas,
         {
             _SCHEMES[1]: basic | {"description": "v1: user name and API key, in UTF-8."},
@@ -216,13 +219,6 @@ def _failure(status: int) -> dict[str, Any]:
         "headers": {name: _ref("headers", name) for name in headers},
         "content": {JSON: {"schema": _ref("schemas", "Problem"), "examples": examples}},
     }
-
-
-def _paths(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
-    paths: dict[str, Any] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, terms, schemas)
-    return paths
 
 
 def _operation(operation: CustomerOperation, terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:

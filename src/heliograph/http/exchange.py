@@ -48,7 +48,9 @@ class Exchange(PendingRequest):
         """Set when an event can be received; made when the application first waits."""
         self._gone = False
         self._response: Response | None = None
-        self._waits_to_send = scope["http_version"] != "1.0" and _expects_continue(scope["headers"])
+        self._waits_to_send = scope["http_version"] != "1.0" and any(
+            name == b"expect" and value.strip().lower() == b"100-continue" for name, value in scope["headers"]
+        )
 
     @property
     def begun(self) -> bool:
@@ -179,7 +181,3 @@ class Exchange(PendingRequest):
         ]
         self._response = self._open(reply.status, headers)
         self._write(self._response, reply.body, False)
-
-
-def _expects_continue(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    return any(name == b"expect" and value.strip().lower() == b"100-continue" for name, value in headers)

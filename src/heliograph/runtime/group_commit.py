@@ -250,7 +250,9 @@ class GroupCommit:
             pause = RETRY_S[0]
             self._answer(thens)
             hooks.committed()
-            self._interval.tally(self._clock.monotonic(), _events(facts))
+            answers = len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)
+            from_outside = len(facts.accepts) + answers + len(facts.inbound)
+            self._interval.tally(self._clock.monotonic(), from_outside)
             if facts:
                 self._show(facts, seconds)
 
@@ -382,9 +384,3 @@ class GroupCommit:
                 if watcher not in self._stumbled:  # it may fail at every commit
                     self._stumbled.append(watcher)
                     self._journal.log("error", "watcher.failed", problem=repr(problem))
-
-
-def _events(facts: Facts) -> int:
-    """Counts the facts that came from outside."""
-    answers = len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)
-    return len(facts.accepts) + answers + len(facts.inbound)

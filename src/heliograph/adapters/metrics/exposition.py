@@ -45,7 +45,8 @@ def render(samples: Iterable[Sample], *, openmetrics: bool = False) -> bytes:
             if isinstance(sample.value, Histogram):
                 lines.extend(_histogram(metric, sample.labels, sample.value))
             else:
-                lines.append(f"{name}{_labels(metric.labels, sample.labels)} {_number(sample.value)}")
+                number = "+Inf" if sample.value == inf else str(sample.value)
+                lines.append(f"{name}{_labels(metric.labels, sample.labels)} {number}")
     if openmetrics:
         lines.append("# EOF")
     return ("\n".join(lines) + "\n").encode()
@@ -67,18 +68,9 @@ def _histogram(metric: Metric, labels: tuple[str, ...], values: Histogram) -> It
 def _labels(names: Sequence[str], values: Sequence[str]) -> str:
     if not names:
         return ""
-    return "{" + ",".join(f'{name}="{_quoted(value)}"' for name, value in zip(names, values, strict=True)) + "}"
-
-
-def _number(value: float | str) -> str:
-    if isinstance(value, float):
-        return "+Inf" if value == inf else repr(value)
-    return str(value)
+    quoted = (_escaped(value).replace('"', '\\"') for value in values)
+    return "{" + ",".join(f'{name}="{value}"' for name, value in zip(names, quoted, strict=True)) + "}"
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n")
-
-
-def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', '\\"')

@@ -45,7 +45,9 @@ class MetricsPage:
                 json.dumps(problem.body(), separators=(",", ":")).encode(),
             )
             return
-        openmetrics = _wants_openmetrics(scope)
+        # Prometheus lists OpenMetrics first if it can read it, so a mention in `accept` is enough.
+        accepted = (value for name, value in scope["headers"] if name == b"accept")
+        openmetrics = any(b"application/openmetrics-text" in value for value in accepted)
         body = render(self._collect(), openmetrics=openmetrics)
         headers = [(b"content-type", OPENMETRICS if openmetrics else TEXT), (b"vary", b"accept")]
         await _answer(send, scope, 200, headers, body)
@@ -65,11 +67,6 @@ class MetricsPage:
         if client is None or not is_within(client[0], self._networks):
             return False
         return not is_within(client[0], _LOOPBACK) or is_own_name(asked_host(scope))
-
-
-def _wants_openmetrics(scope: Scope) -> bool:
-    """Whether the scraper names OpenMetrics at all: Prometheus lists it first when it can read it."""
-    return any(name == b"accept" and b"application/openmetrics-text" in value for name, value in scope["headers"])
 
 
 async def _answer(send: Send, scope: Scope, status: int, headers: Headers, body: bytes) -> None:

@@ -52,7 +52,7 @@ class SmppServer:
         sockets: Sequence[socket.socket] = await listen(host, port)
         listener = Listener(
             sockets,
-            lambda: self._connect(tls=tls is not None),
+            lambda: EsmeConnection(self._services, self._binds, self._deliverer, tls=tls is not None),
             lambda problem: self._services.journal.log("error", "esme.no_room", problem=str(problem)),
             None if tls is None else Handshakes(tls, self._handshaking),
             is_unwelcome=self._is_unwelcome,
@@ -115,9 +115,6 @@ class SmppServer:
         ends = [connection.ended for connection in self._connections]
         if ends:
             await asyncio.wait(ends, timeout=seconds)
-
-    def _connect(self, *, tls: bool) -> EsmeConnection:
-        return EsmeConnection(self._services, self._binds, self._deliverer, tls=tls)
 
     def _is_unwelcome(self, host: str) -> bool:
         """True if a new connection of the host is closed at once: its host has too many unbound connections, or the

@@ -238,6 +238,7 @@ class Directory:
         self._next_prices = next_change(self._dated, self._now)
 
     def _view(self, account: Account, keys: list[ApiKey]) -> AccountView:
+        networks = [ip_network(text, strict=False) for text in account.networks]
         return AccountView(
             account=account,
             keys=tuple(key.digest for key in keys if key.revoked is None),
@@ -245,7 +246,7 @@ class Directory:
             zone=calendar.zone(account.timezone),
             policy=compile_policy(
                 suspended=account.suspended,
-                networks=_networks(account.networks),
+                networks=NetworkSet(networks) if networks else None,
                 senders=frozenset(account.senders),
                 registry=self._senders.get(account.id),
                 held=self._held.get(account.id, ()),
@@ -257,7 +258,3 @@ class Directory:
             ),
             tariff=self._prices.tariff(account.plan),
         )
-
-
-def _networks(texts: tuple[str, ...]) -> NetworkSet | None:
-    return NetworkSet(ip_network(text, strict=False) for text in texts) if texts else None

@@ -28,7 +28,7 @@ from heliograph.app.sending.principal import Principal
 from heliograph.domain.calendar import day_of
 from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.domain.limits.allowance import overrun_fault
-from heliograph.domain.limits.gate import PASS, Rule, judge, over_rate, require
+from heliograph.domain.limits.gate import PASS, judge, over_rate, require
 from heliograph.domain.text.segment import Split
 
 
@@ -61,8 +61,12 @@ class Sending:
         if policy is not None:
             if policy.capped:
                 accept.day_ends = self._day_ends(who, accept.at)
-            if policy.at_accept:
-                _judge(policy.at_accept, accept)
+            for message in accept.messages if policy.at_accept else ():
+                # a single refusal refuses the whole request
+                judgement = judge(message, policy.at_accept, accept.at)
+                require(judgement)
+                if judgement is not PASS:
+                    message.queued = True
             if policy.rate > 0:
                 wait = self._rates.take(accept.account, policy.rate, len(accept.messages), self._clock.monotonic())
                 if wait > 0:
@@ -119,15 +123,6 @@ class Sending:
         if not begins <= at < ends:
             begins, ends = self._days[zone.key] = day_of(at, zone)
         return ends
-
-
-def _judge(rules: tuple[Rule, ...], accept: Accept) -> None:
-    """Asks the gate about each message. A single refusal refuses the whole request. Raises Fault."""
-    for message in accept.messages:
-        judgement = judge(message, rules, accept.at)
-        require(judgement)
-        if judgement is not PASS:
-            message.queued = True
 
 
 def busy() -> Fault:

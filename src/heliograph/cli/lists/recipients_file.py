@@ -74,7 +74,8 @@ class RecipientsFile:
         for field in ("from", "content"):
             if field not in self._columns and field not in self._defaults:
                 raise BadFile(f"{self._path} has no column `{field}`; add it, or give --{field}")
-        unknown = [name for name in _placeholders(self._defaults.get("content", "")) if name not in self._columns]
+        named = [match[1] for match in _PLACEHOLDER.finditer(self._defaults.get("content", "")) if match[1] is not None]
+        unknown = [name for name in named if name not in self._columns]
         if unknown:
             raise BadFile(
                 f"--content has {{{unknown[0]}}}, and {self._path} no such column; it has {', '.join(self._columns)}"
@@ -102,21 +103,12 @@ class RecipientsFile:
             if value and not (name == "content" and "content" in self._defaults):
                 fields[name] = value if name == "content" else value.strip()
         if "content" in self._defaults:
-            fields["content"] = _filled(self._defaults["content"], cells)
+            fields["content"] = _PLACEHOLDER.sub(
+                lambda match: match[0][0] if match[1] is None else cells.get(match[1], ""), self._defaults["content"]
+            )
         return fields
 
     def _reference(self, digest: bytes, number: int) -> str:
         named = hashlib.sha256(f"{self._campaign}\0{number}\0".encode() + digest).hexdigest()[:_DIGEST_CHARS]
         word = "".join(char if char.isalnum() and char.isascii() else "-" for char in self._campaign)
         return f"{word[:_CAMPAIGN_CHARS]}.{named}"
-
-
-def _placeholders(template: str) -> list[str]:
-    return [match[1] for match in _PLACEHOLDER.finditer(template) if match[1] is not None]
-
-
-def _filled(template: str, cells: Mapping[str, str]) -> str:
-    def fill(match: re.Match[str]) -> str:
-        return match[0][0] if match[1] is None else cells.get(match[1], "")
-
-    return _PLACEHOLDER.sub(fill, template)

@@ -196,17 +196,16 @@ def _spread(runs: dict[int, str]) -> dict[int, str]:
     return {start + index: char for start, run in runs.items() for index, char in enumerate(run)}
 
 
-def _changed(changes: dict[int, str]) -> str:
-    return "".join(changes.get(septet, char) for septet, char in enumerate(alphabet.DEFAULT))
-
-
 def _framed(chars: str) -> str:
     found = iter(chars)
     return "".join(next(found) if char == "_" else char for char in _INDIC_FRAME)
 
 
 _LOCKING_TABLES: dict[int, str] = {
-    **{language: _changed(_spread(runs)) + _BEYOND for language, runs in _LOCKING_CHANGES.items()},
+    **{
+        language: "".join(map(_spread(runs).get, range(128), alphabet.DEFAULT)) + _BEYOND
+        for language, runs in _LOCKING_CHANGES.items()
+    },
     **{language: _framed(chars) + _BEYOND for language, chars in _INDIC.items()},
 }
 _SINGLE_TABLES: dict[int, dict[int, str]] = {

@@ -201,7 +201,8 @@ class Recorder:
     # --- transactions in doubt
 
     def _keep(self, doubt: Unresolved, facts: Facts) -> None:
-        self._doubt = _Doubt(doubt.writer, doubt.seq, _shallow(facts), [replace(accept) for accept in facts.accepts])
+        kept = Facts(**{each.name: getattr(facts, each.name).copy() for each in fields(Facts)})
+        self._doubt = _Doubt(doubt.writer, doubt.seq, kept, [replace(accept) for accept in facts.accepts])
 
     async def _set_present_verdicts(self, facts: Facts) -> None:
         """Sets the verdicts of a commit if its answer was lost. Requests with rows in the store are accepted.
@@ -235,11 +236,6 @@ class Recorder:
             facts = _without(facts, doubt.facts)
         self._doubt = None
         return facts
-
-
-def _shallow(facts: Facts) -> Facts:
-    """Returns the same facts in lists of their own."""
-    return Facts(**{each.name: getattr(facts, each.name).copy() for each in fields(Facts)})
 
 
 def _without(facts: Facts, done: Facts) -> Facts:

@@ -124,12 +124,10 @@ def _none_of(faults: list[BaseException | None]) -> Exception:
     for fault in faults:
         if isinstance(fault, ValueError | asyncpg.InterfaceError):
             return fault
-    reasons = ", ".join("it is a standby" if _is_standby(fault) else describe(fault) for fault in faults if fault)
+    standby = asyncpg.exceptions.TargetServerAttributeNotMatched
+    told = ("it is a standby" if isinstance(fault, standby) else describe(fault) for fault in faults if fault)
+    reasons = ", ".join(told)
     return Unavailable(f"none of the database's servers takes writes: {reasons}")
-
-
-def _is_standby(fault: BaseException) -> bool:
-    return isinstance(fault, asyncpg.exceptions.TargetServerAttributeNotMatched)
 
 
 def _unreachable(fault: Exception) -> Exception:

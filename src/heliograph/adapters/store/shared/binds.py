@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from heliograph.adapters.store.shared.accounts import lock_account
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Steps, first, lookup, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, first, lookup, write
 from heliograph.app.configuration import Missing
 from heliograph.app.records import BIND_ALIVE_MS, BindState, CustomerBind
 
@@ -45,7 +45,10 @@ class StoredBinds(Operations):
     @lookup
     def all(self, now: int) -> Steps[list[CustomerBind]]:
         rows = yield Q.binds(alive=now - BIND_ALIVE_MS)
-        return [_bind_of(row) for row in rows]
+        return [
+            CustomerBind(number, account, node, at, msgspec.json.decode(state, type=BindState))
+            for number, account, node, at, state in rows
+        ]
 
     @lookup
     def submissions(self, account: int) -> Steps[list[tuple[str, int]]]:
@@ -64,8 +67,3 @@ class StoredBinds(Operations):
 def _put(bind: CustomerBind) -> Query:
     state = msgspec.json.encode(bind.state).decode()
     return Q.put_bind(id=bind.id, account=bind.account, node=bind.node, at=bind.at, state=state)
-
-
-def _bind_of(row: Row) -> CustomerBind:
-    number, account, node, at, state = row
-    return CustomerBind(number, account, node, at, msgspec.json.decode(state, type=BindState))

@@ -5,7 +5,7 @@ that the next call after a crash continues there. Keys are never deleted, so no 
 """
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Rows, Steps, first, read, scan, write
 from heliograph.app.ports.encryption import SETTLE_MS, KeyRow, Rewriting, RowChange
@@ -79,7 +79,9 @@ class StoredSealedRows(Operations):
                 for column, value in zip(stage.columns, before, strict=True)
             ]
             if changed != before:
-                yield stage.replace(key=of, **dict(zip(stage.columns, map(_stored(stage), changed), strict=True)))
+                # settings of connectors are a column of text
+                stored = [value.decode() for value in changed] if stage.table == "connector" else changed
+                yield stage.replace(key=of, **dict(zip(stage.columns, stored, strict=True)))
         if len(rows) >= limit and not stage.whole:
             yield Q.note_resealing(stage=number, after=str(rows[-1][0]), sealed=count + len(rows))
         elif number + 1 < len(STAGES):
@@ -98,8 +100,3 @@ class StoredSealedRows(Operations):
 
 def _keys(rows: Rows) -> list[KeyRow]:
     return [KeyRow(number, bytes(wrapped), since) for number, wrapped, since in rows]
-
-
-def _stored(stage: RewritingStage) -> Callable[[bytes], Any]:
-    """Returns the conversion from octets to the value of a column, as settings are a column of text."""
-    return bytes.decode if stage.table == "connector" else bytes

@@ -105,17 +105,15 @@ def load(dialect: SqlDialect, *folders: Path) -> dict[str, Statement]:
         if "{rows}" in text:
             for of, rows in texts.items():
                 if of.startswith("rows_"):
-                    words = {**dialect.words, "rows": fill(rows, dialect), "order": _order(rows)}
+                    # rows without a time are in the order of their keys
+                    has_time = not rows.startswith("SELECT 0 AS time")
+                    order = "looked.time DESC, looked.key DESC" if has_time else "looked.key DESC"
+                    words = {**dialect.words, "rows": fill(rows, dialect), "order": order}
                     expanded = name + of.removeprefix("rows")
                     filled[expanded], shapes[expanded] = fill(text, replace(dialect, words=words)), shape
         elif not name.startswith("rows_"):
             filled[name], shapes[name] = fill(text, dialect), shape
     return {name: _statement(text, shapes[name], numbered=dialect.numbered) for name, text in filled.items()}
-
-
-def _order(rows: str) -> str:
-    """Returns the order of these rows: by time and key, or by key if they have no time."""
-    return "looked.key DESC" if rows.startswith("SELECT 0 AS time") else "looked.time DESC, looked.key DESC"
 
 
 def split(text: str) -> Iterator[tuple[str, str]]:

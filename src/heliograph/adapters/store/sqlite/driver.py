@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from heliograph.adapters.store.shared import sql
 from heliograph.adapters.store.shared.rows import COLUMNS
@@ -47,13 +47,12 @@ def drive(db: sqlite3.Connection, operation: Callable[[], Steps[R]]) -> R:
         query = next(steps)
         while True:
             text = STATEMENTS[query.name].text
-            rows: Rows = db.execute(text, _bound(query.values)).fetchall() if text else ()
+            # SQLite gets a list as a JSON text, for example `[1, 2]`
+            values = {
+                name: many(value) if isinstance(value, list | tuple) else value for name, value in query.values.items()
+            }
+            rows: Rows = db.execute(text, values).fetchall() if text else ()
             query = steps.send(rows)
     except StopIteration as end:
         result: R = end.value
         return result
-
-
-def _bound(values: dict[str, Any]) -> dict[str, Any]:
-    """Converts values for SQLite. A list becomes a JSON text, for example `[1, 2]`."""
-    return {name: many(value) if isinstance(value, list | tuple) else value for name, value in values.items()}
