@@ -12,7 +12,7 @@ from heliograph.app.admin.sign_in import SecondStep, same
 from heliograph.app.ports import Unavailable
 from heliograph.app.resources.desk import Actor, NoSuch
 from heliograph.console import PATH
-from heliograph.console.exports import RETRY_AFTER_S, Exports, TooManyExports
+from heliograph.console.files import RETRY_AFTER_S, Exports, TooManyExports
 from heliograph.console.pages import PAGES
 from heliograph.console.render import ASSETS, Renderer
 from heliograph.console.request import (

@@ -10,7 +10,7 @@ import pytest
 from heliograph.app.facts import CallbackDone, CallbackEnd, Facts, InboundMessage
 from heliograph.app.records import InboundQuery
 from heliograph.app.resources.desk import account_id
-from heliograph.console.inbound_file import inbound_file
+from heliograph.console.files import inbound_file
 from heliograph.console.pages import conversation, inbound
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.opt_out import Wish

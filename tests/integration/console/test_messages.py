@@ -12,8 +12,8 @@ import pytest
 
 from heliograph.app.facts import Facts, MessageEnd
 from heliograph.app.records import Search
-from heliograph.console import traffic_file
-from heliograph.console.message_file import COLUMNS, message_file
+from heliograph.console import files
+from heliograph.console.files import COLUMNS, message_file
 from heliograph.console.pages import messages
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.message.receipt import Delivery
@@ -203,7 +203,7 @@ async def test_both_directions_keep_to_the_times_that_are_asked_for(house: Admin
 
 
 async def test_both_directions_are_one_file(house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traffic_file, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(files, "ROWS_AT_ONCE", 2)
     expected = []
     for number in range(6):
         house.gateway.clock.forward(1)
@@ -218,7 +218,7 @@ async def test_both_directions_are_one_file(house: AdminHouse, ada: Browser, mon
     assert answered.header("content-disposition") == 'attachment; filename="messages-both-directions.csv"'
     rows = table(answered)
     assert [(row["direction"], row["id"]) for row in rows] == expected
-    assert list(rows[0]) == list(traffic_file.COLUMNS)
+    assert list(rows[0]) == list(files.TRAFFIC_COLUMNS)
     came = next(row for row in rows if row["direction"] == "from phone")
     assert (came["from"], came["country"], came["state"], came["account"]) == (PHONE, "GB", "received", "acme")
     assert (rows[0]["to"], rows[0]["error"], rows[0]["reference"]) == (PHONE, "011", "r-5")
@@ -228,7 +228,7 @@ async def test_both_directions_are_one_file(house: AdminHouse, ada: Browser, mon
     only = table(await ada.get("/messages.csv", "direction=both&error=011"))
     assert {row["direction"] for row in only} == {"to phone"}
     for most, rows_of, cut in ((5, 5, True), (6, 6, False)):
-        pieces = traffic_file.traffic_file(house.admin.desk, "", Search(), most=most)
+        pieces = files.traffic_file(house.admin.desk, "", Search(), most=most)
         text = b"".join([piece async for piece in pieces]).decode()
         assert text.count("phone,") == rows_of
         assert ("There may be more" in text) is cut

@@ -43,10 +43,6 @@ async def new(request: PageRequest, problem: FormProblem | None = None) -> PageR
     )  # fmt: skip
 
 
-async def new_form(request: PageRequest) -> PageResponse:
-    return await new(request)
-
-
 async def create(request: PageRequest) -> PageResponse:
     operation = ACCOUNTS.operation("create")
     form = {name: text for name, text in request.form.items() if text or name == "name"}
@@ -121,10 +117,6 @@ async def _usage(request: PageRequest, name: str, days: int) -> Mapping[str, obj
         "refunded": sum(each["refunded"] for each in spans.values()),
         "inbound": sum(each["inbound"] for each in spans.values()),
     }  # fmt: skip
-
-
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request)
 
 
 async def entry(request: PageRequest) -> PageResponse:
@@ -207,9 +199,9 @@ async def _new_secret(request: PageRequest, word: str, label: str) -> PageRespon
 
 PAGES = (
     PageRoute("GET", "/accounts", Scope.READ_ACCOUNTS, list_all),
-    PageRoute("GET", "/accounts-new", Scope.WRITE_ACCOUNTS, new_form),
+    PageRoute("GET", "/accounts-new", Scope.WRITE_ACCOUNTS, new),
     PageRoute("POST", "/accounts-new", Scope.WRITE_ACCOUNTS, create),
-    PageRoute("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, show_page),
+    PageRoute("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, show),
     PageRoute("GET", "/accounts/{name}/entry/{key}", Scope.READ_MESSAGES, entry),
     PageRoute("POST", "/accounts/{name}/top-up", Scope.TOP_UP, top_up),
     PageRoute("POST", "/accounts/{name}/settings", Scope.WRITE_ACCOUNTS, settings),

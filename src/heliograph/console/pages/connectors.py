@@ -107,10 +107,6 @@ def _kind_of_form(request: PageRequest) -> ConnectorKind:
     return kinds.get(request.form.get("kind") or request.query.get("kind", ""), kinds[SMPP])
 
 
-async def new_form(request: PageRequest) -> PageResponse:
-    return await new(request)
-
-
 async def create(request: PageRequest) -> PageResponse:
     form = request.form
     kind = _kind_of_form(request)
@@ -179,10 +175,6 @@ def _shown(
     steps: list[dict[str, Any]] | None,
 ) -> dict[str, Any]:
     return {"state": state, "problem": problem, "steps": steps, "form": request.form}
-
-
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request)
 
 
 async def settings(request: PageRequest) -> PageResponse:
@@ -264,9 +256,9 @@ async def remove(request: PageRequest) -> PageResponse:
 PAGES = (
     PageRoute("GET", "/connectors", Scope.READ_CONNECTORS, list_all),
     PageRoute("GET", "/connectors-live", Scope.READ_CONNECTORS, list_live),
-    PageRoute("GET", "/connectors-new", Scope.WRITE_CONNECTORS, new_form),
+    PageRoute("GET", "/connectors-new", Scope.WRITE_CONNECTORS, new),
     PageRoute("POST", "/connectors-new", Scope.WRITE_CONNECTORS, create),
-    PageRoute("GET", "/connectors/{name}", Scope.READ_CONNECTORS, show_page),
+    PageRoute("GET", "/connectors/{name}", Scope.READ_CONNECTORS, show),
     PageRoute("POST", "/connectors/{name}/settings", Scope.WRITE_CONNECTORS, settings),
     PageRoute("POST", "/connectors/{name}/pause", Scope.OPERATE_CONNECTORS, pause),
     PageRoute("POST", "/connectors/{name}/test", Scope.OPERATE_CONNECTORS, test),

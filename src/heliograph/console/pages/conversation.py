@@ -11,7 +11,9 @@ PATH = "/conversation"
 PAGE = 50
 
 
-async def show(request: PageRequest, account: str, phone: str, problem: FormProblem | None = None) -> PageResponse:
+async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+    account = request.form.get("account") or request.query.get("account", "")
+    phone = request.form.get("phone") or number_of(request.query.get("phone", ""))
     page = await conversation(request.desk, account, phone, parse_key(request.query.get("before", "")), PAGE)
     return request.page(
         "conversation.html",
@@ -24,16 +26,12 @@ async def show(request: PageRequest, account: str, phone: str, problem: FormProb
     )
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request, request.query.get("account", ""), number_of(request.query.get("phone", "")))
-
-
 async def suppress(request: PageRequest) -> PageResponse:
     account, phone = request.form.get("account", ""), request.form.get("phone", "")
     try:
         await suppressions.add(request.desk, account, [suppressions.NUMBER.read(phone)])
     except Mistake as mistake:
-        return await show(request, account, phone, problem_of(mistake))
+        return await show(request, problem_of(mistake))
     return request.go(PATH, f"{phone} gets nothing more from {account}.", account=account, phone=phone)
 
 
@@ -44,7 +42,7 @@ async def lift(request: PageRequest) -> PageResponse:
 
 
 PAGES = (
-    PageRoute("GET", PATH, Scope.READ_MESSAGES, show_page),
+    PageRoute("GET", PATH, Scope.READ_MESSAGES, show),
     PageRoute("POST", f"{PATH}/suppress", Scope.WRITE_MESSAGES, suppress),
     PageRoute("POST", f"{PATH}/lift", Scope.WRITE_MESSAGES, lift),
 )

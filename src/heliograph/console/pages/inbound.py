@@ -7,7 +7,7 @@ from heliograph.app.records import InboundQuery, Scope
 from heliograph.app.resources.desk import account_id
 from heliograph.app.resources.inbound import INBOUND, look
 from heliograph.app.resources.inbound import search as find_records
-from heliograph.console.inbound_file import MOST_ROWS, inbound_file
+from heliograph.console.files import MOST_ROWS, inbound_file
 from heliograph.console.recipients import number_of
 from heliograph.console.request import (
     FormProblem,
@@ -107,10 +107,6 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
     )
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request)
-
-
 async def route(request: PageRequest) -> PageResponse:
     account = request.form.get("account", "")
     try:
@@ -132,7 +128,7 @@ PAGES = (
     PageRoute("GET", PATH, Scope.READ_MESSAGES, search),
     PageRoute("GET", f"{PATH}-live", Scope.READ_MESSAGES, live),
     PageRoute("GET", f"{PATH}.csv", Scope.READ_MESSAGES, download, exports=True),
-    PageRoute("GET", f"{PATH}/{{id}}", Scope.READ_MESSAGES, show_page),
+    PageRoute("GET", f"{PATH}/{{id}}", Scope.READ_MESSAGES, show),
     PageRoute("POST", f"{PATH}/{{id}}/route", Scope.WRITE_MESSAGES, route),
     PageRoute("POST", f"{PATH}/{{id}}/replay", Scope.WRITE_CALLBACKS, replay),
 )

@@ -10,7 +10,7 @@ from heliograph.app.resources.callbacks import replay_message
 from heliograph.app.resources.desk import account_id, connector_id
 from heliograph.app.resources.history import condense
 from heliograph.app.resources.message_list import message_list
-from heliograph.console.message_file import MOST_ROWS, message_file
+from heliograph.console.files import MOST_ROWS, message_file, traffic_file
 from heliograph.console.request import (
     FormProblem,
     Mistake,
@@ -21,7 +21,6 @@ from heliograph.console.request import (
     minute_of,
     problem_of,
 )
-from heliograph.console.traffic_file import traffic_file
 from heliograph.domain.display import counted
 from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.receipt import in_words
@@ -257,16 +256,12 @@ async def replay(request: PageRequest) -> PageResponse:
     return request.go(f"/messages/{request.path['id']}", "The callback is retried.")
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request)
-
-
 PAGES = (
     PageRoute("GET", "/messages", Scope.READ_MESSAGES, search),
     PageRoute("GET", "/messages-live", Scope.READ_MESSAGES, live),
     PageRoute("GET", "/messages.csv", Scope.READ_MESSAGES, download, exports=True),
     PageRoute("POST", "/messages/cancel", Scope.WRITE_MESSAGES, cancel_several),
-    PageRoute("GET", "/messages/{id}", Scope.READ_MESSAGES, show_page),
+    PageRoute("GET", "/messages/{id}", Scope.READ_MESSAGES, show),
     PageRoute("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, cancel),
     PageRoute("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, reschedule),
     PageRoute("POST", "/messages/{id}/replay", Scope.WRITE_CALLBACKS, replay),

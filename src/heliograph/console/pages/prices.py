@@ -56,10 +56,6 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
     )
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request)
-
-
 async def set_price(request: PageRequest) -> PageResponse:
     form = request.form
     given = {each.name: form.get("price_prefix" if each.name == "prefix" else each.name, "").strip() for each in NEW}
@@ -123,7 +119,7 @@ def edit_link(price: Any) -> dict[str, str]:
 
 
 PAGES = (
-    PageRoute("GET", PATH, Scope.READ_PRICES, show_page),
+    PageRoute("GET", PATH, Scope.READ_PRICES, show),
     PageRoute("GET", f"{PATH}.csv", Scope.READ_PRICES, download),
     PageRoute("POST", PATH, Scope.WRITE_PRICES, set_price),
     PageRoute("POST", f"{PATH}/remove", Scope.WRITE_PRICES, remove_price),

@@ -26,10 +26,6 @@ async def _show(
     )
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await _show(request)
-
-
 async def _ask(request: PageRequest, operation: str, **more: Any) -> dict[str, Any]:
     order = {"number": number_of(request.form.get("number", "")), "account": request.form.get("account", "")}
     return await request.ask(RECIPIENTS, RECIPIENTS.operation(operation).asked({**order, **more}))
@@ -61,7 +57,7 @@ async def export(request: PageRequest) -> PageResponse:
 
 
 PAGES = (
-    PageRoute("GET", PATH, Scope.ERASE, show_page),
+    PageRoute("GET", PATH, Scope.ERASE, _show),
     PageRoute("POST", f"{PATH}/find", Scope.ERASE, find),
     PageRoute("POST", f"{PATH}/erase", Scope.ERASE, erase),
     PageRoute("POST", f"{PATH}/export", Scope.EXPORT, export),

@@ -68,10 +68,6 @@ async def _found(request: PageRequest) -> list[dict[str, Any]]:
     ]
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request)
-
-
 async def add_route(request: PageRequest) -> PageResponse:
     """Adds a route, or puts it in the place of the one that it `replaces`."""
     form = request.form
@@ -116,7 +112,7 @@ async def import_list(request: PageRequest) -> PageResponse:
 
 
 PAGES = (
-    PageRoute("GET", PATH, Scope.READ_ROUTES, show_page),
+    PageRoute("GET", PATH, Scope.READ_ROUTES, show),
     PageRoute("GET", f"{PATH}.csv", Scope.READ_ROUTES, download),
     PageRoute("POST", f"{PATH}/routes", Scope.WRITE_ROUTES, add_route),
     PageRoute("POST", f"{PATH}/routes/remove", Scope.WRITE_ROUTES, remove_route),

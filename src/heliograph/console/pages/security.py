@@ -29,10 +29,6 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
     )
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request)
-
-
 async def begin(request: PageRequest) -> PageResponse:
     if (page := await unconfirmed(request, "Set up an app", "/security")) is not None:
         return page
@@ -100,7 +96,7 @@ async def new_codes(request: PageRequest) -> PageResponse:
 
 
 PAGES = (
-    PageRoute("GET", "/security", Scope.READ_MESSAGES, show_page),
+    PageRoute("GET", "/security", Scope.READ_MESSAGES, show),
     PageRoute("POST", "/security/app", Scope.READ_MESSAGES, begin),
     PageRoute("POST", "/security/confirm", Scope.READ_MESSAGES, confirm),
     PageRoute("POST", "/security/passkey", Scope.READ_MESSAGES, begin_passkey),

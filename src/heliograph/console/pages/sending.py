@@ -66,15 +66,6 @@ async def form(request: PageRequest, problem: FormProblem | None = None) -> Page
     )
 
 
-async def show_form(request: PageRequest) -> PageResponse:
-    return await form(request)
-
-
-async def back(request: PageRequest) -> PageResponse:
-    """From the preview to the form, with everything that was typed."""
-    return await form(request)
-
-
 async def quote(request: PageRequest) -> PageResponse:
     """The piece that says what the text comes to, as one types."""
     return request.page("send_quote.html", quote=await _quote(request, request.form))
@@ -288,8 +279,8 @@ async def result(request: PageRequest) -> PageResponse:
 
 
 PAGES = (
-    PageRoute("GET", "/send", Scope.SEND, show_form),
-    PageRoute("POST", "/send", Scope.SEND, back),
+    PageRoute("GET", "/send", Scope.SEND, form),
+    PageRoute("POST", "/send", Scope.SEND, form),
     PageRoute("POST", "/send/quote", Scope.SEND, quote),
     PageRoute("POST", "/send/preview", Scope.SEND, preview),
     PageRoute("POST", "/send/start", Scope.SEND, start),

@@ -45,10 +45,6 @@ def _state(simulated: SimulatorControl) -> dict[str, Any]:
     return {"received": simulated.recent(MESSAGES), "counters": shown}
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request)
-
-
 async def live(request: PageRequest) -> PageResponse:
     return request.page("simulator_live.html", **_state(_simulated(request)))
 
@@ -82,7 +78,7 @@ async def cut(request: PageRequest) -> PageResponse:
 
 
 PAGES = (
-    PageRoute("GET", "/simulator", Scope.READ_MESSAGES, show_page),
+    PageRoute("GET", "/simulator", Scope.READ_MESSAGES, show),
     PageRoute("GET", "/simulator/live", Scope.READ_MESSAGES, live),
     PageRoute("POST", "/simulator/knobs", Scope.WRITE_CONNECTORS, turn),
     PageRoute("POST", "/simulator/phone", Scope.OPERATE_CONNECTORS, send_from_phone),

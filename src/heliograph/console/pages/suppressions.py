@@ -19,10 +19,9 @@ MOST_PASTED = 20_000
 """The most numbers of a pasted list, so that the import takes only some seconds."""
 
 
-async def show(
-    request: PageRequest, account: str, problem: FormProblem | None = None, bad: tuple[BadLine, ...] = ()
-) -> PageResponse:
+async def show(request: PageRequest, problem: FormProblem | None = None, bad: tuple[BadLine, ...] = ()) -> PageResponse:
     accounts = await request.account_names()
+    account = request.form.get("account") or request.query.get("account", "")
     if not account and len(accounts) == 1:
         account = accounts[0]
     wanted = number_of(request.query.get("q", ""))
@@ -51,16 +50,12 @@ async def show(
     )
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request, request.query.get("account", ""))
-
-
 async def add(request: PageRequest) -> PageResponse:
     account, number = request.form.get("account", ""), number_of(request.form.get("number", ""))
     try:
         added = (await suppressions.add(request.desk, account, [suppressions.NUMBER.read(number)]))["added"]
     except Mistake as mistake:
-        return await show(request, account, problem_of(mistake))
+        return await show(request, problem_of(mistake))
     outcome = "is suppressed now for" if added else "was suppressed already for"
     return request.go(PATH, f"{number} {outcome} {account}.", account=account)
 
@@ -76,7 +71,7 @@ async def paste(request: PageRequest) -> PageResponse:
     numbers = NumberList(request.form.get("list", "").splitlines())
     problem = _problem(numbers, skips="skip" in request.form)
     if problem is not None:
-        return await show(request, account, problem, tuple(numbers.bad))
+        return await show(request, problem, tuple(numbers.bad))
     added = 0
     for batch in numbers.batches(suppressions.BATCH):
         added += (await suppressions.add(request.desk, account, batch, imported=True))["added"]
@@ -96,7 +91,7 @@ def _problem(numbers: NumberList, *, skips: bool) -> FormProblem | None:
 
 
 PAGES = (
-    PageRoute("GET", PATH, Scope.READ_MESSAGES, show_page),
+    PageRoute("GET", PATH, Scope.READ_MESSAGES, show),
     PageRoute("POST", f"{PATH}/add", Scope.WRITE_MESSAGES, add),
     PageRoute("POST", f"{PATH}/remove", Scope.WRITE_MESSAGES, remove),
     PageRoute("POST", f"{PATH}/import", Scope.WRITE_MESSAGES, paste),

@@ -32,10 +32,6 @@ async def _unconfirmed(request: PageRequest, what: str) -> PageResponse | None:
     return await unconfirmed(request, what, "/people")
 
 
-async def show_page(request: PageRequest) -> PageResponse:
-    return await show(request)
-
-
 async def create(request: PageRequest) -> PageResponse:
     name, role = request.form.get("name", ""), request.form.get("role", "")
     if (page := await _unconfirmed(request, "Add a user")) is not None:
@@ -116,10 +112,6 @@ async def own_password(request: PageRequest, problem: FormProblem | None = None)
     return request.page("password.html", status=200 if problem is None else 400, problem=problem)
 
 
-async def own_password_page(request: PageRequest) -> PageResponse:
-    return await own_password(request)
-
-
 async def change_own_password(request: PageRequest) -> PageResponse:
     form = request.form
     if form.get("new", "") != form.get("again", ""):
@@ -134,7 +126,7 @@ async def change_own_password(request: PageRequest) -> PageResponse:
 
 
 PAGES = (
-    PageRoute("GET", "/people", Scope.PEOPLE, show_page),
+    PageRoute("GET", "/people", Scope.PEOPLE, show),
     PageRoute("POST", "/people/create", Scope.PEOPLE, create),
     PageRoute("POST", "/people/role", Scope.PEOPLE, set_role),
     PageRoute("POST", "/people/password", Scope.PEOPLE, set_password),
@@ -142,6 +134,6 @@ PAGES = (
     PageRoute("POST", "/people/second-factor", Scope.PEOPLE, reset_second_factor),
     PageRoute("POST", "/people/tokens", Scope.PEOPLE, create_token),
     PageRoute("POST", "/people/tokens/revoke", Scope.PEOPLE, revoke_token),
-    PageRoute("GET", "/password", Scope.READ_MESSAGES, own_password_page),
+    PageRoute("GET", "/password", Scope.READ_MESSAGES, own_password),
     PageRoute("POST", "/password", Scope.READ_MESSAGES, change_own_password),
 )
