@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from heliograph.admin_api import PATH
-from heliograph.admin_api.answer import respond_json
+from heliograph.admin_api.checks import respond_json
 from heliograph.admin_api.dispatch import Dispatcher, NotAllowed, fault_of
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operation import AdminOperation

@@ -10,7 +10,7 @@ import msgspec
 
 from heliograph.admin_api import PATH
 from heliograph.admin_api.operation import ROOT, AdminOperation
-from heliograph.admin_api.request import AdminRequest, decode
+from heliograph.admin_api.request import decode, given_fields
 from heliograph.app.ports import Unavailable
 from heliograph.app.resources.description import Asked
 from heliograph.app.resources.desk import Actor, AlreadyThere, Desk, Invalid, NoSuch
@@ -56,10 +56,9 @@ class Dispatcher:
         body: msgspec.Struct | None,
     ) -> Any:
         """Runs an operation. The actor has its scope. Raises Fault, and what `fault_of` knows."""
-        request = AdminRequest(self._desk.acting_as(actor.name, actor.address), actor, path, query, body)
         if body is not None:
-            actor.need_all(request.given(), operation.scopes)
-        return await operation.run(request)
+            actor.need_all(given_fields(body), operation.scopes)
+        return await operation.run(self._desk.acting_as(actor.name, actor.address), path, query, body)
 
     async def ask(self, actor: Actor, asked: Asked) -> Any:
         """Runs an operation from within the process; returns the JSON object. Raises Fault."""
@@ -70,7 +69,7 @@ class Dispatcher:
             if operation.reads is not None:
                 body = decode(msgspec.json.encode(asked.body or {}), operation.reads)
             path = {name: unquote(value) for name, value in values.items()}
-            return msgspec.to_builtins(await self.run(actor, operation, path, asked.query, body))
+            return await self.run(actor, operation, path, asked.query, body)
         except (Invalid, NoSuch, AlreadyThere) as mistake:
             raise fault_of(mistake) from mistake
 
@@ -83,9 +82,9 @@ def fault_of(problem: Exception) -> Fault:
         case Invalid():
             return error.invalid(problem.field, str(problem))
         case NoSuch():
-            return Fault(error.NOT_FOUND, f"{_sentence(problem)}.")
+            return Fault(error.NOT_FOUND, f"{problem}.")
         case AlreadyThere():
-            return Fault(error.CONFLICT, f"{_sentence(problem)}.")
+            return Fault(error.CONFLICT, f"{problem}.")
         case NotAllowed():
             return Fault(error.METHOD, str(problem))
         case Unavailable():
@@ -93,11 +92,6 @@ def fault_of(problem: Exception) -> Fault:
                 error.UNAVAILABLE, "The store cannot be used at this moment; try again later.", None, STORE_PAUSE_S
             )
     raise problem
-
-
-def _sentence(problem: Exception) -> str:
-    text = str(problem)
-    return text[:1].upper() + text[1:]
 
 
 def _pattern(path: str) -> Callable[[str], re.Match[str] | None]:

@@ -9,9 +9,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
 
 from heliograph.admin_api import shapes
 from heliograph.admin_api.operation import AdminOperation, QueryParameter
-from heliograph.admin_api.request import AdminRequest
+from heliograph.admin_api.request import given_fields, parse_cursor, parse_key
 from heliograph.app.resources.description import Answer, Operation, Page, Resource
-from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.desk import Desk, Invalid
 from heliograph.app.resources.fields import (
     KEEP,
     REQUIRED,
@@ -32,7 +32,7 @@ from heliograph.app.resources.fields import (
     Words,
     refers,
 )
-from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, missing
+from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, invalid, missing
 
 
 def item_of(resource: Resource) -> type[Struct]:
@@ -47,17 +47,11 @@ def operations_of(resource: Resource) -> tuple[AdminOperation, ...]:
 
 
 def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> AdminOperation:
-    async def run(request: AdminRequest) -> dict[str, Any]:
-        given = _given(resource, operation, request)
-        limit = request.number("limit", min(operation.rows, operation.page), operation.page) if operation.page else 0
+    async def run(desk: Desk, path: Mapping[str, str], query: Mapping[str, str], body: Struct | None) -> dict[str, Any]:
+        given = _given(resource, operation, path, query, body)
         if operation.page:
-            given["limit"] = limit
-            if operation.cursor_has_time:
-                given["after"] = request.place()
-            else:
-                request.key("cursor")  # these keys are digits
-                given["after"] = request.query.get("cursor", "")
-        return shown(resource, operation, await operation.run(request.desk, **given), limit)
+            given |= _page(operation, query)
+        return shown(resource, operation, await operation.run(desk, **given), given.get("limit", 0))
 
     query, reads = [_parameter(each) for each in operation.reads], None
     if not operation.asks_by_query:
@@ -91,10 +85,27 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
     )
 
 
-def _given(resource: Resource, operation: Operation, request: AdminRequest) -> dict[str, Any]:
+def _page(operation: Operation, query: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the arguments of a page: `limit` and `after`. Raises Fault."""
+    limit, text = query.get("limit", str(min(operation.rows, operation.page))), query.get("cursor", "")
+    if not 1 <= (parse_key(limit) or 0) <= operation.page:
+        raise invalid("limit", f"The parameter limit is a whole number from 1 to {operation.page}.")
+    place, key = parse_cursor(text), parse_key(text)
+    if text and (place if operation.cursor_has_time else key) is None:
+        raise invalid("cursor", "The cursor is one that an earlier answer gave.")
+    return {"limit": int(limit), "after": place if operation.cursor_has_time else text}
+
+
+def _given(
+    resource: Resource,
+    operation: Operation,
+    path: Mapping[str, str],
+    query: Mapping[str, str],
+    body: Struct | None,
+) -> dict[str, Any]:
     """Returns the arguments of the use case: values of the path, and of the query or the body. Raises Invalid."""
     given: dict[str, Any] = {}
-    for name, text in operation.renamed(request.path).items():
+    for name, text in operation.renamed(path).items():
         field = resource.field(name)
         try:
             given[name] = field.read(field.parse(text))
@@ -104,21 +115,19 @@ def _given(resource: Resource, operation: Operation, request: AdminRequest) -> d
             given[name] = 0  # no thing has this key: the use case says so
     if operation.asks_by_query:
         asked = [
-            each
-            for each in operation.reads
-            if request.query.get(each.name) or (each.default is KEEP and each.name in request.query)
+            each for each in operation.reads if query.get(each.name) or (each.default is KEEP and each.name in query)
         ]
-        parsed = {each.name: each.parse(request.query[each.name]) for each in asked}
+        parsed = {each.name: each.parse(query[each.name]) for each in asked}
         absent = next((each.name for each in operation.reads if each.default is REQUIRED and each not in asked), None)
         if absent is not None:
             raise missing(absent)
     else:
-        parsed = to_builtins(request.body) if operation.reads else {}
+        parsed = to_builtins(body) if body is not None else {}
         for field in operation.reads if operation.may_be_bare else ():
-            if field.name in request.query:
-                if parsed.get(field.name) is not None and field.name in request.given():
+            if field.name in query:
+                if parsed.get(field.name) is not None and body is not None and field.name in given_fields(body):
                     raise Invalid(field.name, "it is given twice, in the body and in the query")
-                parsed[field.name] = field.parse(request.query[field.name])
+                parsed[field.name] = field.parse(query[field.name])
     for field in operation.reads:
         if field.name in parsed:
             given[field.name] = field.read(parsed[field.name])

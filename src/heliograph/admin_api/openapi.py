@@ -69,7 +69,7 @@ def document(operations: Sequence[AdminOperation]) -> dict[str, Any]:
 
 def _operation(operation: AdminOperation) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "operationId": operation.id or operation.run.__name__,
+        "operationId": operation.id,
         "summary": operation.summary,
         "description": _scopes(operation),
         "tags": [operation.group],

@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from heliograph.admin_api.request import AdminRequest
 from heliograph.app.records import Scope
+from heliograph.app.resources.desk import Desk
 from heliograph.domain.error import Entry
 
 ROOT = "/admin/v1"
@@ -30,7 +30,8 @@ class AdminOperation:
     """Below ROOT; `{name}` stands for one segment."""
     scope: Scope
     summary: str
-    run: Callable[[AdminRequest], Awaitable[Struct | dict[str, Any]]]
+    run: Callable[[Desk, Mapping[str, str], Mapping[str, str], Struct | None], Awaitable[dict[str, Any]]]
+    """Takes a desk, the values of the path and of the query, and the body."""
     answers: type[Struct]
     reads: type[Struct] | None = None
     query: tuple[QueryParameter, ...] = ()
@@ -44,7 +45,7 @@ class AdminOperation:
     may_be_bare: bool = False
     """Whether the body may be left out. It is then read as an object without fields."""
     id: str = ""
-    """The `operationId` of the OpenAPI document; empty for the name of `run`."""
+    """The `operationId` of the OpenAPI document."""
 
     @property
     def group(self) -> str:

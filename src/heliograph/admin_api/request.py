@@ -1,13 +1,12 @@
-"""One request to the admin API, and the services of its operations."""
+"""Bodies and cursors of requests, and the services of the admin API."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from heliograph.app.resources.desk import Actor, Desk
+from heliograph.app.resources.desk import Desk
 from heliograph.domain.error import MALFORMED, Fault, invalid, missing
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ Body = TypeVar("Body")
 _MISSING = re.compile(r"Object missing required field `(\w+)`").match
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*?)`").fullmatch
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`").match
-_WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
+_KEY = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 @dataclass(slots=True)
@@ -29,46 +28,6 @@ class AdminServices:
     sign_in: "SignIn"
     desk: Desk
     journal: "Journal"
-
-
-@dataclass(slots=True)
-class AdminRequest:
-    """A request to an operation that its token allows."""
-
-    desk: Desk
-    """The store, in the name of the actor."""
-    actor: Actor
-    path: Mapping[str, str]
-    query: Mapping[str, str]
-    body: Any = None
-
-    def given(self) -> list[str]:
-        """Returns the names of the body's fields that are given and not at their default."""
-        fields = msgspec.structs.fields(self.body)
-        return [each.name for each in fields if getattr(self.body, each.name) != each.default]
-
-    def number(self, name: str, default: int, most: int) -> int:
-        """A parameter that is a whole number from 1. Raises Fault."""
-        text = self.query.get(name, str(default))
-        if _WHOLE(text) is None or not 1 <= int(text) <= most:
-            raise invalid(name, f"The parameter {name} is a whole number from 1 to {most}.")
-        return int(text)
-
-    def key(self, name: str) -> int | None:
-        """A parameter that is a key given by an earlier answer. Raises Fault."""
-        text = self.query.get(name)
-        key = parse_key(text or "")
-        if text and key is None:
-            raise invalid(name, f"The parameter {name} is a whole number that an earlier answer gave.")
-        return key
-
-    def place(self) -> tuple[int, int] | None:
-        """The parameter `cursor`. Raises Fault."""
-        text = self.query.get("cursor")
-        place = parse_cursor(text or "")
-        if text and place is None:
-            raise invalid("cursor", "The cursor is one that an earlier answer gave.")
-        return place
 
 
 def decode(body: bytes, kind: type[Body]) -> Body:
@@ -95,6 +54,11 @@ def _told(problem: str) -> Fault:
     return Fault(MALFORMED, f"The body does not fit: {problem}.")
 
 
+def given_fields(body: msgspec.Struct) -> list[str]:
+    """Returns the names of the fields that are given and not at their default."""
+    return [each.name for each in msgspec.structs.fields(body) if getattr(body, each.name) != each.default]
+
+
 def cursor(place: tuple[int, int] | None) -> str | None:
     return None if place is None else f"{place[0]}-{place[1]}"
 
@@ -108,4 +72,4 @@ def parse_cursor(text: str) -> tuple[int, int] | None:
 
 def parse_key(text: str) -> int | None:
     """Parses up to 18 digits, which a store can look for; None if `text` is something else."""
-    return int(text) if _WHOLE(text) else None
+    return int(text) if _KEY(text) else None

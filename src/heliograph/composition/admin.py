@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from heliograph import admin_api, console
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
-from heliograph.admin_api.certificate import CertificateEndpoint
-from heliograph.admin_api.host_check import HostCheck
+from heliograph.admin_api.checks import CertificateEndpoint, HostCheck
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn

@@ -170,7 +170,7 @@ def problem_of(mistake: Exception) -> FormProblem:
     if isinstance(mistake, Invalid):
         name, _, rest = text.partition(": ")
         return FormProblem(f"{name.replace('_', ' ').capitalize()}: {rest}.", mistake.field)
-    return FormProblem(f"{text[:1].upper()}{text[1:]}.")
+    return FormProblem(f"{text}.")
 
 
 @dataclass(slots=True)

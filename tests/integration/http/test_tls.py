@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from heliograph.admin_api.certificate import CertificateEndpoint
+from heliograph.admin_api.checks import CertificateEndpoint
 from heliograph.api.serve import serve as serve_api
 from heliograph.composition import certificates
 from heliograph.composition.certificates import RenewableCertificate

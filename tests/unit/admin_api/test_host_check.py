@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.admin_api.host_check import HostCheck
+from heliograph.admin_api.checks import HostCheck
 from heliograph.http.asgi import Event, Receive, Scope, Send, respond
 
 NAMES = ("sms.example.com", "SMS2.example.com.")

@@ -86,7 +86,7 @@ def test_names_that_are_none(name: str) -> None:
 
 async def test_what_exists_is_not_created_again(desk: Desk) -> None:
     await accounts.create(desk, "acme", 5)
-    with pytest.raises(AlreadyThere, match="the account acme exists already"):
+    with pytest.raises(AlreadyThere, match="The account acme exists already"):
         await accounts.create(desk, "acme", 7)
     assert [row["balance"] for row in await accounts.find(desk)] == [5]
 
@@ -272,5 +272,5 @@ async def test_nobody_is_nobody(desk: Desk) -> None:
         accounts.new_password(desk, "x"), accounts.new_signing_secret(desk, "x"), accounts.entries(desk, "x", 1),
         accounts.usage(desk, "x", 1), keys.create(desk, "x"), keys.find(desk, "x"), keys.revoke(desk, "x", "y"),
     ):  # fmt: skip
-        with pytest.raises(NoSuch, match="there is no account x"):
+        with pytest.raises(NoSuch, match="There is no account x"):
             await call

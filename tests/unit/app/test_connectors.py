@@ -42,7 +42,7 @@ async def test_a_connector_is_added_changed_and_removed(desk: Desk) -> None:
         await connectors.add(desk, "op1", **BIND)
     await connectors.remove(desk, "op1")
     for call in (connectors.connector_of(desk, "op1"), connectors.change(desk, "op1"), connectors.remove(desk, "op1")):
-        with pytest.raises(NoSuch, match="there is no connector op1"):
+        with pytest.raises(NoSuch, match="There is no connector op1"):
             await call
 
 
@@ -147,7 +147,7 @@ async def test_routes(desk: Desk) -> None:
     assert found == [("", "op1", 0), ("44", "op2", 5), ("44", "op1", -5)]
     with pytest.raises(AlreadyThere):
         await routes.add(desk, "44", "op2", 5)
-    with pytest.raises(NoSuch, match="there is no connector op3"):
+    with pytest.raises(NoSuch, match="There is no connector op3"):
         await routes.add(desk, "44", "op3")
     for prefix in ("+44", "044", "4 4", "1" * 16, "٤"):
         with pytest.raises(Invalid):

@@ -50,7 +50,7 @@ class NoSuch(Exception):
     """A named thing does not exist. Nothing was changed. `kind` is for example `account`."""
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"there is no {kind} {name}")
+        super().__init__(f"There is no {kind} {name}")
         self.kind = kind
 
 
@@ -58,7 +58,7 @@ class AlreadyThere(Exception):
     """The thing to create exists already. Nothing was changed."""
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"the {kind} {name} exists already")
+        super().__init__(f"The {kind} {name} exists already")
         self.kind = kind
 
 

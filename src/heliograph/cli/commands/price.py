@@ -1,9 +1,6 @@
 """`heliograph price`: prices of messages, one by one and in lists."""
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import click
 
@@ -11,9 +8,6 @@ from heliograph.app.resources.prices import NEW, PRICES
 from heliograph.cli.command import Failure, Invocation, examples, print_fields, tell
 from heliograph.cli.drawn import group_of
 from heliograph.domain.display import counted
-
-if TYPE_CHECKING:
-    from heliograph.app.admin.price_table import PriceSheet
 
 _SHOWN_PROBLEMS = 20
 
@@ -40,8 +34,17 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
 
     The list is CSV in UTF-8 with a heading that names its columns: prefix and price, and where they are wanted plan,
     inbound and since. Cells are apart by commas, semicolons or tabs."""
-    with _progress("reading", hidden=invocation.as_json) as advance:
-        table = _read(file, plan, since, advance)
+    from heliograph.app.admin.price_table import PriceSheet
+    from heliograph.cli.lists.reading import progress, read_file
+
+    with progress("reading", None, hidden=invocation.as_json) as advance:
+
+        def counting(lines: Iterable[str]) -> Iterator[str]:
+            for line in lines:
+                yield line
+                advance(1)
+
+        table = read_file(file, lambda lines: PriceSheet(counting(lines), plan, since))
     for line in table.bad[:_SHOWN_PROBLEMS]:
         tell(str(line), err=True)
     if len(table.bad) > _SHOWN_PROBLEMS:
@@ -93,38 +96,3 @@ def export_prices(invocation: Invocation, plan: str | None, past: bool, output: 
             {"file": output, "prices": len(prices)},
             lambda: tell(f"{counted(len(prices), 'price')} written to {output}."),
         )
-
-
-def _read(file: str, plan: str, since: str, advance: Callable[[], None]) -> "PriceSheet":
-    from heliograph.app.admin.price_table import PriceSheet
-    from heliograph.app.resources.desk import Invalid
-
-    def counting(lines: Iterable[str]) -> Iterator[str]:
-        for line in lines:
-            yield line
-            advance()
-
-    try:
-        with click.open_file(file, encoding="utf-8") as lines:
-            return PriceSheet(counting(lines), plan, since)
-    except Invalid as problem:
-        raise Failure(f"--{problem.field}: {problem.problem}", "Nothing was imported.") from problem
-    except UnicodeDecodeError as problem:
-        raise Failure(f"{file} is no UTF-8.", "Nothing was imported. Save it as CSV in UTF-8.") from problem
-    except OSError as problem:
-        raise Failure(f"{file} cannot be read: {problem.strerror or problem}", "Nothing was imported.") from problem
-
-
-@contextmanager
-def _progress(what: str, *, hidden: bool) -> Iterator[Callable[[], None]]:
-    """Counts lines on a terminal, on standard error; nothing elsewhere."""
-    if hidden or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn(what), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda: progress.advance(task)

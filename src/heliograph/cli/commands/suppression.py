@@ -1,19 +1,11 @@
 """`heliograph suppression`: phones that accounts must not send to."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
 import click
 
 from heliograph.app.resources.suppressions import BATCH, SUPPRESSIONS
 from heliograph.cli.command import Failure, Invocation, examples, print_fields, tell
 from heliograph.cli.drawn import group_of
 from heliograph.domain.display import counted
-
-if TYPE_CHECKING:
-    from heliograph.app.admin.number_list import NumberList
 
 suppression = group_of(SUPPRESSIONS)
 
@@ -34,7 +26,10 @@ def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool)
 
     One number a line, or a table whose first column has them. Empty lines, lines that begin with # and the heading
     of a table are passed over. The same file can be imported again: what is there stays as it is."""
-    numbers = _read(file)
+    from heliograph.app.admin.number_list import NumberList
+    from heliograph.cli.lists.reading import progress, read_file
+
+    numbers = read_file(file, NumberList, errors="replace")
     for line in numbers.bad:
         tell(str(line), err=True)
     if numbers.bad and not skip_bad:
@@ -44,7 +39,7 @@ def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool)
         )
 
     add, added = SUPPRESSIONS.operation("add"), 0
-    with _progress(len(numbers), hidden=invocation.as_json or len(numbers) <= BATCH) as advance:
+    with progress("importing", len(numbers), hidden=invocation.as_json or len(numbers) <= BATCH) as advance:
         for batch in numbers.batches(BATCH):
             given = {"account": account, "numbers": batch, "imported": True}
             added += invocation.ask(SUPPRESSIONS, add.asked(given))["added"]
@@ -57,28 +52,3 @@ def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool)
             [("numbers", len(numbers)), ("new", added), ("there already", known), ("lines left out", len(bad))]
         ),
     )
-
-
-def _read(file: str) -> "NumberList":
-    from heliograph.app.admin.number_list import NumberList
-
-    try:
-        with click.open_file(file, encoding="utf-8", errors="replace") as lines:
-            return NumberList(lines)
-    except OSError as problem:
-        raise Failure(f"{file} cannot be read: {problem.strerror or problem}", "Nothing was imported.") from problem
-
-
-@contextmanager
-def _progress(total: int, *, hidden: bool) -> Iterator[Callable[[int], None]]:
-    """Shows a bar on a terminal, on standard error; nothing elsewhere."""
-    if hidden or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("importing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("importing", total=total)
-        yield lambda count: progress.advance(task, count)

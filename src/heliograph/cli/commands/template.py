@@ -1,16 +1,11 @@
 """`heliograph template`: texts that a registry of operators has."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from heliograph.app.resources.templates import TEMPLATES
 from heliograph.cli.command import Failure, Invocation, examples, print_fields, tell
 from heliograph.cli.drawn import group_of
 from heliograph.domain.display import counted
-
-if TYPE_CHECKING:
-    from heliograph.app.admin.template_table import TemplateTable
 
 template = group_of(TEMPLATES)
 template.epilog = examples(
@@ -43,7 +38,15 @@ def import_templates(invocation: Invocation, file: str, account: str, sender: st
     "template name"; "text", "content" or "template content"; "sender", "header" or "sender id" (several apart by commas
     make a template each); "template id" and "entity id", which become the TLVs template and entity; "tlv NAME" for
     another TLV; "account"; and "status": rows that are not approved are left out. Others are passed over."""
-    table = _read(file, account, sender, tlvs)
+    from heliograph.app.admin.template_table import TemplateTable
+    from heliograph.app.resources.fields import Pairs
+    from heliograph.cli.lists.reading import read_file
+
+    try:
+        given = Pairs().parse_each(tlvs)
+    except ValueError as problem:
+        raise Failure(f"--tlv: {problem}.", "Nothing was imported.") from problem
+    table = read_file(file, lambda lines: TemplateTable(lines, account, sender, given))
     for line in table.bad:
         tell(str(line), err=True)
     if table.bad:
@@ -54,19 +57,3 @@ def import_templates(invocation: Invocation, file: str, account: str, sender: st
     left_out = [{"line": each.line, "problem": each.problem} for each in table.left_out]
     lines = [("new", put["added"]), ("replaced", put["changed"]), ("not approved, left out", len(left_out))]
     invocation.show({**put, "left_out": left_out}, lambda: print_fields(lines))
-
-
-def _read(file: str, account: str, sender: str, tlvs: tuple[str, ...]) -> "TemplateTable":
-    from heliograph.app.admin.template_table import TemplateTable
-    from heliograph.app.resources.fields import Pairs
-
-    try:
-        given = Pairs().parse_each(tlvs)
-        with click.open_file(file, encoding="utf-8") as lines:
-            return TemplateTable(lines, account, sender, given)
-    except UnicodeDecodeError as problem:
-        raise Failure(f"{file} is no UTF-8.", "Nothing was imported. Save it as CSV in UTF-8.") from problem
-    except ValueError as problem:
-        raise Failure(f"--tlv: {problem}.", "Nothing was imported.") from problem
-    except OSError as problem:
-        raise Failure(f"{file} cannot be read: {problem.strerror or problem}", "Nothing was imported.") from problem

@@ -1,0 +1,44 @@
+"""Lists and tables in files that people bring along: read whole, with progress on a terminal."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+from heliograph.app.resources.desk import Invalid
+from heliograph.cli.command import Failure
+
+Table = TypeVar("Table")
+
+
+def read_file(file: str, read: Callable[[Any], Table], *, errors: str = "strict") -> Table:
+    """Returns the result of `read`, which gets the lines; the file - is standard input. Raises Failure."""
+    nothing = "Nothing was imported."
+    try:
+        with click.open_file(file, encoding="utf-8", errors=errors) as lines:
+            return read(lines)
+    except Invalid as problem:
+        raise Failure(f"--{problem.field}: {problem.problem}", nothing) from problem
+    except UnicodeDecodeError as problem:
+        raise Failure(f"{file} is no UTF-8.", f"{nothing} Save it as CSV in UTF-8.") from problem
+    except OSError as problem:
+        raise Failure(f"{file} cannot be read: {problem.strerror or problem}", nothing) from problem
+
+
+@contextmanager
+def progress(what: str, total: int | None, *, hidden: bool) -> Iterator[Callable[[int], None]]:
+    """Shows a bar on a terminal, on standard error, or a count if the total is unknown; nothing elsewhere."""
+    if hidden or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich import progress as bars
+    from rich.console import Console
+
+    known = (bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeRemainingColumn())
+    counting = (bars.SpinnerColumn(), bars.MofNCompleteColumn(), bars.TimeElapsedColumn())
+    columns = (bars.TextColumn(what), *(counting if total is None else known))
+    with bars.Progress(*columns, console=Console(stderr=True), transient=total is None) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda count: bar.advance(task, count)
