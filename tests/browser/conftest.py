@@ -48,7 +48,8 @@ def axe() -> str:
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """A development run, for the tests of one module: each of them finds what others left, in no certain order."""
-    with GatewayProcess(tmp_path_factory.mktemp("console") / "data", dev=True) as gateway:
+    settings = {"HELIOGRAPH_SMPP_SERVER_LISTEN": "127.0.0.1:0"}
+    with GatewayProcess(tmp_path_factory.mktemp("console") / "data", dev=True, settings=settings) as gateway:
         yield gateway
 
 

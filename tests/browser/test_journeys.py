@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
+from smpplib.exceptions import PDUError
 
 from heliograph.composition.dev import USER_NAME, USER_PASSWORD
 from tests.browser.conftest import PHONE, Opener, opening
 from tests.browser.operator import Operator
 from tests.support.process import GatewayProcess, eventually
+from tests.support.smpplib_client import SmpplibClient
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
 
@@ -96,6 +98,23 @@ def test_a_message_is_sent_and_seen_to_arrive(opened: Opener) -> None:
     expect(page.get_by_text("ESME_ROK")).to_be_visible()
     operator.go("/simulator")
     expect(page.get_by_role("cell", name="Journey one")).to_be_visible()
+
+
+def test_an_smpp_client_is_seen_and_dropped(opened: Opener, gateway: GatewayProcess) -> None:
+    client = SmpplibClient(gateway.smpp)
+    client.submit("Hello", to="12")
+    with pytest.raises(PDUError, match="Invalid Destination Address"):
+        client.until(lambda: False, "its refusal")
+    operator = opened()
+    page = operator.go("/binds")
+    row = page.get_by_role("row").filter(has_text="transceiver")
+    reload_until(page, row.get_by_text("ESME_RINVDSTADR"))
+    expect(row).to_contain_text("demo")
+    expect(row).to_contain_text("127.0.0.1:")
+    operator.answer(row.get_by_role("button", name="Drop"), yes=True)
+    expect(page.get_by_role("status")).to_contain_text("ends within five seconds.")
+    reload_until(page, page.get_by_text("No SMPP client is bound."))
+    client.close()
 
 
 @pytest.mark.extended

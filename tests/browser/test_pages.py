@@ -13,6 +13,7 @@ from tests.browser.conftest import DESKTOP, PHONE, Opener
 from tests.browser.operator import Operator
 from tests.support.ports import free_port
 from tests.support.process import Admin, GatewayProcess, eventually
+from tests.support.smpplib_client import SmpplibClient
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
 
@@ -26,7 +27,7 @@ PAGES = (
     "/callbacks", "/callbacks?tab=pending", "/callbacks?tab=failed",
     "/people", "/audit", "/password", "/simulator", "/suppressions", "/suppressions?account=demo",
     "/suppressions?account=closed", "/recipients", "/inbound", "/inbound?account=-", "/numbers", "/templates",
-    "/senders", "/guard", "/security",
+    "/senders", "/guard", "/security", "/binds",
     "/conversation?account=demo&phone=447700909024", "/conversation?account=demo&phone=447700900123", "/refusals",
     "/reports", "/refusals?account=demo&hours=168", "/reports?range=1y&compare=yes&account=demo",
 )  # fmt: skip
@@ -44,7 +45,7 @@ for (const part of document.querySelectorAll("[data-refresh]")) Object.definePro
 
 
 @pytest.fixture(scope="module")
-def lived_in(gateway: GatewayProcess) -> GatewayProcess:
+def lived_in(gateway: GatewayProcess) -> Iterator[GatewayProcess]:
     """A gateway with something on every page."""
     admin = Admin(gateway.data)
     admin("connector", "add", "op-berlin", "--host", "127.0.0.1", "--port", "9", "--system-id", "a", "--password", "b")
@@ -60,7 +61,9 @@ def lived_in(gateway: GatewayProcess) -> GatewayProcess:
     admin("admin", "token", "create", "billing", "--all-scopes")
     _be_refused(gateway)
     eventually(lambda: admin("refusals")["requests"], "a refused request to be written down", pause=0.5)
-    return gateway
+    client = SmpplibClient(gateway.smpp, "receiver")
+    yield gateway
+    client.close()
 
 
 @pytest.fixture(scope="module")
