@@ -74,6 +74,10 @@ class Esme(asyncio.Protocol):
                 self._news.clear()
                 await self._news.wait()
 
+    def stop_reading(self) -> None:
+        """Leaves what comes to the system's buffer."""
+        self._transport.pause_reading()
+
     def close(self) -> None:
         self._transport.abort()
 

@@ -468,6 +468,30 @@ async def test_a_submission_whose_answer_was_lost_is_charged_once(rig: Rig) -> N
     assert await rig.gateway.balance() == "998"
 
 
+async def test_a_submission_comes_again_while_its_first_commit_is_under_way(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    rig.gateway.intake.may_commit.clear()
+    client = await rig.bound()
+    numbers = [client.begin(submission()) for _ in range(3)]
+    await wait_until(lambda: len(rig.gateway.intake.waiting) == len(numbers))
+    client.close()
+    await wait_until(lambda: not len(rig.binds))
+    client = await rig.bound()
+    numbers = [client.begin(submission()) for _ in range(3)]
+    await wait_until(lambda: len(rig.gateway.intake.waiting) == 2 * len(numbers))
+    rig.gateway.intake.may_commit.set()
+    await client.until(lambda: all(number in client.answers for number in numbers))
+    assert {key_of(client.answers[number]) for number in numbers} == set(rig.rows.messages)
+    assert await rig.gateway.balance() == "997"
+
+
+async def test_a_submission_that_was_refused_after_its_connection_ended_leaves_no_name(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    await rig.gateway.change_account(suspended=True)
+    await lose_an_answer(rig, await rig.bound())
+    assert not rig.services.resubmissions._accounts
+
+
 async def test_copies_whose_answers_were_lost_are_as_many_as_before(rig: Rig) -> None:
     await rig.change(dedupe_s=60)
     await lose_an_answer(rig, await rig.bound(), 3)

@@ -119,8 +119,12 @@ class EsmeConnection(asyncio.Protocol):
         """The directory's generation at which `_who` was read."""
         self._reader_of: SubmissionReader | None = None
         self._answered: list[tuple[Notice, int]] = []
+        self._named: set[str] = set()
+        """Names of submissions under way (`Resubmissions`)."""
         self._given: list[str] = []
-        """Names of submissions with answers that the client may not have yet (`Resubmissions`)."""
+        """Names of submissions with answers that the client may not have yet, oldest first."""
+        self._given_before = 0
+        """How many of these there were at the last look."""
         self._state = BindState("unbound", "", tls, 0, 0)
         self._reads_text = False
         """Whether the client reads TLVs of a submit_sm_resp, which SMPP v3.4 has none of (4.4.2)."""
@@ -209,10 +213,12 @@ class EsmeConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is None and not self._is_cut:
+            self._given_before = len(self._given)
             self.settle()
-        for name in self._given:
+        for name in (*self._given, *self._named):
             self._services.resubmissions.lost(self.account, name)
         self._given = []
+        self._named.clear()
         self._transport = None
         for timer in (self._timer, self._guard):
             if timer is not None:
@@ -495,6 +501,7 @@ class EsmeConnection(asyncio.Protocol):
                 body = repr(astuple(replace(pdu, sequence=0))).encode()
             octets = c.command_name(pdu.command_id).encode() + body
             fields.submission = self._services.resubmissions.name(account.id, octets)
+            self._named.add(fields.submission)
 
     def _stored(self, pdu: p.SubmitSm | p.DataSm, name: str | None, number: int, accept: Accept) -> None:
         self._services.delay.end(number)
@@ -516,9 +523,8 @@ class EsmeConnection(asyncio.Protocol):
         self, pdu: p.Pdu, accept: Accept, name: str | None, failed: tuple[p.FailedDestination, ...] = ()
     ) -> None:
         """Answers a submission with the id of its message. `name`: see `Resubmissions`."""
-        if name is not None and self._transport is None:
-            self._services.resubmissions.lost(self.account, name)
-        elif name is not None:
+        if name in self._named:  # else the connection has ended, and the name is lost already
+            self._named.remove(name)
             self._given.append(name)
         form = cast("Principal", self._who).view.account.smpp.id_form
         name = message_id(form, accept.key, accept.tail)
@@ -533,8 +539,11 @@ class EsmeConnection(asyncio.Protocol):
 
     def refuse(self, pdu: p.Pdu, fault: Fault, name: str | None = None) -> None:
         """Answers a submission with the fault that it ended in. `name`: see `Resubmissions`."""
-        if name is not None:
+        if name in self._named:
+            self._named.remove(name)
             self._services.resubmissions.refused(self.account, name)
+        elif name is not None:
+            self._services.resubmissions.withdrawn(self.account, name)
         self._services.note_refusal(
             None if self._who is None else self._who.view, fault, c.command_name(pdu.command_id), self._peer[0], self.id
         )
@@ -609,11 +618,14 @@ class EsmeConnection(asyncio.Protocol):
             self._transport.abort()
 
     def settle(self) -> None:
-        """Notes the answers that have arrived."""
+        """Notes the answers that have arrived. An answer since the last look is left: the client's system may have it,
+        and the client be gone before it read it."""
+        before = self._given_before
         if self._given and not self._flush_due and are_acknowledged(cast("asyncio.Transport", self._transport)):
-            given, self._given = self._given, []
-            for name in given:
+            for name in self._given[:before]:
                 self._services.resubmissions.arrived(self.account, name)
+            del self._given[:before]
+        self._given_before = len(self._given)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)

@@ -4,7 +4,8 @@ A submission has a name: a digest of its octets, and a number that tells copies 
 is the reference of the request, until the client's system has acknowledged the octets of the answer (TCP, RFC 9293).
 
     submit_sm --> smpp:<digest>:0 ==commit==> submit_sm_resp --acknowledged--> forgotten, 0 is free
-        |                                          +------connection lost----> lost, stays in the store
+        |                            |             |
+        |                            +-------------+------connection lost----> lost, stays in the store
         +-- the same octets
               while 0 is under way --> smpp:<digest>:1: a second message
               after 0 was lost ------> smpp:<digest>:0: the first answer again, charged once
@@ -14,6 +15,7 @@ Names of an earlier run and of other nodes are read from the store at each bind,
 
 import asyncio
 import fcntl
+import socket
 import termios
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -31,6 +33,10 @@ SETTLED_MS: Final = 10_000
 """Age of a name, in ms, from which it counts as lost without a bind anew: answers of other nodes arrive before."""
 
 _DIGEST_OCTETS: Final = 16
+
+_TCP_INFO: Final = getattr(socket, "TCP_INFO", 11)
+_TCP_CLOSE: Final = 7
+"""State of a connection that was reset: `tcpi_state` of Linux' tcp_info."""
 
 
 class _Copies:
@@ -85,11 +91,20 @@ class Resubmissions:
         copies.under_way.discard(number)
         copies.lost.add(number)
 
+    def withdrawn(self, account: int, name: str) -> None:
+        """Notes that nothing is stored under a name that was lost. A submission that has taken it since keeps it."""
+        digest, number = _parsed(name)
+        self._copies(account, digest).lost.discard(number)
+        self._clean(account, digest)
+
     def refused(self, account: int, name: str) -> None:
         """Notes that nothing is stored under a name."""
         digest, number = _parsed(name)
+        self._copies(account, digest).under_way.discard(number)
+        self._clean(account, digest)
+
+    def _clean(self, account: int, digest: str) -> None:
         copies = self._copies(account, digest)
-        copies.under_way.discard(number)
         if not copies.under_way and not copies.lost:
             del self._accounts[account][digest]
             if not self._accounts[account]:
@@ -144,11 +159,14 @@ def are_acknowledged(transport: asyncio.WriteTransport) -> bool:
     if transport.get_write_buffer_size():
         return False
     octets = bytearray(4)
+    connection = transport.get_extra_info("socket")
     try:
-        fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, octets)
+        fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, octets)
+        # A reset empties the queue as well.
+        is_reset = connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] == _TCP_CLOSE
     except OSError:
-        return True  # a system without this question: the octets have left
-    return not any(octets)
+        return True  # a system without these questions: the octets have left
+    return not (any(octets) or is_reset)
 
 
 def _parsed(name: str) -> tuple[str, int]:
