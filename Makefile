@@ -219,7 +219,7 @@ wheels: native ## make both wheels, install each where nothing is, and run it
 BENCH := .bench
 
 .PHONY: bench
-bench: install $(if $(filter-out commits,$(or $(SCENARIO),all)),native) $(BENCH)/operator $(BENCH)/customer ## measure the gateway, beside Kannel where that is installed; SCENARIO=commits COMMITS="v1 HEAD" compares commits
+bench: install $(if $(filter-out commits,$(or $(SCENARIO),all)),native) $(BENCH)/operator $(BENCH)/customer $(BENCH)/esme ## measure the gateway, beside Kannel where that is installed; SCENARIO=commits COMMITS="v1 HEAD" compares commits
 	@$(BIN)/python -m bench.loop --programs $(BENCH) --ours $(NATIVE)/bin/heliograph $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 	  $(if $(GATEWAYS),--gateways "$(GATEWAYS)") $(if $(COMMITS),--commits "$(COMMITS)") $(if $(RATES),--rates "$(RATES)") $(if $(SIZE),--size $(SIZE)) \
 	  $(if $(SETTINGS),--settings "$(SETTINGS)") $(if $(FOLDER),--folder "$(FOLDER)") $(if $(STORED),--stored "$(STORED)") $(if $(PROFILE),--profile) $(if $(INSTRUCTIONS),--instructions) \

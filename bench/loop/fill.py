@@ -9,10 +9,23 @@ import gc
 from collections.abc import Awaitable, Callable
 
 from bench.loop.gateways import NUMBER, TEXT, Heliograph
+from heliograph.adapters.smpp_server.addresses import Spelling
+from heliograph.adapters.smpp_server.expected import UUID, Expected, ReceiptWish
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Message, MessageEnd, Submission, Verdict
+from heliograph.app.facts import (
+    Accept,
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    Facts,
+    Message,
+    MessageEnd,
+    Submission,
+    Verdict,
+)
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Store
+from heliograph.domain.message.extras import Extras
 from heliograph.domain.message.ids import IdSequence, first_key_at, to_hex
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind, State
@@ -27,6 +40,9 @@ PRICE = 1_000_000
 """Micro-credits."""
 
 VALIDITY_MS = 2 * 86_400_000
+KEPT_MS = 3 * 86_400_000
+"""For which a receipt waits for its client."""
+
 SPAN_MS = 1 << 32
 """What eight hexadecimal digits of milliseconds can tell apart."""
 
@@ -92,6 +108,32 @@ def add_queue(gateway: Heliograph, account: str, size: int, now: int, due: int |
                 facts.accepts.append(accept)
             # each of them is in the queue: there is nothing of theirs on the fast lane
             facts.marks = {DISPATCH: facts.accepts[-1].key}
+            await _record(store, facts)
+
+    _fill(gateway, fill)
+
+
+def add_parked(gateway: Heliograph, account: str, size: int, now: int) -> None:
+    """`size` receipts that wait for the account's SMPP client, as after its messages were sent and delivered."""
+    extras = Extras(esme=Expected(Spelling(1, 1, 0, ""), Spelling(5, 0, 0, ""), UUID, ReceiptWish.ALL).text()).text()
+
+    async def fill(store: Store) -> None:
+        owner, connector = await _names(store, account)
+        sequence = IdSequence(0)
+        for first in range(0, size, TRANSACTION):
+            facts = Facts()
+            for number in range(first, min(first + TRANSACTION, size)):
+                key = sequence.next(now)
+                accept = _accept(owner, connector, key, number)
+                message = accept.messages[0]
+                message.callback_url, message.way, message.extras = "", Way.BIND, extras
+                facts.accepts.append(accept)
+                facts.submissions.append(Submission(owner.id, key, 0, connector, f"{number:x}", 0, now))
+                facts.finals.append(MessageEnd(owner.id, key, Delivery.DELIVRD, "000", now, owed=True))
+                facts.callback_retries.append(
+                    CallbackRetry(owner.id, key, now + KEPT_MS, 0, b"", "", now, way=Way.BIND, parked=True)
+                )
+            facts.marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), facts.accepts[-1].key)
             await _record(store, facts)
 
     _fill(gateway, fill)

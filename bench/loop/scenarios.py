@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from bench.loop import commits, low, phones, retention, stops
+from bench.loop import commits, esmes, low, phones, retention, stops
 from bench.loop.figures import (
     NOTHING,
     Counts,
@@ -67,6 +67,7 @@ SCHEDULED = 10_000
 NODES = (1, 2, 4)
 NODES_RATE = 6_000.0
 IDLE_CONNECTORS = 10
+IDLE_BINDS = 2_000
 IDLE_S = 10.0
 KILL_AFTER_S = 2.0
 DOWN_S = 0.5
@@ -419,6 +420,52 @@ class Stand:
             rows += phones.rows(load, found, OF_US)
         return Report("Messages from phones", phones.HEADS, rows)
 
+    # --- customers' SMPP clients
+
+    def smpp(self) -> Report:
+        """The full loop over SMPP beside the same over HTTP, in pairs; then the answers at 80 and at 300 %."""
+        seconds, name = self._options.seconds, self._options.gateways[0] if self._options.gateways else OURS
+        http: list[Run] = []
+        over_smpp: list[Run] = []
+        for _ in range(self._options.runs):
+            http.append(self._one(name, Load(seconds=seconds)))
+            over_smpp.append(self._esmes(name, Load(seconds=seconds)).run)
+        _say(table(esmes.LOOP_HEADS, [esmes.loop_row(http, over_smpp)]))
+        capacity = min(run.called_back for run in over_smpp)
+        rows = []
+        for title, share, binds, window in (
+            ("80 %", 0.8, esmes.BINDS, esmes.ACCOUNT_WINDOW),
+            ("300 %", 3.0, esmes.CROWD, esmes.ACCOUNT_WINDOW),
+        ):
+            shown = self._esmes(name, Load(seconds=seconds, rate=share * capacity), binds, window)
+            rows.append(esmes.open_row(title, binds, shown))
+        return Report("Over SMPP: answers", esmes.OPEN_HEADS, rows)
+
+    def _esmes(self, name: str, load: Load, binds: int = esmes.BINDS, window: int = esmes.WINDOW) -> esmes.Shown:
+        shown = esmes.measure(self._bench, self._ours(esmes.HeliographSmpp, name), load, binds, window)
+        run = shown.run
+        _say(
+            f"{run.gateway}: offered {run.offered:.0f}, accepted {run.accepted:.0f}/s, "
+            f"receipts {run.called_back:.0f}/s, drain {run.drain_s:.2f} s, CPU {run.cpu:.1f} us, "
+            f"latest {shown.latest_s:.3f} s"
+        )
+        return shown
+
+    def binds(self) -> Report:
+        rows = [esmes.idle(self._bench, self._ours(esmes.HeliographSmpp, OURS), IDLE_BINDS)]
+        return Report("Idle SMPP binds", esmes.IDLE_HEADS, rows)
+
+    def away(self) -> Report:
+        rows = [
+            esmes.away(self._bench, self._ours(esmes.HeliographSmpp, OURS), self._options.size, binds, window)
+            for binds, window in ((1, esmes.ACCOUNT_WINDOW), (4, esmes.ACCOUNT_WINDOW))
+        ]
+        return Report("Receipts for a client that was away", esmes.AWAY_HEADS, rows)
+
+    def once(self) -> Report:
+        rows = esmes.once(self._bench, self._ours(esmes.HeliographSmpp, OURS))
+        return Report("Submissions that come again", esmes.ONCE_HEADS, rows)
+
     def stops(self) -> Report:
         ours = [name for name in self._names() if name in OF_US]
         rows = [
@@ -672,6 +719,10 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "growth": Stand.growth,
     "phones": Stand.phones,
     "stops": Stand.stops,
+    "smpp": Stand.smpp,
+    "binds": Stand.binds,
+    "away": Stand.away,
+    "once": Stand.once,
     "backlog": Stand.backlog,
     "retention": Stand.retention,
     "safety": Stand.safety,
