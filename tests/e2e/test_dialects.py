@@ -180,7 +180,7 @@ DIALECTS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "receipted_message_id wrong": (
         {"receipt_tlv_id": "wrong"},
-        "the right id in the text, another one in receipted_message_id",
+        "the right id in the text, another id in receipted_message_id",
     ),
 }
 

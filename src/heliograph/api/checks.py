@@ -28,7 +28,7 @@ class Bodies:
         """Counts octets that were received. Raises Fault above ACCOUNT_OCTETS; then nothing was counted."""
         total = self._octets.get(account, 0) + octets
         if total > ACCOUNT_OCTETS:
-            problem = "Too many long requests of this account are on their way; send this one again a little later."
+            problem = "Too many long requests of this account are in progress; send this request again a little later."
             raise Fault(TOO_EARLY, problem, None, PAUSE_S)
         self._octets[account] = total
 

@@ -40,7 +40,7 @@ FAULTS: dict[Entry, Fault] = {
         Fault(error.FORBIDDEN, "The account is suspended; ask the operator of the gateway."),
         Fault(error.NOT_FOUND, "There is no such message in this account."),
         Fault(error.METHOD, "The method is not allowed here; use GET, HEAD, POST."),
-        Fault(error.CONFLICT, "The message is sent, cancelled or due; only a scheduled one can be cancelled."),
+        Fault(error.CONFLICT, "The message is sent, cancelled or due; only a scheduled message can be cancelled."),
         Fault(error.TOO_LARGE, "The body is too large; it may have 1048576 octets."),
         Fault(error.MEDIA_TYPE, "Send application/json or application/x-www-form-urlencoded."),
         Fault(error.TOO_EARLY, "One list query is allowed every 10 seconds; wait before the next.", None, 10),

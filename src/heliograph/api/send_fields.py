@@ -151,7 +151,7 @@ def _destinations(to: Any, *, is_form: bool) -> list[str]:
     if not isinstance(to, list):
         texts = [part.strip(" ") for part in _text(to, _TO).split(",")]
     elif not to:
-        raise invalid(_TO, "The list of destinations is empty; name at least one.")
+        raise invalid(_TO, "The list of destinations is empty; give at least one.")
     else:
         texts = [_text(each, _TO) for each in to]
         if is_form:

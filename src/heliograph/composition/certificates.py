@@ -92,7 +92,7 @@ def files_of(settings: Settings) -> CertificateFiles | None:
     http, authority = settings.http, settings.admin.client_ca_file
     if not http.tls_listen:
         if authority:
-            raise Unusable("admin.client_ca_file is set and http.tls_listen is not: nobody could reach the admin API")
+            raise Unusable("admin.client_ca_file is set and http.tls_listen is not: the admin API could not be reached")
         return None
     if not http.cert_file:
         raise Unusable("http.tls_listen is set and http.cert_file is not: there is no certificate to show")

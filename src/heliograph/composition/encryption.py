@@ -50,7 +50,7 @@ def vault_of(settings: Settings) -> KeyVault | None:
     if not named:
         return None
     if len(named) > 1:
-        raise KeyRefused(f"encryption.{named[0]} and encryption.{named[1]} both give the master key; keep one of them")
+        raise KeyRefused(f"encryption.{named[0]} and encryption.{named[1]} both give the master key; keep one")
     if given.key:
         return make_vault(given.key, "encryption.key")
     if given.key_file:

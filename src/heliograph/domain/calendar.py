@@ -94,14 +94,14 @@ def parse_time(value: str | int | Decimal, zone: ZoneInfo) -> int:
     except (ValueError, OverflowError):
         raise TimeProblem(f"The time {value!r} does not exist; give a real date and time of day.") from None
     if skipped:
-        raise TimeProblem(f"The time {value!r} is skipped by a clock change in {zone.key}; give another one.")
+        raise TimeProblem(f"The time {value!r} is skipped by a clock change in {zone.key}; give another time.")
     return milliseconds + _milliseconds(fraction)
 
 
 def check_future(ms: int, now: int, horizon_days: int) -> None:
     """Raises TimeProblem unless `ms` lies after `now` and at most `horizon_days` after it."""
     if ms <= now:
-        raise TimeProblem("The time has passed; give a future one.")
+        raise TimeProblem("The time has passed; give a future time.")
     if ms - now > horizon_days * DAY_MS:
         raise TimeProblem(f"The time is too far ahead; at most {horizon_days} days are possible.")
 

@@ -87,9 +87,9 @@ def inspect(version: str, target: bytes, headers: Headers) -> None:
         elif name == b"transfer-encoding" and (version == "1.0" or value.strip(b" \t").lower() != b"chunked"):
             raise ImproperError("Of transfer encodings HTTP/1.1 with chunked alone is understood here.")
     if hosts > 1 or (not hosts and version == "1.1"):
-        raise ImproperError("There must be one header Host, neither none nor several.")
+        raise ImproperError("There must be exactly one header Host.")
     if credentials > 1:
-        raise ImproperError("There are several headers Authorization; send one.")
+        raise ImproperError("There are several headers Authorization; send a single header.")
 
 
 def unheard_of_method(octets: bytes) -> tuple[str, int]:

@@ -58,7 +58,7 @@ class Lease:
         await self._renew()
         worker = await self._leases.lease_worker(self._node)
         if worker is None:
-            raise Unavailable(f"{WORKERS} nodes are on this database, and there is no number for one more")
+            raise Unavailable(f"{WORKERS} nodes are on this database, and no worker number is free")
         return worker
 
     async def keep(self) -> None:

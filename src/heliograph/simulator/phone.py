@@ -154,7 +154,7 @@ class Phones:
         if not 0 < len(text) <= LONGEST_CHARACTERS:
             raise PhoneProblem(f"the text has 1 to {LONGEST_CHARACTERS} characters, not {len(text)}")
         if not (receivers := self._deliveries.receivers()):
-            raise PhoneProblem("nobody is bound as a receiver or transceiver, who could get it")
+            raise PhoneProblem("no receiver or transceiver is bound that could get it")
         return self._deliver(receivers[0], None, phone[1], to[0], text)
 
     def reply(self, home: SimulatorLink, phone: str, sender: str, text: str) -> None:

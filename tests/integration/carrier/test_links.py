@@ -204,7 +204,7 @@ async def test_a_bind_that_is_not_answered_ends() -> None:
 
 async def test_a_host_that_speaks_something_else_is_left() -> None:
     async with speaking(b"220 mail.example.test ESMTP\r\n") as port, Rig(connector(port)) as rig:
-        await wait_until(lambda: "no SMPP" in (rig.binds[0].last_error or ""))
+        await wait_until(lambda: "does not speak SMPP" in (rig.binds[0].last_error or ""))
 
 
 async def test_a_half_open_link_is_found_within_two_intervals() -> None:
@@ -239,7 +239,7 @@ async def test_an_operator_that_reads_nothing_is_left_and_what_it_asks_does_not_
         pours = asyncio.create_task(pour_enquiries(link))
         await wait_until(lambda: not rig.carrier.capacity)
         asked = await pours
-        assert "does not read" in rig.binds[0].last_error
+        assert "reads neither" in rig.binds[0].last_error
         # what both sides' sockets hold, and a mebioctet of answers; no more was read than that
         assert asked < MOST_ENQUIRIES
 

@@ -126,7 +126,7 @@ async def test_a_port_that_speaks_something_else() -> None:
     async with speaking(b"220 mail.example.test ESMTP\r\n") as port:
         name, detail = await failure(connector(port))
         assert name == "bind"
-        assert "no SMPP" in detail
+        assert "does not speak SMPP" in detail
 
 
 async def test_wrong_options_are_named_before_anything_is_tried() -> None:

@@ -78,7 +78,7 @@ def test_a_message_is_shown_moved_and_cancelled(run: Run, messages: list[Message
     assert answer(run("message", "cancel", waits, "--json")) == {"id": waits, "cancelled": True}
     again = run("message", "cancel", waits)
     assert again.exit_code == 1
-    assert "only a scheduled one can be cancelled" in again.stderr
+    assert "only a scheduled message can be cancelled" in again.stderr
     assert answer(run("account", "show", "acme", "--json"))["balance"] == "99"
     (entry, *_) = answer(run("admin", "log", "--json"))["entries"]
     assert (entry["action"], entry["target"]) == ("message.cancel", waits)

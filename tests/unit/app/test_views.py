@@ -72,8 +72,8 @@ async def test_it_says_why(house: AdminHouse) -> None:
     decision = await routes.decide(house.admin.desk, "491701234567", "acme")
     assert decision.reasons == [
         "The route for the prefix 49 with priority 5 leads to third.",
-        "Behind it stand second; they are not used while it is there.",
-        "No plan names a price; a segment then costs one credit.",
+        "Behind it are second; they are not used while it is there.",
+        "No plan has a price; a segment then costs one credit.",
     ]
     third = (await house.gateway.store.network.tables()).connectors[2]
     third.enabled = False

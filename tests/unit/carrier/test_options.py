@@ -62,7 +62,7 @@ def test_options_are_read_as_the_command_line_stores_them() -> None:
         ({"source_rules": "44*: 1/1, Helio"}, "rule 2, `Helio`, says neither TON and NPI nor another form"),
         ({"source_rules": "44*: 256/1"}, "rule 1, `44*: 256/1`, has a TON or NPI above 255"),
         ({"source_rules": ": 1/1"}, "rule 1, `: 1/1`, cannot be read"),
-        ({"source_rules": "44 -> 0*: 1/1"}, "rule 1, `44 -> 0*: 1/1`, has a `*` after the arrow"),
+        ({"source_rules": "44 -> 0*: 1/1"}, "rule 1, `44 -> 0*: 1/1`, has a `*` only after the arrow"),
         ({"source_rules": "44* -> : 1/1"}, "needs 1 to 20 characters after the arrow"),
         ({"source_rules": f"44* -> {'A' * 21}"}, "needs 1 to 20 characters after the arrow"),
         ({"source_rules": "44*: 1/1, 447*: 2/1"}, "rule 2, `447*: 2/1`, is never reached: `44*: 1/1` before it"),

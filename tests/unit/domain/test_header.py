@@ -13,7 +13,7 @@ def test_good_headers(header: str) -> None:
     [
         (b"", "says 0"),
         (b"\0", "no element"),
-        (b"\5\0\3\1\2", "those after it, 4, and says 5"),
+        (b"\5\0\3\1\2", "octets after it, 4, and says 5"),
         (b"\4\0\3\1\2", "do not fill it"),
         (b"\1\0", "do not fill it"),
         (bytes((MAX_HEADER_OCTETS,)) + bytes(MAX_HEADER_OCTETS), "140 octets; the limit is 139"),

@@ -45,7 +45,7 @@ def test_a_file_a_command_and_the_environment_give_the_same_key(tmp_path: Path) 
     ("given", "why"),
     [
         ({"key": "short"}, "5 characters; 32"),
-        ({"key": KEY, "key_file": "x"}, "keep one of them"),
+        ({"key": KEY, "key_file": "x"}, "keep one"),
         ({"key_file": "/nowhere/at/all"}, "key_file: the file cannot be read: No such file"),
         ({"key_command": "/nowhere/at/all"}, "key_command failed: No such file"),
         ({"key_command": "false"}, "it ended with 1"),

@@ -76,8 +76,8 @@ class AesGcmVault:
             return self._key.open(wrapped, _WRAPPING + b"%d" % number)
         except CannotOpen:
             raise KeyRefused(
-                "the store is encrypted with another master key than the settings of [encryption] give; "
-                "give the one that it was encrypted with"
+                "the store is encrypted with another master key than the settings of [encryption] have; "
+                "set its own master key"
             ) from None
 
     def data_key(self, number: int, secret: bytes) -> AesGcmKey:

@@ -83,7 +83,7 @@ def _read(which: str, text: str, *, numbers: bool) -> AddressRule:
         raise ValueError(f"{which} fits no destination; these are digits")
     if form is not None:
         if rest and not is_open:
-            raise ValueError(f"{which} has a `*` after the arrow that stands for nothing; put one before it too")
+            raise ValueError(f"{which} has a `*` only after the arrow; put a `*` before the arrow, too")
         if not (form or rest) or len(form) >= c.ADDRESS_OCTETS:
             raise ValueError(f"{which} needs 1 to {c.ADDRESS_OCTETS - 1} characters after the arrow")
         if numbers and not rest:

@@ -156,14 +156,14 @@ class SmppCarrier:
 
     def _summary(self) -> str:
         if self._problems:
-            return "It does not bind, since its options are wrong: " + "; ".join(self._problems)
+            return "It does not bind, because its options are wrong: " + "; ".join(self._problems)
         if self._draining:
             gone = all(bind.stopped for bind in self._binds)
             return "It is taken down." if gone else "It is being taken down."
         bound, total = sum(bind.bound for bind in self._binds), len(self._binds)
         troubled = next((bind for bind in self._binds if not bind.bound), None)
         if troubled is None and any(connection.stalled for connection in self._connections):
-            return "It is bound, but the operator does not read what it is sent."
+            return "It is bound, but the operator does not read our messages."
         if troubled is None and (silence := self._silence()):
             return silence
         if troubled is None:

@@ -233,7 +233,7 @@ class BindConnection(asyncio.Protocol):
         context.refusal_log.answered(status, outcome)
         self._end(cast("Part", event.token), outcome)
         if status == CommandStatus.ESME_RINVBNDSTS and self.up:
-            self.unbind("the operator no longer holds the link for bound")
+            self.unbind("the operator sees the link as unbound")
 
     # --- the loop's callbacks
 

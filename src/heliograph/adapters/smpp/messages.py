@@ -9,9 +9,7 @@ from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.event import CloseReason
 from heliograph.smpp.link import WRONG_CREDENTIALS
 
-NOT_READ: Final = (
-    "the operator does not read what it is sent, neither messages nor answers; if this comes again, tell the operator"
-)
+NOT_READ: Final = "the operator reads neither our messages nor our answers; if this comes again, tell the operator"
 
 
 _EXPIRED: Final = 10
@@ -61,7 +59,7 @@ def why_refused(status: int) -> str:
         case CommandStatus.ESME_RINVSYSTYP:
             return f"the operator does not take this system_type ({name}); set the option system_type"
         case CommandStatus.ESME_RALYBND:
-            return f"the operator holds us for bound already ({name}); are there more binds than it allows?"
+            return f"the operator has us as bound already ({name}); are there more binds than it allows?"
         case CommandStatus.ESME_RBINDFAIL:
             return f"the operator refused the bind ({name}); check the credentials and how many binds it allows"
     if status in WRONG_CREDENTIALS:
@@ -76,7 +74,7 @@ _CLOSINGS: dict[CloseReason, str] = {
     "and is TLS set as the operator wants it?",
     CloseReason.LINK_DEAD: "the link was dead: nothing came, not even an answer to enquire_link",
     CloseReason.INACTIVE: "the link was inactive",
-    CloseReason.PROTOCOL: "what the operator sent is no SMPP; is the port right, and is TLS set as it wants it?",
+    CloseReason.PROTOCOL: "the operator does not speak SMPP on this port; check the port, and whether it wants TLS",
 }
 
 

@@ -174,7 +174,7 @@ def _tlv_rule(word: str) -> TlvRule:
     except ValueError:
         raise ValueError(f"{word!r} is no TLV; write entity=0x1400, 0x1500-0x15ff/text or a name of SMPP's") from None
     if not 0 < first <= last <= 0xFFFF or (name and first != last) or (written is TlvForm.INTEGER and known is None):
-        raise ValueError(f"{word!r} has tags that cannot be: one with a name, or a range without, up to 0xffff")
+        raise ValueError(f"{word!r} has invalid tags: a name has a single tag, a range has no name, up to 0xffff")
     if ours := sorted(tag for tag in _OURS if first <= tag <= last):
         raise ValueError(f"{word!r} has {tlv.name_of(ours[0])}, which the gateway sets by itself")
     if known is None:

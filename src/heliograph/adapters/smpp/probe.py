@@ -193,7 +193,7 @@ def _why(step: str, error: BaseException, where: str, timeout_s: float, *, tls: 
     if isinstance(error, _Failed | SmppError):
         return str(error)
     if isinstance(error, TimeoutError) and step in _STEPS:
-        hint = "; is the port right, and is TLS set as the operator wants it?" if step == "bind" else ""
+        hint = "; check the port, and whether the operator wants TLS" if step == "bind" else ""
         return f"no answer to {step} within {timeout_s:g} s{hint}"
     if isinstance(error, ConnectionError) and step in _STEPS:
         return f"the operator closed the connection during {step}"

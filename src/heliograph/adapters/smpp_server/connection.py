@@ -440,7 +440,7 @@ class EsmeConnection(asyncio.Protocol):
             self._start(self._refresh())
         if self._stopping and self.session.state is SessionState.UNBOUND:
             # The client answers our unbind and closes: an answer that waits for a commit would be lost.
-            self.refuse(pdu, Fault(UNAVAILABLE, "The bind ends; nothing was charged. Bind anew, and send it again."))
+            self.refuse(pdu, Fault(UNAVAILABLE, "The bind ends; nothing was charged. Bind again, and send it again."))
             return
         match pdu:
             case p.SubmitSm() | p.DataSm():

@@ -113,7 +113,7 @@ def _read(coding: int, octets: bytes, account_alphabet: str) -> tuple[Kind, str]
 def _gsm(octets: bytes) -> str:
     text = alphabet.decode(octets)
     if _REPLACEMENT in text:
-        problem = "The content has octets above 0x7F, which GSM 7 bit has not; set data_coding 3 for Latin-1."
+        problem = "The content has octets above 0x7F, which GSM 7 bit lacks; set data_coding 3 for Latin-1."
         raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem)
     return text
 
@@ -122,7 +122,7 @@ def _decoded(octets: bytes, codec: str) -> str:
     try:
         return octets.decode(codec)
     except UnicodeDecodeError:
-        problem = "The content has octets above 0x7F, which ASCII has not; set data_coding 3 for Latin-1."
+        problem = "The content has octets above 0x7F, which ASCII lacks; set data_coding 3 for Latin-1."
         raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem) from None
 
 
@@ -133,5 +133,5 @@ def _ucs2(octets: bytes) -> str:
         if len(octets) % 2:
             problem = f"The content has {len(octets)} octets; UCS-2 has two for each character."
         else:
-            problem = "The content has half of a surrogate pair; send both halves in one message."
+            problem = "The content has half of a surrogate pair; send both halves in the same message."
         raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem) from None

@@ -110,4 +110,4 @@ class PhoneReplies:
 
 
 def _put_off(result: TryResult, why: str) -> TryResult:
-    return TryResult(result.key, 0, f"its reply was not taken: {why}")
+    return TryResult(result.key, 0, f"its reply was not accepted: {why}")

@@ -16,7 +16,7 @@ UNMARKED = "unmarked"
 
 WORDS: Mapping[str, str] = {
     USUAL: "as the specification says",
-    "id_quotes": "the id in quotes, or without those of the answer",
+    "id_quotes": "the id in quotes, or without the quotes of the answer",
     "id_case": "the id in capitals where the answer has small letters, or the other way round",
     "id_dashes": "the id with dashes where the answer has none, or the other way round",
     "id_zeros": "the id with leading zeros where the answer has none, or the other way round",
@@ -24,7 +24,7 @@ WORDS: Mapping[str, str] = {
     "id_decimal": "the id in decimal, where the answer has hexadecimal",
     "id_hexadecimal": "the id in hexadecimal, where the answer has decimal",
     "id_other": "the id in another form than the answer's",
-    ID_IN_TEXT: "the right id in the text, another one in receipted_message_id",
+    ID_IN_TEXT: "the right id in the text, another id in receipted_message_id",
     OTHER_NUMBER: "the recipient in destination_addr: addresses not swapped",
     FOREIGN_NUMBER: "addresses without the recipient's number",
     UNMARKED: "esm_class does not say that it is a receipt",

@@ -60,7 +60,7 @@ def _route_reasons(decision: RouteDecision, found: Sequence[Candidate]) -> list[
         return [f"{first.why} goes to {decision.connector}."]
     reasons = [f"{first.why} leads to {decision.connector}."]
     if decision.others:
-        reasons.append(f"Behind it stand {', '.join(decision.others)}; they are not used while it is there.")
+        reasons.append(f"Behind it are {', '.join(decision.others)}; they are not used while it is there.")
     if not first.usable:
         reasons.append(f"The connector {decision.connector} is {first.obstacle}: messages wait in its queue.")
     return reasons
@@ -68,7 +68,7 @@ def _route_reasons(decision: RouteDecision, found: Sequence[Candidate]) -> list[
 
 def _price_reason(decision: RouteDecision) -> str:
     if decision.price is None:
-        return "Neither the account's plan nor the plan default names a price: a message to it is refused."
+        return "Neither the account's plan nor the plan default has a price for it: a message to it is refused."
     if decision.plan:
         return f"The plan {decision.plan} names the price for {numbers_of(decision.prefix)}."
-    return "No plan names a price; a segment then costs one credit."
+    return "No plan has a price; a segment then costs one credit."

@@ -110,7 +110,7 @@ def _second(view: AccountView, query: Mapping[str, str], name: str) -> int | Non
     if not text:
         return None
     if len(text) > TIME_CHARS:
-        raise invalid(name, f"The time {shown(text)} is too long to be one.")
+        raise invalid(name, f"The time {shown(text)} is too long.")
     try:
         return calendar.parse_time(text, view.zone) // 1000 * 1000
     except calendar.TimeProblem as problem:

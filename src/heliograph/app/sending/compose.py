@@ -364,7 +364,7 @@ def _reference(reference: str | None) -> str | None:
     if reference is None:
         return None
     if not reference:
-        raise invalid("reference", "The reference is empty; leave it out or give one.")
+        raise invalid("reference", "The reference is empty; give a reference or leave it out.")
     if len(reference) > REFERENCE_CHARS:
         problem = f"The reference is too long: {len(reference)} characters, the limit is {REFERENCE_CHARS}."
         raise invalid("reference", problem)

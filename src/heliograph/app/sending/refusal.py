@@ -29,7 +29,7 @@ def refusal_of(accept: Accept) -> Fault:
         case Verdict.SUPPRESSED:
             return SUPPRESSED.fault()
         case Verdict.REFERENCE_CONFLICT:
-            return Fault(CONFLICT, "The reference was used for another request; choose a new one.", "reference")
+            return Fault(CONFLICT, "The reference was used for another request; choose a new reference.", "reference")
         case Verdict.DAILY_MESSAGES | Verdict.DAILY_SPEND | Verdict.WAITING as verdict:
             return overrun_fault(_OVERRUNS[verdict], accept.day_ends, accept.at)
         case _:

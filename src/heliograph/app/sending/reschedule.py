@@ -83,5 +83,5 @@ def no_such_message() -> Fault:
 def _refuse(refusal: Missing | NotScheduled, deed: str) -> NoReturn:
     if isinstance(refusal, Missing):
         raise no_such_message() from None
-    problem = f"The message is sent, cancelled or due; only a scheduled one can be {deed}."
+    problem = f"The message is sent, cancelled or due; only a scheduled message can be {deed}."
     raise Fault(CONFLICT, problem) from None

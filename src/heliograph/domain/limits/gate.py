@@ -38,8 +38,10 @@ def problem_of(sender: str, state: SenderState | None) -> str:
     if state is SenderState.PENDING:
         return f"The sender {sender} is pending: it may be used when the operator of the gateway has approved it."
     if state is SenderState.REFUSED:
-        return f"The sender {sender} was refused; use an approved one, or ask the operator of the gateway why."
-    return f"The sender {sender} is not registered; use an approved one, or ask the operator of the gateway for it."
+        return f"The sender {sender} was refused; use an approved sender ID, or ask the gateway's operator why."
+    return (
+        f"The sender {sender} is not registered; use an approved sender ID, or ask the operator of the gateway for it."
+    )
 
 
 class Judged(Protocol):
@@ -214,13 +216,13 @@ def judge_destinations(policy: Policy, destinations: Sequence[str]) -> Judgement
 
 def over_requests(rate: float, wait_s: float) -> Fault:
     """Returns the error for a request over its account's requests a second."""
-    problem = f"The account may make {rate:g} requests a second; make this one again a little later."
+    problem = f"The account may make {rate:g} requests a second; repeat this request a little later."
     return Fault(TOO_EARLY, problem, None, max(1, ceil(wait_s)), Reason.REQUESTS)
 
 
 def over_rate(rate: float, wait_s: float) -> Fault:
     """Returns the error for a request over its account's messages a second."""
-    problem = f"The account may send {rate:g} messages a second; send this one again a little later."
+    problem = f"The account may send {rate:g} messages a second; send this message again a little later."
     return Fault(TOO_EARLY, problem, None, max(1, ceil(wait_s)), Reason.RATE)
 
 

@@ -80,7 +80,9 @@ def passing(given: Mapping[str, Any], rules: tuple[TlvRule, ...]) -> tuple[Tlv, 
         tag, rule = _rule(key, rules)
         if rule is None:
             named = ", ".join(map(str, rules)) or "none"
-            raise ValueError(f"The TLV {key[:40]!r} does not pass to this number's operator. Those that do: {named}.")
+            raise ValueError(
+                f"The TLV {key[:40]!r} does not pass to this number's operator. Allowed parameters: {named}."
+            )
         if tag in found:
             raise ValueError(f"The TLV {rule} is given twice.")
         try:

@@ -114,7 +114,7 @@ def parse_spans(text: str, most: float) -> tuple[RateSpan, ...]:
     for (one, entry), (other, another) in pairwise(found):
         if other.begin < one.end:
             raise ValueError(
-                f"`{entry}` and `{another}` overlap on {_named(other.begin)}; let one end where another begins"
+                f"`{entry}` and `{another}` overlap on {_named(other.begin)}; end one where the other begins"
             )
     return tuple(span for span, _ in found)
 

@@ -36,7 +36,7 @@ def header_problem(header: bytes) -> str | None:
         return f"It has {len(header)} octets; the limit is {MAX_HEADER_OCTETS}."
     if not header or header[0] != len(header) - 1:
         named = header[0] if header else 0
-        return f"Its first octet is the number of those after it, {max(0, len(header) - 1)}, and says {named}."
+        return f"Its first octet is the number of octets after it, {max(0, len(header) - 1)}, and says {named}."
     elements = elements_of(header[1:])
     if elements is None:
         return "Its elements do not fill it: each is an identifier, a length, and so many octets."

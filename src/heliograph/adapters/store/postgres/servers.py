@@ -80,7 +80,7 @@ class Servers:
                 raise _none_of([task.exception() for task in asked if task.done()])
             timeline, found = max(answers, key=lambda answer: answer[0])
             if timeline < self.timeline:
-                raise Unavailable("the one server that takes writes was replaced by another, which does not answer")
+                raise Unavailable("the server that takes writes was replaced by another, which does not answer")
             self.timeline, chosen = timeline, found
         finally:
             for task in asked:
@@ -133,5 +133,5 @@ def _none_of(faults: list[BaseException | None]) -> Exception:
 def _unreachable(fault: Exception) -> Exception:
     if isinstance(fault, ValueError | asyncpg.InterfaceError):
         # their words may quote the URL, and a password with it
-        return Unavailable("the database's URL is not one, such as postgresql://user:password@host/database")
+        return Unavailable("the database's URL is wrong; it looks like postgresql://user:password@host/database")
     return fault if isinstance(fault, Unavailable) else translated(fault)

@@ -72,12 +72,14 @@ class Schema:
             if number > self.version:
                 raise SchemaTooNew(
                     f"the store's schema has version {number} ({name}) and this program knows only up to "
-                    f"{self.version}: a newer version of it has been used here; run that one, or restore a backup"
+                    f"{self.version}: a newer version has been used here; run the newer version, or restore a backup"
                 )
             if name == CREATION and number < self.version:
                 continue  # the script of that version is gone
             if (number, name) not in known or known[number, name].checksum != checksum:
-                raise SchemaChanged(f"the store's schema was made by another version {number} ({name}) than this one")
+                raise SchemaChanged(
+                    f"the store's schema was made by another version {number} ({name}) than this version"
+                )
         return next((step for step in steps if step.number > newest), None)
 
     def _step(self, migration: Migration) -> Step:

@@ -58,7 +58,7 @@ class StoredUpkeep(Operations):
         """Returns a warning for each server setting that endangers durability and that no connection can override."""
         found = yield from first(Q.server_syncs())
         if found is not None and found[0] == "off":
-            return ["the database's server does not sync what it writes (fsync = off): a loss of power may lose it all"]
+            return ["the database's server does not sync its writes (fsync = off): a power loss may lose all data"]
         return []
 
     @lookup

@@ -72,8 +72,8 @@ def compact(path: Path) -> None:
             db.execute("VACUUM")
             ((busy, _, _),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             if busy:
-                raise Unavailable(f"{path} is read by somebody, so that its log could not be emptied")
+                raise Unavailable(f"{path} is in use by a reader, so that its log could not be emptied")
     except sqlite3.Error as fault:
         if is_outage(fault):
-            raise Unavailable(f"{path} cannot be written anew: {fault}") from fault
+            raise Unavailable(f"{path} cannot be rewritten: {fault}") from fault
         raise
