@@ -15,6 +15,7 @@ from heliograph.app.configuration import (
     Exists,
     MessageTemplate,
     Missing,
+    MobileNetwork,
     Price,
     Route,
     SmppTerms,
@@ -464,3 +465,30 @@ async def test_administration_survives_a_restart(opener: Opener) -> None:
         assert await store.accounts.by_id(account.id) == account
     finally:
         await store.close()
+
+
+async def test_routes_are_kept_with_all_their_conditions(store: Store, account: Account) -> None:
+    await store.network.add_connector(connector())
+    route = Route(0, "", 1, 5, "26201", account.id, "", "ACME*", 30, True)
+    added = await store.network.add_route(route)
+    assert (await store.network.tables()).routes == [replace(route, id=added.id)]
+    with pytest.raises(Exists):
+        await store.network.add_route(replace(route, share=10, fallback=False))
+    await store.network.add_route(replace(route, account=0, plan=account.plan))
+    assert (await store.network.tables()).plans == {account.id: account.plan}
+
+
+async def test_networks_of_prefixes(store: Store) -> None:
+    network = store.network
+    rows = [MobileNetwork("49151", "26201", "Telekom"), MobileNetwork("49172", "26202", "Vodafone")]
+    revision = await network.revision()
+    await store.mobile_networks.put(rows[::-1])
+    assert await network.revision() > revision
+    assert (await network.tables()).networks == rows
+    await store.mobile_networks.put([MobileNetwork("49172", "26203", "O2")])
+    await store.mobile_networks.remove("49151")
+    assert (await network.tables()).networks == [MobileNetwork("49172", "26203", "O2")]
+    with pytest.raises(Missing):
+        await store.mobile_networks.remove("49151")
+    await store.mobile_networks.put(rows[:1], replace_all=True)
+    assert (await network.tables()).networks == rows[:1]

@@ -15,6 +15,7 @@ from heliograph.app.configuration import (
     LedgerQuery,
     MessageTemplate,
     Missing,
+    MobileNetwork,
     NumberOwner,
     Price,
     Route,
@@ -205,7 +206,12 @@ class MemoryNetwork(MemoryPart):
             [replace(sender) for _, sender in sorted(rows.senders.items())],
             [hold for _, (hold, ended) in sorted(rows.holds.items()) if ended is None],
             sorted(number for number, account in rows.accounts.items() if account.suspended),
+            {number: each.plan for number, each in rows.accounts.items() if each.plan in self._plans_with_routes()},
+            [each for _, each in sorted(rows.networks.items())],
         )
+
+    def _plans_with_routes(self) -> set[str]:
+        return {each.plan for each in self._open().routes.values()} - {""}
 
     async def add_connector(self, connector: Connector) -> Connector:
         rows = self._open()
@@ -240,8 +246,7 @@ class MemoryNetwork(MemoryPart):
         rows = self._open()
         if route.connector not in rows.connectors:
             raise Missing("no such connector")
-        same = (route.prefix, route.connector, route.priority)
-        if any((each.prefix, each.connector, each.priority) == same for each in rows.routes.values()):
+        if any(each.rule == route.rule for each in rows.routes.values()):
             raise Exists(route.prefix)
         added = replace(route, id=self._place.next("route"))
         rows.routes[added.id] = added
@@ -256,11 +261,11 @@ class MemoryNetwork(MemoryPart):
             raise Missing("no such connector")
         for route in removed:
             del rows.routes[route]
-        there = {(each.prefix, each.connector, each.priority) for each in rows.routes.values()}
+        there = {each.rule for each in rows.routes.values()}
         count = 0
         for each in added:
-            if (place := (each.prefix, each.connector, each.priority)) not in there:
-                there.add(place)
+            if each.rule not in there:
+                there.add(each.rule)
                 new = replace(each, id=self._place.next("route"))
                 rows.routes[new.id] = new
                 count += 1
@@ -294,6 +299,23 @@ class MemoryNetwork(MemoryPart):
 
     async def link_states(self) -> list[ConnectorReport]:
         return [replace(state) for _, state in sorted(self._open().link_states.items())]
+
+
+class MemoryMobileNetworks(MemoryPart):
+    """`app.ports.MobileNetworks`."""
+
+    async def put(self, networks: Sequence[MobileNetwork], *, replace_all: bool = False) -> None:
+        rows = self._open()
+        if replace_all:
+            rows.networks.clear()
+        rows.networks |= {each.prefix: each for each in networks}
+        rows.revision += 1
+
+    async def remove(self, prefix: str) -> None:
+        rows = self._open()
+        if rows.networks.pop(prefix, None) is None:
+            raise Missing("no such prefix")
+        rows.revision += 1
 
 
 class MemoryTemplates(MemoryPart):

@@ -9,6 +9,7 @@ from heliograph.app.configuration import (
     Connector,
     LedgerEntry,
     MessageTemplate,
+    MobileNetwork,
     Price,
     RegisteredSender,
     Route,
@@ -154,6 +155,7 @@ class Rows:
     last_list: dict[int, int] = field(default_factory=dict)
     connectors: dict[int, Connector] = field(default_factory=dict)
     routes: dict[int, Route] = field(default_factory=dict)
+    networks: dict[str, MobileNetwork] = field(default_factory=dict)
     prices: dict[tuple[str, str, int], Price] = field(default_factory=dict)
     link_states: dict[tuple[int, int], ConnectorReport] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)

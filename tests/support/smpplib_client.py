@@ -24,7 +24,11 @@ class SmpplibClient:
         self._client.set_message_received_handler(self._take)
         self._status = status
         self._client.connect()
-        getattr(self._client, f"bind_{kind}")(system_id=name, password=password)
+        try:
+            getattr(self._client, f"bind_{kind}")(system_id=name, password=password)
+        except BaseException:
+            self._client.disconnect()  # else a later test gets the warning of the open socket
+            raise
         self._client._socket.settimeout(0.1)
 
     def _take(self, pdu: Any) -> int:

@@ -117,7 +117,7 @@ def _given(
         asked = [
             each for each in operation.reads if query.get(each.name) or (each.default is KEEP and each.name in query)
         ]
-        parsed = {each.name: each.parse(query[each.name]) for each in asked}
+        parsed = {each.name: _parse(each, query[each.name]) for each in asked}
         absent = next((each.name for each in operation.reads if each.default is REQUIRED and each not in asked), None)
         if absent is not None:
             raise missing(absent)
@@ -127,13 +127,21 @@ def _given(
             if field.name in query:
                 if parsed.get(field.name) is not None and body is not None and field.name in given_fields(body):
                     raise Invalid(field.name, "it is given twice, in the body and in the query")
-                parsed[field.name] = field.parse(query[field.name])
+                parsed[field.name] = _parse(field, query[field.name])
     for field in operation.reads:
         if field.name in parsed:
             given[field.name] = field.read(parsed[field.name])
         elif field.default is not KEEP:
             given[field.name] = field.default
     return given
+
+
+def _parse(field: Field, text: str) -> Any:
+    """Returns the JSON value of a parameter. Raises Invalid. A flag has two words here, as the document says; commands
+    take more, such as `yes`."""
+    if isinstance(field.type, Flag) and text not in ("true", "false"):
+        raise Invalid(field.name, f"{text!r} is neither true nor false")
+    return field.parse(text)
 
 
 def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from heliograph.app.resources.guard import GUARD
 from heliograph.app.resources.inbound import INBOUND
 from heliograph.app.resources.keys import KEYS
 from heliograph.app.resources.messages import MESSAGES
+from heliograph.app.resources.networks import NETWORKS
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.overview import OVERVIEW
 from heliograph.app.resources.prices import PRICES
@@ -34,6 +35,7 @@ RESOURCES: tuple[Resource, ...] = (
     SUPPRESSIONS,
     SENDERS,
     ROUTES,
+    NETWORKS,
     PRICES,
     NUMBERS,
     TEMPLATES,

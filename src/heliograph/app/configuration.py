@@ -211,12 +211,42 @@ class Connector:
 
 @dataclass(slots=True)
 class Route:
-    """Destinations starting with `prefix` (maybe empty) go to `connector`; the longest prefix wins, then `priority`."""
+    """Destinations in `network`, or starting with `prefix` (maybe empty), go to `connector`. `app.routing.candidates`
+    has the order of routes."""
 
     id: int
     prefix: str
     connector: int
     priority: int = 0
+    network: str = ""
+    """MCCMNC of a network (ITU-T E.212), for example `26201`; `prefix` is then empty."""
+    account: int = 0
+    """Only this account's messages; 0 is all."""
+    plan: str = ""
+    """Only messages of accounts with this plan; empty is all."""
+    sender: str = ""
+    """Only messages from this sender ID, which may end in `*`; empty is all."""
+    share: int = 1
+    """Weight among routes of the same priority; 0 is used only where the others cannot be."""
+    fallback: bool = False
+    """Whether routes that fit less well follow."""
+
+    @property
+    def rule(self) -> tuple[object, ...]:
+        """The fields that no two routes have alike."""
+        return (
+            self.prefix, self.network, self.account, self.plan, self.sender, self.connector, self.priority,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MobileNetwork:
+    """A mobile network, and a prefix of its numbers."""
+
+    prefix: str
+    mccmnc: str
+    """For example `26201`: the country code 262, and the network code 01 (ITU-T E.212)."""
+    name: str = ""
 
 
 @dataclass(slots=True)
@@ -308,6 +338,10 @@ class Tables:
     """The pumping guard's holds, by account and prefix."""
     suspended: list[int] = field(default_factory=list)
     """The ids of suspended accounts."""
+    plans: dict[int, str] = field(default_factory=dict)
+    """The plans of accounts by id, as far as plans have routes."""
+    networks: list[MobileNetwork] = field(default_factory=list)
+    """Mobile networks by prefix."""
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

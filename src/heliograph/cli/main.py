@@ -15,6 +15,7 @@ _MODULES = {
     "key": "resources.keys",
     "connector": "connector",
     "route": "routing",
+    "network": "network",
     "price": "price",
     "number": "resources.numbers",
     "inbound": "resources.inbound",

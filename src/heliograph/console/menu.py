@@ -35,6 +35,7 @@ MENU: tuple[MenuPage, ...] = (
     MenuPage("/connectors", "Connectors", Scope.READ_CONNECTORS, "c", "operators binds smpp smsc"),
     MenuPage("/binds", "Binds", Scope.READ_ACCOUNTS, "b", "smpp clients esme sessions"),
     MenuPage("/routing", "Routes", Scope.READ_ROUTES, "r", "routing prefixes failover"),
+    MenuPage("/networks", "Networks", Scope.READ_ROUTES, "", "mobile mccmnc numbering"),
     MenuPage("/prices", "Prices", Scope.READ_PRICES, "e", "pricing rates plans tariffs"),
     MenuPage("/numbers", "Numbers", Scope.READ_ROUTES, "n", "keywords short codes"),
     MenuPage("/templates", "Templates", Scope.READ_ROUTES, "t", "dlt registered texts"),

@@ -132,7 +132,7 @@ async def test_a_list_that_cannot_be_used_changes_nothing(
 
 async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Browser) -> None:
     for number in range(60):
-        await routes.add(house.admin.desk, str(100 + number), "operator", number)
+        await routes.add(house.admin.desk, "operator", prefix=str(100 + number), priority=number)
     page = await ada.get("/routing")
     assert (len(prefixes(page)), "61 routes, page 1 of 2" in text_of(page)) == (50, True)
     found = await ada.get("/routing", "q=1595551234&connector=operator")
@@ -153,7 +153,9 @@ async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Brow
     taken = await ada.post("/routing/routes", changed | {"prefix": "158", "priority": "58", "replaces": str(now)})
     assert "exists already" in taken.text
     assert "there is no route" in (await ada.post("/routing/routes", changed | {"replaces": "999"})).text.lower()
-    assert (await ada.get("/routing.csv", "q=159")).text == "prefix,connector,priority\n,operator,0\n159,operator,7\n"
+    assert (await ada.get("/routing.csv", "q=159")).text == (
+        "prefix,connector,priority,network,account,plan,sender,share,fallback\n,operator,0,,,,,1,\n159,operator,7,,,,,1,\n"
+    )
 
 
 async def test_a_list_of_routes_is_added_to_what_is_there(

@@ -140,15 +140,15 @@ async def test_a_long_password_is_only_doubted(desk: Desk) -> None:
 async def test_routes(desk: Desk) -> None:
     await connectors.add(desk, "op1", **BIND)
     await connectors.add(desk, "op2", **BIND)
-    low = await routes.add(desk, "", "op1")
-    await routes.add(desk, "44", "op1", -5)
-    high = await routes.add(desk, "44", "op2", 5)
-    found = [tuple(route.values())[1:] for route in await routes.find(desk)]
+    low = await routes.add(desk, "op1", prefix="")
+    await routes.add(desk, "op1", prefix="44", priority=-5)
+    high = await routes.add(desk, "op2", prefix="44", priority=5)
+    found = [tuple(route.values())[1:4] for route in await routes.find(desk)]
     assert found == [("", "op1", 0), ("44", "op2", 5), ("44", "op1", -5)]
     with pytest.raises(AlreadyThere):
-        await routes.add(desk, "44", "op2", 5)
+        await routes.add(desk, "op2", prefix="44", priority=5)
     with pytest.raises(NoSuch, match="There is no connector op3"):
-        await routes.add(desk, "44", "op3")
+        await routes.add(desk, "op3", prefix="44")
     for prefix in ("+44", "044", "4 4", "1" * 16, "٤"):
         with pytest.raises(Invalid):
             routes.PREFIX.read(prefix)

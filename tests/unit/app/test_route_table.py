@@ -1,16 +1,20 @@
 """Lists of routes as CSV: what is read, and which lines are named because they cannot be used."""
 
-from heliograph.app.admin.route_table import RouteSheet
-from heliograph.app.resources.routes import RouteRow
+from heliograph.app.admin import route_table
+from heliograph.app.admin.csv_rows import Sheet, values_of
+from heliograph.app.resources.routes import RULE
 
 
-def read(text: str) -> RouteSheet:
-    return RouteSheet(text.splitlines(keepends=True), ["one", "two"])
+def read(text: str) -> Sheet:
+    return route_table.read(text.splitlines(keepends=True), ["one", "two"])
 
 
 def test_routes_are_read_whatever_the_order_of_columns() -> None:
     sheet = read("Connector;priority;prefix;;\none;5;+49;;\ntwo;;;;\n")
-    assert sheet.routes == [RouteRow("49", "one", 5), RouteRow("", "two", 0)]
+    assert sheet.rows == [
+        values_of(RULE, {"prefix": "49", "connector": "one", "priority": "5"}),
+        values_of(RULE, {"connector": "two"}),
+    ]
     assert sheet.bad == []
 
 
@@ -21,7 +25,7 @@ def test_each_line_that_cannot_be_used_is_named() -> None:
     assert "it has 3 cells, but the heading has 2" in str(sheet.bad[1])
     assert "there is no connector 'none'" in str(sheet.bad[2])
     assert "line 6 has the same route" in str(sheet.bad[4])
-    assert sheet.routes == [RouteRow("49", "one", 0)]
+    assert sheet.rows == [values_of(RULE, {"prefix": "49", "connector": "one"})]
 
 
 def test_two_columns_of_one_name_are_refused() -> None:

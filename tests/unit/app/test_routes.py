@@ -5,15 +5,21 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.admin.route_table import RouteSheet, parse_priority, write
+from heliograph.app.admin import route_table
+from heliograph.app.admin.csv_rows import values_of
 from heliograph.app.records import AuditQuery
 from heliograph.app.resources import connectors, routes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch
-from heliograph.app.resources.routes import MOST_AT_ONCE, RouteRow
+from heliograph.app.resources.routes import MOST_AT_ONCE, RULE
 from tests.support.connectors import kinds
 from tests.support.gateway import open_gateway
 
 SETTINGS: dict[str, Any] = {"host": "smsc.example.net", "port": "2775", "system_id": "acme", "password": "secret"}
+
+
+def row(prefix: str, connector: str, priority: int = 0, **rest: Any) -> dict[str, Any]:
+    """A route as lists have it: with all fields."""
+    return {**values_of(RULE, {"prefix": prefix, "connector": connector}), "priority": priority, **rest}
 
 
 async def opened() -> Desk:
@@ -25,14 +31,18 @@ async def opened() -> Desk:
 
 async def test_a_list_that_was_written_is_read_as_it_was() -> None:
     desk = await opened()
-    rows = [RouteRow("49", "second", 5), RouteRow("", "second", -3), RouteRow("4917", "operator")]
+    rows = [
+        row("49", "second", 5),
+        row("", "second", -3),
+        row("4917", "operator", account="acme", sender="ACME*", share=30, fallback=True),
+    ]
     assert await routes.put(desk, rows) == 3
-    assert await routes.put(desk, [*rows, RouteRow("33", "second")]) == 1
+    assert await routes.put(desk, [*rows, row("33", "second")]) == 1
     file = io.StringIO()
-    write(await routes.find(desk), file)
-    sheet = RouteSheet(file.getvalue().splitlines(keepends=True), ["operator", "second"])
+    route_table.write(await routes.find(desk), file)
+    sheet = route_table.read(file.getvalue().splitlines(keepends=True), ["operator", "second"])
     assert sheet.bad == []
-    assert {*rows, RouteRow("33", "second")} <= set(sheet.routes)
+    assert all(each in sheet.rows for each in (*rows, row("33", "second")))
 
 
 async def test_a_list_goes_in_whole_or_not_at_all() -> None:
@@ -40,8 +50,8 @@ async def test_a_list_goes_in_whole_or_not_at_all() -> None:
     before = await routes.find(desk)
     for rows, problem in (
         ([], Invalid),
-        ([RouteRow("49", "second")] * (MOST_AT_ONCE + 1), Invalid),
-        ([RouteRow("49", "second"), RouteRow("44", "nobody")], NoSuch),
+        ([row("49", "second")] * (MOST_AT_ONCE + 1), Invalid),
+        ([row("49", "second"), row("44", "nobody")], NoSuch),
     ):
         with pytest.raises(problem):
             await routes.put(desk, rows)
@@ -50,28 +60,53 @@ async def test_a_list_goes_in_whole_or_not_at_all() -> None:
 
 async def test_a_route_takes_the_place_of_another() -> None:
     desk = await opened()
-    first = await routes.add(desk, "49", "second", 1)
-    await routes.add(desk, "44", "second", 1)
-    await routes.change(desk, first["id"], "491", "operator", 2)
+    first = await routes.add(desk, "second", prefix="49", priority=1)
+    await routes.add(desk, "second", prefix="44", priority=1)
+    await routes.change(desk, first["id"], "operator", prefix="491", priority=2)
     shown = {(each["prefix"], each["connector"], each["priority"]) for each in await routes.find(desk)}
     assert {("491", "operator", 2), ("44", "second", 1)} <= shown
     assert ("49", "second", 1) not in shown
     (changed,) = [each for each in await routes.find(desk) if each["prefix"] == "491"]
     entries = len(await desk.store.audit_log.find(AuditQuery()))
-    await routes.change(desk, changed["id"], "491", "operator", 2)
+    await routes.change(desk, changed["id"], "operator", prefix="491", priority=2)
     assert len(await desk.store.audit_log.find(AuditQuery())) == entries
     with pytest.raises(AlreadyThere):
-        await routes.change(desk, changed["id"], "44", "second", 1)
+        await routes.change(desk, changed["id"], "second", prefix="44", priority=1)
     with pytest.raises(NoSuch):
-        await routes.change(desk, first["id"], "1", "second", 0)
+        await routes.change(desk, first["id"], "second", prefix="1", priority=0)
 
 
 @pytest.mark.parametrize(("text", "priority"), [("", 0), (" 7 ", 7), ("-1000000", -1_000_000)])
 def test_a_priority_is_a_whole_number(text: str, priority: int) -> None:
-    assert parse_priority(text) == priority
+    assert values_of(RULE, {"connector": "one", "priority": text})["priority"] == priority
 
 
-@pytest.mark.parametrize("text", ["x", "1.5", "1000001", "--1", "-", "٣"])
-def test_nothing_else_is_a_priority(text: str) -> None:
-    with pytest.raises(Invalid, match="whole number"):
-        parse_priority(text)
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        *(("priority", text) for text in ("x", "1.5", "1000001", "--1", "-", "٣")),
+        ("network", "2620"),
+        ("network", "26201a"),
+        ("sender", "*ACME"),
+        ("sender", "much too long for it"),
+        ("share", "-1"),
+        ("fallback", "perhaps"),
+    ],
+)
+def test_nothing_else_is_read(field: str, text: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        values_of(RULE, {"connector": "one", field: text})
+    assert refused.value.field == field
+
+
+async def test_a_route_has_one_target_and_one_owner() -> None:
+    desk = await opened()
+    for field, rule in (
+        ("network", {"prefix": "49", "network": "26201"}),
+        ("plan", {"account": "acme", "plan": "gold"}),
+    ):
+        with pytest.raises(Invalid) as refused:
+            await routes.add(desk, "second", **rule)
+        assert refused.value.field == field
+    with pytest.raises(NoSuch):
+        await routes.add(desk, "second", account="nobody")

@@ -1,12 +1,14 @@
 """Which connectors may take a message, and in which order."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.configuration import Account, Connector, Route, Tables
+from heliograph.app.configuration import Account, Connector, MobileNetwork, Route, Tables
 from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, candidates, chosen
 from heliograph.app.routing.explain import explain
 
@@ -35,22 +37,24 @@ def found(
 
 
 @pytest.mark.parametrize(
-    ("destination", "order"),
+    ("destination", "orders"),
     [
-        ("447700900123", [4]),
-        ("442079460123", [3, 1, 2]),
-        ("431234567890", [5, 6]),
-        ("33123456789", [1]),
+        ("447700900123", [[4]]),
+        ("442079460123", [[3, 1, 2], [3, 2, 1]]),
+        ("431234567890", [[5, 6], [6, 5]]),
+        ("33123456789", [[1]]),
     ],
 )
-def test_longest_prefix_then_priority_then_lowest_connector(destination: str, order: list[int]) -> None:
-    assert [candidate.connector for candidate in found(destination)] == order
+def test_longest_prefix_then_priority_then_share(destination: str, orders: list[list[int]]) -> None:
+    order = [candidate.connector for candidate in found(destination)]
+    assert order in orders
     assert chosen(found(destination)) == order[0]
 
 
 def test_each_candidate_names_the_rule_that_put_it_there() -> None:
     ordered = found("442079460123")
-    assert [candidate.route for candidate in ordered] == [ROUTES[2], ROUTES[3], ROUTES[1]]
+    assert ordered[0].route == ROUTES[2]
+    assert {each.route.id for each in ordered[1:] if each.route} == {2, 4}
     assert ordered[0].why == "The route for the prefix 44 with priority 10"
 
 
@@ -63,10 +67,18 @@ def test_a_route_to_a_connector_that_is_gone_does_not_count() -> None:
     assert chosen(found("442079460123", [Route(1, "", 1), Route(2, "44", 2)], connectors(1))) == 1
 
 
-def test_a_paused_connector_keeps_its_messages() -> None:
+def test_the_next_route_takes_messages_of_a_paused_connector() -> None:
     both = found("442079460123", [Route(1, "", 1, 9), Route(2, "", 2)], connectors(1, 2, paused=1))
     assert [(each.connector, each.usable, each.obstacle) for each in both] == [(1, False, "paused"), (2, True, "")]
-    assert chosen(both) == 1
+    assert chosen(both) == 2
+
+
+def test_messages_wait_for_a_paused_connector_where_no_other_fits_as_well() -> None:
+    routes = [Route(1, "44", 1), Route(2, "", 2)]
+    assert chosen(found("442079460123", routes, connectors(1, 2, paused=1))) == 1
+    routes[0].fallback = True
+    assert [each.connector for each in found("442079460123", routes)] == [1, 2]
+    assert chosen(found("442079460123", routes, connectors(1, 2, paused=1))) == 2
 
 
 def test_a_development_run_takes_what_no_route_covers() -> None:
@@ -75,24 +87,121 @@ def test_a_development_run_takes_what_no_route_covers() -> None:
     assert chosen(found("442079460123", routes, fallback=7)) == 1
 
 
-NUMBERS = st.text("123", max_size=7)
-ANY_ROUTES = st.lists(st.builds(Route, st.just(0), st.text("123", max_size=4), st.integers(1, 5), st.integers(-2, 2)))
+# --- by account, plan, sender and network
+
+NETWORKS = [
+    MobileNetwork("49151", "26201", "Telekom"),
+    MobileNetwork("49171", "26201"),
+    MobileNetwork("49172", "26202"),
+]
+SPECIFIC = [
+    Route(1, "", 1),
+    Route(2, "4917", 2),
+    Route(3, "", 3, network="26201"),
+    Route(4, "49", 4, sender="ACME*"),
+    Route(5, "", 5, sender="ACMEBank"),
+    Route(6, "", 6, plan="gold"),
+    Route(7, "4917", 1, account=7),
+    Route(8, "", 2, account=7, sender="ACME"),
+]
 
 
-@given(ANY_ROUTES, NUMBERS, st.sampled_from([None, 9]))
-def test_a_route_is_found_by_prefix_priority_and_connector(
-    routes: list[Route], number: str, fallback: int | None
+@pytest.mark.parametrize(
+    ("account", "destination", "sender", "connector"),
+    [
+        (1, "33123456789", "Shop", 1),
+        (1, "491721234567", "Shop", 2),
+        (1, "491711234567", "Shop", 3),
+        (1, "491711234567", "ACMEShop", 4),
+        (1, "33123456789", "ACMEShop", 1),
+        (1, "33123456789", "ACMEBank", 5),
+        (2, "491711234567", "ACMEBank", 6),
+        (7, "491711234567", "Shop", 1),
+        (7, "33123456789", "Shop", 6),
+        (7, "33123456789", "ACME", 2),
+    ],
+)
+def test_the_account_then_its_plan_then_the_sender_then_the_network_decide(
+    account: int, destination: str, sender: str, connector: int
 ) -> None:
-    best = max((len(route.prefix) for route in routes if number.startswith(route.prefix)), default=None)
-    fitting = [route for route in routes if number.startswith(route.prefix) and len(route.prefix) == best]
-    ranked = sorted((-route.priority, route.connector) for route in fitting)
-    assert chosen(found(number, reversed(routes), fallback=fallback)) == (ranked[0][1] if ranked else fallback)
+    state = {each.id: each for each in connectors(1, 2, 3, 4, 5, 6)}
+    routing = RoutingState(SPECIFIC, state, None, {2: "gold", 7: "gold"}, NETWORKS)
+    assert chosen(candidates(RouteRequest(account, destination, sender), routing)) == connector
+
+
+# --- shares
+
+
+def _shares(routes: list[Route], numbers: int = 10_000) -> Counter[int | None]:
+    there = connectors(1, 2, 3)
+    return Counter(chosen(found(str(491700000000 + number), routes, there)) for number in range(numbers))
+
+
+def test_routes_of_a_priority_share_the_numbers_by_weight() -> None:
+    taken = _shares([Route(1, "", 1, share=95), Route(2, "", 2, share=5), Route(3, "", 3, share=0)])
+    assert taken[2] == pytest.approx(500, abs=100)
+    assert (taken[1], taken[3]) == (10_000 - taken[2], 0)
+
+
+def test_another_connector_takes_its_share_only() -> None:
+    before, after = [Route(1, "", 1), Route(2, "", 2)], [Route(1, "", 1), Route(2, "", 2), Route(3, "", 3)]
+    moved = Counter(
+        (chosen(found(number, before)), chosen(found(number, after)))
+        for number in (str(491700000000 + each) for each in range(3_000))
+    )
+    assert {to for of, to in moved if of != to} == {3}
+    assert sum(count for (of, to), count in moved.items() if of != to) == pytest.approx(1_000, abs=100)
+
+
+NUMBERS = st.text("123", max_size=7)
+ANY_ROUTES = st.lists(
+    st.builds(
+        Route,
+        st.just(0),
+        st.text("123", max_size=4),
+        st.integers(1, 5),
+        st.integers(-2, 2),
+        account=st.integers(0, 1),
+        plan=st.sampled_from(["", "gold"]),
+        sender=st.sampled_from(["", "AC*", "ACME"]),
+        share=st.integers(0, 3),
+        fallback=st.booleans(),
+    )
+)
+
+
+@given(ANY_ROUTES, NUMBERS, st.sampled_from(["Shop", "ACE", "ACME"]), st.integers(0, 5))
+def test_the_best_fitting_group_is_used(routes: list[Route], number: str, sender: str, paused: int) -> None:
+    def rank(route: Route) -> tuple[bool, bool, int, int] | None:
+        """The higher the better; None if it does not fit."""
+        named = route.sender and (len(route.sender) + (not route.sender.endswith("*")) * 99)
+        if not number.startswith(route.prefix) or not fnmatchcase(sender, route.sender or "*"):
+            return None
+        return bool(route.account), not route.account and bool(route.plan), named or 0, len(route.prefix)
+
+    fitting = [(ranked, route) for route in routes if (ranked := rank(route)) is not None]
+    best = max((ranked for ranked, _ in fitting), default=None)
+    there = {each.id: each for each in connectors(1, 2, 3, 4, 5, paused=paused)}
+    ordered = candidates(RouteRequest(1, number, sender), RoutingState(routes, there, None, {1: "gold"}))
+    group = [route for ranked, route in fitting if ranked == best]
+    assert {each.connector for each in ordered} >= {route.connector for route in group}
+    if not any(route.fallback for route in group):
+        assert {each.connector for each in ordered} == {route.connector for route in group}
+    if ordered:
+        priorities = [each.route.priority for each in ordered if each.route in group and each.route is not None]
+        assert priorities == sorted(priorities, reverse=True)
+        usable = [each.connector for each in ordered if each.usable]
+        assert chosen(ordered) == (usable or [ordered[0].connector])[0]
 
 
 @given(ANY_ROUTES, NUMBERS, st.integers(0, 5))
 def test_what_is_explained_is_what_is_done(routes: list[Route], number: str, paused: int) -> None:
     there = connectors(1, 2, 3, paused=paused)
-    taken = chosen(found(number, routes, there))
-    decision = explain(number, Account(1, "acme", "", b""), Tables(1, there, routes, []), {}, 0)
+    account = Account(1, "acme", "", b"", plan="gold")
+    state = {each.id: each for each in there}
+    ordered = candidates(RouteRequest(1, number, "ACME"), RoutingState(routes, state, None, {1: "gold"}))
+    decision = explain(number, account, Tables(1, there, routes, [], plans={1: "gold"}), {}, 0, "ACME")
+    assert [each.connector for each in decision.candidates] == [f"c{each.connector}" for each in ordered]
+    taken = chosen(ordered)
     assert decision.connector == (None if taken is None else f"c{taken}")
-    assert any("is paused" in reason for reason in decision.reasons) == (taken is not None and taken == paused)
+    assert any("is paused" in reason for reason in decision.reasons) == any(each.obstacle for each in ordered)

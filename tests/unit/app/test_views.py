@@ -8,8 +8,8 @@ from heliograph.app.configuration import Price, Route
 from heliograph.app.facts import Attempt, Facts
 from heliograph.app.records import Search
 from heliograph.app.resources import messages, routes
+from heliograph.app.resources.desk import Invalid, NoSuch
 from heliograph.app.routing.candidates import RouteRequest
-from heliograph.domain.error import Fault
 from heliograph.domain.message import ids
 from heliograph.smpp.constants import CommandStatus
 from tests.support.admin import AdminHouse, open_house
@@ -72,7 +72,8 @@ async def test_it_says_why(house: AdminHouse) -> None:
     decision = await routes.decide(house.admin.desk, "491701234567", "acme")
     assert decision.reasons == [
         "The route for the prefix 49 with priority 5 leads to third.",
-        "Behind it are second; they are not used while it is there.",
+        "The route for the prefix 49 with priority 0 leads to second.",
+        "The first of them that can send is third.",
         "No plan has a price; a segment then costs one credit.",
     ]
     third = (await house.gateway.store.network.tables()).connectors[2]
@@ -80,15 +81,17 @@ async def test_it_says_why(house: AdminHouse) -> None:
     await house.gateway.store.network.update_connector(third)
     await house.gateway.store.network.set_price(Price("default", "49", 5))
     decision = await routes.decide(house.admin.desk, "491701234567", "acme")
-    assert decision.reasons[2:] == [
-        "The connector third is paused: messages wait in its queue.",
+    assert decision.reasons == [
+        "The route for the prefix 49 with priority 5 leads to third, which is paused.",
+        "The route for the prefix 49 with priority 0 leads to second.",
+        "The first of them that can send is second.",
         "The plan default names the price for the prefix 49.",
     ]
 
 
 @pytest.mark.parametrize(("number", "account"), [("0170", "acme"), ("491701234567", "nobody")])
 async def test_what_cannot_be_decided_is_told(house: AdminHouse, number: str, account: str) -> None:
-    with pytest.raises(Fault):
+    with pytest.raises((Invalid, NoSuch)):
         await routes.decide(house.admin.desk, number, account)
 
 

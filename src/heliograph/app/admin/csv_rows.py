@@ -1,10 +1,13 @@
 """Reads the rows of CSV tables of people and of other programs."""
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 from heliograph.app.admin.number_list import BadLine
+from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.fields import REQUIRED, Field
 
 
 def csv_rows(lines: Iterable[str], bad: list[BadLine]) -> Iterator[tuple[int, list[str]]]:
@@ -59,3 +62,39 @@ def named_rows(
             bad.append(BadLine(line, f"the cell {missing[0]} is missing"))
         else:
             yield line, row
+
+
+def values_of(fields: Iterable[Field], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the values of fields from texts by their names; an empty text is the default. Raises Invalid."""
+    values: dict[str, Any] = {}
+    for field in fields:
+        text = texts.get(field.name, "").strip()
+        if field.name == "prefix":
+            text = text.removeprefix("+")
+        values[field.name] = field.read(field.parse(text)) if text or field.default is REQUIRED else field.default
+    return values
+
+
+class Sheet:
+    """Things of a list, by the names of their fields, in its order. `bad` lines cannot be used."""
+
+    def __init__(
+        self, lines: Iterable[str], fields: Sequence[Field], required: Sequence[str], unique: Sequence[str], called: str
+    ) -> None:
+        """`required`: columns that the heading must have. `unique`: fields that no two things have alike. `called`:
+        the name of a thing, such as `route`."""
+        self.rows: list[dict[str, Any]] = []
+        self.bad: list[BadLine] = []
+        known: dict[tuple[Any, ...], int] = {}
+        for line, texts in named_rows(lines, [each.name for each in fields], required, self.bad):
+            try:
+                row = values_of(fields, texts)
+            except Invalid as problem:
+                self.bad.append(BadLine(line, str(problem)))
+                continue
+            key = tuple(row[name] for name in unique)
+            if key in known:
+                self.bad.append(BadLine(line, f"line {known[key]} has the same {called}"))
+                continue
+            known[key] = line
+            self.rows.append(row)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.configuration import Connector, MessageTemplate, Price, Route, Tables
+from heliograph.app.configuration import Connector, MessageTemplate, MobileNetwork, Price, Route, Tables
 from heliograph.app.ports.carrier_state import ConnectorReport
 
 
@@ -26,8 +26,8 @@ class Network(Protocol):
         """Removes the connector and its routes. Its waiting messages are routed again. Raises Missing."""
 
     async def add_route(self, route: Route) -> Route:
-        """Adds the route. Raises Missing for an unknown connector, Exists for the same prefix, connector and
-        priority."""
+        """Adds the route. Raises Missing for an unknown connector, Exists for another route with the same
+        `Route.rule`."""
 
     async def change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> int:
         """Removes routes, then adds others, all or none. Routes that exist already stay unchanged. Returns how many
@@ -47,6 +47,17 @@ class Network(Protocol):
         """Keeps the nodes' reports of their binds, for people. The revision stays the same."""
 
     async def link_states(self) -> list[ConnectorReport]: ...
+
+
+class MobileNetworks(Protocol):
+    """Changes the networks of prefixes. Each change adds one to the revision of `Network`, which has them in its
+    tables."""
+
+    async def put(self, networks: Sequence[MobileNetwork], *, replace_all: bool = False) -> None:
+        """Sets the networks of prefixes, all or none. With `replace_all` there are no others afterwards."""
+
+    async def remove(self, prefix: str) -> None:
+        """Removes a prefix. Raises Missing."""
 
 
 class Templates(Protocol):

@@ -224,6 +224,7 @@ CALLBACKS = Resource(
             "/callbacks/drop",
             drop,
             "Stop retrying pending callbacks",
+            is_found=True,
             reads=(
                 Field(
                     "messages",

@@ -173,8 +173,12 @@ class Operation:
             if (each is not None or name in nullable) and name not in self.in_path
         }
         if self.asks_by_query:
-            return Asked(self.method, path, {name: str(each) for name, each in rest.items()}, None)
+            return Asked(self.method, path, {name: _parameter(each) for name, each in rest.items()}, None)
         return Asked(self.method, path, {}, rest if self.reads else None)
+
+
+def _parameter(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

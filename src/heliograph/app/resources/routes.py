@@ -1,22 +1,25 @@
-"""Routes: the connector for each prefix of numbers. The longest matching prefix wins, then the higher priority."""
+"""Routes: which connector takes which messages; `app.routing.candidates` has their order."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, Final
 
-from heliograph.app.configuration import Exists, Missing, Route
+from heliograph.app.configuration import Account, Exists, Missing, Route
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, connector_id
-from heliograph.app.resources.fields import Credits, Field, Reference, Text, Whole, Words
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
+from heliograph.app.resources.fields import Credits, Field, Flag, Reference, Rows, Text, Whole, Words
+from heliograph.app.resources.networks import read_mccmnc
+from heliograph.app.routing.candidates import numbers_of
 from heliograph.app.routing.explain import RouteDecision, explain
-from heliograph.domain.error import NOT_FOUND, Fault, invalid
 from heliograph.domain.numbers import phone
 
 MAX_PRIORITY: Final = 1_000_000
 MOST_AT_ONCE: Final = 10_000
 """The most routes of a list."""
+
+MAX_SHARE: Final = 1_000_000
 
 _PREFIX_TEXT = re.compile(r"([1-9][0-9]{0,14})?").fullmatch
 
@@ -30,46 +33,55 @@ def read_prefix(text: str) -> str:
 
 
 async def find(desk: Desk) -> list[dict[str, Any]]:
-    """Returns all routes, sorted by prefix; within a prefix the route that is tried first comes first."""
+    """Returns all routes, sorted by network and prefix; within these the route that is tried first comes first."""
     tables = await desk.store.network.tables()
-    names = tables.connector_names()
-    routes = sorted(tables.routes, key=lambda route: (route.prefix, -route.priority, route.connector))
+    connectors, accounts = tables.connector_names(), {0: ""}
+    if any(each.account for each in tables.routes):
+        accounts |= await desk.account_names()
+    routes = sorted(tables.routes, key=lambda route: (route.network, route.prefix, -route.priority, route.connector))
     return [
-        {"id": each.id, "prefix": each.prefix, "connector": names.get(each.connector, "?"), "priority": each.priority}
+        {
+            "id": each.id,
+            "prefix": each.prefix,
+            "connector": connectors.get(each.connector, "?"),
+            "priority": each.priority,
+            "network": each.network,
+            "account": accounts.get(each.account, "?"),
+            "plan": each.plan,
+            "sender": each.sender,
+            "share": each.share,
+            "fallback": each.fallback,
+        }
         for each in routes
     ]
 
 
-async def add(desk: Desk, prefix: str, connector: str, priority: int = 0) -> dict[str, Any]:
-    """Adds a route: numbers with the prefix go to the connector."""
-    target = await connector_id(desk.store, connector)
-    texts = {"connector": connector, "priority": str(priority)}
+async def add(desk: Desk, connector: str, **rule: Any) -> dict[str, Any]:
+    """Adds a route: numbers with the prefix, or of the network, go to the connector."""
+    wanted = {**_DEFAULTS, **rule, "connector": connector}
+    route = await _route(desk, wanted)
     try:
-        audited = desk.audited("route.add", prefix, texts)
-        route = await audited.network.add_route(Route(0, prefix, target, priority))
+        audited = desk.audited("route.add", _target(wanted), _details(wanted))
+        added = await audited.network.add_route(route)
     except Exists:
-        raise AlreadyThere("route", _called(prefix, connector, priority)) from None
-    return {"id": route.id, "prefix": prefix, "connector": connector, "priority": priority}
+        raise AlreadyThere("route", _called(wanted)) from None
+    return {"id": added.id, **wanted}
 
 
-@dataclass(frozen=True, slots=True)
-class RouteRow:
-    """A route of a list, with the name of its connector."""
-
-    prefix: str
-    connector: str
-    priority: int = 0
-
-
-async def put(desk: Desk, routes: Sequence[RouteRow]) -> int:
+async def put(desk: Desk, routes: Sequence[Mapping[str, Any]]) -> int:
     """Adds the missing routes, all in a single commit, or none. Returns the number of added routes."""
     if not 0 < len(routes) <= MOST_AT_ONCE:
         raise Invalid("routes", f"there are {len(routes)}; give 1 to {MOST_AT_ONCE} at once")
-    ids = {name: number for number, name in (await desk.connector_names()).items()}
+    connectors = {name: number for number, name in (await desk.connector_names()).items()}
+    accounts = {name: number for number, name in (await desk.account_names()).items()} | {"": 0}
+    rows = []
     for each in routes:
-        if each.connector not in ids:
-            raise NoSuch("connector", each.connector)
-    rows = [Route(0, each.prefix, ids[each.connector], each.priority) for each in routes]
+        row = {**_DEFAULTS, **each}
+        if row["connector"] not in connectors:
+            raise NoSuch("connector", row["connector"])
+        if row["account"] not in accounts:
+            raise NoSuch("account", row["account"])
+        rows.append(_made(row, connectors[row["connector"]], accounts[row["account"]]))
 
     def noted(added: int) -> AuditEntry:
         return desk.entry("route.import", "routes", {"routes": str(len(rows)), "added": str(added)})
@@ -77,26 +89,21 @@ async def put(desk: Desk, routes: Sequence[RouteRow]) -> int:
     return await desk.store.noting(noted).network.change_routes(rows, ())
 
 
-async def change(desk: Desk, id: int, prefix: str, connector: str, priority: int) -> None:
+async def change(desk: Desk, id: int, connector: str, **rule: Any) -> None:
     """Replaces a route by another route, in a single commit."""
     routes = await find(desk)
-    wanted = {"prefix": prefix, "connector": connector, "priority": priority}
     was = next((each for each in routes if each["id"] == id), None)
     if was is None:
         raise NoSuch("route", str(id))
+    wanted = {**_DEFAULTS, **rule, "connector": connector}
     if was == {"id": id, **wanted}:
         return
-    if any(each.items() >= wanted.items() for each in routes):
-        raise AlreadyThere("route", _called(prefix, connector, priority))
-    target = await connector_id(desk.store, connector)
-    details = {
-        "connector": connector,
-        "priority": str(priority),
-        "was": f"{was['prefix'] or '(all)'} {was['connector']} {was['priority']}",
-    }
+    if any(all(each[name] == wanted[name] for name in UNIQUE) for each in routes if each["id"] != id):
+        raise AlreadyThere("route", _called(wanted))
+    route = await _route(desk, wanted)
+    details = _details(wanted) | {"was": " ".join(filter(None, (_target(was), *_details(was).values())))}
     try:
-        network = desk.audited("route.set", prefix, details).network
-        await network.change_routes([Route(0, prefix, target, priority)], [id])
+        await desk.audited("route.set", _target(wanted), details).network.change_routes([route], [id])
     except Missing:
         raise NoSuch("route", str(id)) from None
 
@@ -106,39 +113,101 @@ async def remove(desk: Desk, id: int) -> None:
     gone = next((each for each in await find(desk) if each["id"] == id), None)
     if gone is None:
         raise NoSuch("route", str(id))
-    was = {"prefix": gone["prefix"] or "(all)", "connector": gone["connector"], "priority": str(gone["priority"])}
+    was = {"prefix": _target(gone) or "(all)"} | _details(gone)
     try:
         await desk.audited("route.remove", str(id), was).network.change_routes((), [id])
     except Missing:
         raise NoSuch("route", str(id)) from None
 
 
-async def decide(desk: Desk, number: str, account: str) -> RouteDecision:
-    """Decides by the present rows of the store, which every process heeds within seconds. Raises Fault for an invalid
-    number or an unknown account."""
-    if not phone.is_destination(number):
-        raise invalid("number", "Give a number in international form: 7 to 15 digits, no + and no leading 0.")
-    found = await desk.store.accounts.find(account)
-    if found is None:
-        raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
-    return explain(number, found[0], await desk.store.network.tables(), desk.simulated, desk.now)
-
-
-async def tell_decision(desk: Desk, number: str, account: str) -> dict[str, Any]:
-    return decision_row(await decide(desk, number, account))
+async def explain_number(desk: Desk, number: str, account: str = "", **rest: str) -> dict[str, Any]:
+    """Returns the connector for a number and the price of a segment, by the present rows of the store, which every
+    process heeds within seconds. The sender is in `from`."""
+    return decision_row(await decide(desk, number, account, rest.get("from", "")))
 
 
 def decision_row(found: RouteDecision) -> dict[str, Any]:
-    return {each.name: getattr(found, each.name) for each in DECISION}
+    """Returns the values of DECISION."""
+    row = {each.name: getattr(found, each.name) for each in DECISION}
+    return row | {"candidates": [asdict(each) for each in found.candidates]}
 
 
-def _called(prefix: str, connector: str, priority: int) -> str:
-    numbers = f"the prefix {prefix}" if prefix else "all numbers"
-    return f"of {numbers} to {connector} with priority {priority}"
+async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -> RouteDecision:
+    """Decides for an account, or for one without routes and prices of its own. Raises Invalid, NoSuch."""
+    if not phone.is_destination(number):
+        raise Invalid("number", "give a number in international form: 7 to 15 digits, no + and no leading 0")
+    found = await desk.store.accounts.find(account) if account else None
+    if account and found is None:
+        raise NoSuch("account", account)
+    owner = Account(0, "", "", b"") if found is None else found[0]
+    tables = await desk.store.network.tables()
+    return explain(number, owner, tables, desk.simulated, desk.now, sender)
+
+
+_DEFAULTS: Final = {
+    "prefix": "", "priority": 0, "network": "", "account": "", "plan": "", "sender": "", "share": 1, "fallback": False,
+}  # fmt: skip
+UNIQUE: Final = ("prefix", "network", "account", "plan", "sender", "connector", "priority")
+"""Fields that no two routes have alike."""
+
+
+async def _route(desk: Desk, row: Mapping[str, Any]) -> Route:
+    owner = await account_id(desk.store, row["account"]) if row["account"] else 0
+    return _made(row, await connector_id(desk.store, row["connector"]), owner)
+
+
+def _made(row: Mapping[str, Any], connector: int, account: int) -> Route:
+    """Raises Invalid."""
+    if row["prefix"] and row["network"]:
+        raise Invalid("network", "a route has a prefix or a network, not both")
+    if row["account"] and row["plan"]:
+        raise Invalid("plan", "a route is for an account or a plan, not both")
+    rest = {name: row[name] for name in ("network", "plan", "sender", "share", "fallback")}
+    return Route(0, row["prefix"], connector, row["priority"], account=account, **rest)
+
+
+def _details(row: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the values that differ from their default, and the priority, for the audit log."""
+    told = {"connector": row["connector"], "priority": str(row["priority"])}
+    for name in ("account", "plan", "sender", "share", "fallback"):
+        if row[name] != _DEFAULTS[name]:
+            told[name] = str(row[name]).lower() if name == "fallback" else str(row[name])
+    return told
+
+
+def _target(row: Mapping[str, Any]) -> str:
+    return str(row["network"] or row["prefix"])
+
+
+def _called(row: Mapping[str, Any]) -> str:
+    numbers = f"the network {row['network']}" if row["network"] else numbers_of(row["prefix"])
+    owner = (
+        f" for the account {row['account']}"
+        if row["account"]
+        else f" for the plan {row['plan']}"
+        if row["plan"]
+        else ""
+    )
+    sender = f" from {row['sender']}" if row["sender"] else ""
+    return f"of {numbers}{owner}{sender} to {row['connector']} with priority {row['priority']}"
+
+
+def _decided(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    costs = "" if answer["price"] is None else f", for {answer['price']} credits a segment"
+    network = f" (network {answer['network']})" if answer["network"] else ""
+    target = answer["connector"] or "nowhere"
+    return "\n".join([f"{answer['number']}{network} goes to {target}{costs}.", *answer["reasons"]])
+
+
+def _read_sender(text: str) -> str:
+    problem = text and phone.sender_problem(text.removesuffix("*") or "x", msisdn_allowed=True)
+    if problem:
+        raise ValueError(f"{text!r}: {problem}; a pattern ends in *")
+    return text
 
 
 _ID = Field("id", Whole(), "The route's key, as in the list.")
-_CONNECTOR = Field("connector", Reference("connector"), "The connector that takes the numbers.")
+CONNECTOR = Field("connector", Reference("connector"), "The connector that takes the numbers.")
 PREFIX = Field(
     "prefix",
     Text(read_prefix, pattern="([1-9][0-9]{0,14})?"),
@@ -148,25 +217,66 @@ PREFIX = Field(
     empty="(all)",
 )
 PRIORITY = Field(
-    "priority", Whole(-MAX_PRIORITY, MAX_PRIORITY), "Of routes with equal prefixes the highest goes first.", 0,
+    "priority",
+    Whole(-MAX_PRIORITY, MAX_PRIORITY),
+    "Of routes that fit equally well the highest goes first.",
+    0,
     example="10",
-)  # fmt: skip
+)
+NETWORK = Field(
+    "network",
+    Text(lambda text: read_mccmnc(text) if text else "", pattern="([0-9]{5,6})?"),
+    "Instead of a prefix: MCCMNC of the numbers' network, such as 26201.",
+    "",
+)
+ACCOUNT = Field("account", Reference("account", optional=True), "Only this account's messages.", "", empty="(any)")
+PLAN = Field(
+    "plan",
+    Text(lambda text: check_name("plan", text) if text else "", "[A-Za-z0-9._-]{0,64}"),
+    "Only messages of accounts with this price plan.",
+    "",
+)
+SENDER = Field("sender", Text(_read_sender), "Only messages from this sender ID; may end in *.", "", example="ACME*")
+SHARE = Field(
+    "share", Whole(0, MAX_SHARE), "Weight among routes of the same priority; 0: only if no other can.", 1, example="30"
+)
+FALLBACK = Field("fallback", Flag(), "Whether routes that fit less well follow.", False)
+RULE = (PREFIX, CONNECTOR, PRIORITY, NETWORK, ACCOUNT, PLAN, SENDER, SHARE, FALLBACK)
+"""The fields that a route is made of."""
 
 DECISION = (
     Field("number", Text(), "The number."),
-    Field("connector", Reference("connector"), "Its connector; null if no route covers it.", nullable=True),
-    Field("price", Credits(), "The price of a segment; null if no plan names it.", nullable=True),
-    Field("reasons", Words(), "The reasons, in sentences."),
+    Field("connector", Text(), "The connector it would go to; null: nowhere.", nullable=True),
+    Field("network", Text(), "MCCMNC of its network.", empty="not known"),
+    Field("price", Credits(), "Credits a segment; null: no price covers it.", nullable=True),
+    Field("reasons", Words(), "Why, in sentences."),
+    Field(
+        "candidates",
+        Rows(
+            (
+                Field("connector", Text(), "The connector."),
+                Field("usable", Flag(), "Whether it can send now."),
+                Field("why", Text(), "The rule that put it there, or why it cannot send."),
+            ),
+            "RouteCandidate",
+        ),
+        "The connectors in the order in which they are tried.",
+    ),
 )
+"""Where a number would go."""
 
 ROUTES = Resource(
     name="route",
     plural="routes",
-    summary="The connector for each prefix of numbers",
-    more="The route with the longest matching prefix wins, then the higher priority.",
+    summary="The connector for each prefix or network",
+    more="Routes of the message's account win over routes of its plan, and these over others. Among them win routes "
+    "that name the sender, then routes of the network, then routes of the longest prefix.\n\n"
+    "Of the routes that fit equally well, the highest priority with a connector that is on takes the message. Routes "
+    "of the same priority share the numbers by their weights, and a number keeps its connector. Routes that fit less "
+    "well follow only after a route with `fallback`.",
     nothing='There is no route yet. Add one: heliograph route add --prefix "" --connector NAME',
     key=("id",),
-    fields=(_ID, PREFIX, _CONNECTOR, PRIORITY),
+    fields=(_ID, *RULE),
     scopes=Scopes(Scope.READ_ROUTES, Scope.WRITE_ROUTES),
     operations=(
         Operation("list", "GET", "/routes", find, "All routes", answers=Answer.EACH),
@@ -176,15 +286,17 @@ ROUTES = Resource(
             "/routes",
             add,
             "Add a route",
-            reads=(PREFIX, _CONNECTOR, PRIORITY),
+            reads=(replace(PREFIX, default=""), *RULE[1:]),
             answers=Answer.ITEM,
             status=201,
             conflicts=True,
             examples=(
                 'route add --prefix "" --connector op1           # all numbers',
                 "route add --prefix 4477 --connector uk --priority 10",
+                "route add --network 26201 --connector op2 --account acme",
+                "route add --prefix 49 --connector op1 --share 95      # and for op2 --share 5",
             ),
-            done="Route {id}: {prefix} to {connector}, priority {priority}.",
+            done=lambda _, answer: f"Route {answer['id']} {_called(answer)}.",
         ),
         Operation(
             "remove",
@@ -197,19 +309,22 @@ ROUTES = Resource(
             done="Route {id} is removed.",
         ),
         Operation(
-            "decide",
+            "explain",
             "GET",
             "/decision",
-            tell_decision,
+            explain_number,
             "Where a number would go and what a segment would cost",
             reads=(
                 Field("number", Text(pattern="[1-9][0-9]{6,14}"), "Digits in international form."),
-                Field("account", Reference("account"), "The account that sends: prices depend on it."),
+                Field("account", Reference("account", optional=True), "Whose routes and prices count.", ""),
+                Field("from", Text(), "The sender ID.", "", example="ACME"),
             ),
             answers=DECISION,
-            answer_name="Decision",
+            arguments=("number",),
+            examples=("route explain 491701234567", "route explain 491701234567 --account acme --from ACME --json"),
             id="decide",
-            is_command=False,
+            answer_name="Decision",
+            done=_decided,
         ),
     ),
 )

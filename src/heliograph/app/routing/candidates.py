@@ -4,16 +4,25 @@
 come from the tables, and they and the state of the connectors are an argument (`RoutingState`). So each caller gets the
 same order for the same moment.
 
-**To add a rule.** A rule that selects or orders by the prefix alone, such as priorities, belongs into `RoutingState`,
-which is compiled once for many messages. A rule that selects by the message, such as its account or network, belongs
-into `candidates`. A reason not to use a connector, such as a circuit breaker, is an obstacle of its candidates.
+    message --> routes of the account, of its plan, of all     the first group that has a route is used;
+                  that name the sender, any sender             the next only after a route with `fallback`
+                    to the network, the longest prefix
+                |
+                v
+    group   --> the higher priority first; among equals by share, and a number keeps its connector
+
+**To add a rule.** A rule that selects by the message belongs into `RoutingState.fitting`. A rule that orders belongs
+into `_group`, which is compiled once for many messages, or into `candidates` if it depends on the message. A reason not
+to use a connector, such as a circuit breaker, is an obstacle of its candidates.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from hashlib import blake2b
+from math import inf, log
+from typing import Final, NamedTuple, Protocol
 
-from heliograph.app.configuration import Connector, Route
+from heliograph.app.configuration import Connector, MobileNetwork, Route
 from heliograph.domain.numbers.phone import PrefixTable
 
 
@@ -51,52 +60,193 @@ class Candidate(NamedTuple):
     @property
     def why(self) -> str:
         """The reason for this position, for people: `The route for the prefix 44 with priority 9`."""
-        if self.route is None:
+        route = self.route
+        if route is None:
             return "No route covers the number; in a development run it"
-        return f"The route for {numbers_of(self.route.prefix)} with priority {self.route.priority}"
+        owner = " of the account" if route.account else f" of the plan {route.plan}" if route.plan else ""
+        sender = f" and the sender {route.sender}" if route.sender else ""
+        numbers = f"the network {route.network}" if route.network else numbers_of(route.prefix)
+        return f"The route{owner} for {numbers}{sender} with priority {route.priority}"
+
+    def sentence(self, name: str) -> str:
+        """Returns the reason and the obstacle as a sentence; `name` is the connector's."""
+        leads = f"{self.why} {'goes' if self.route is None else 'leads'} to {name}"
+        return f"{leads}, which is {self.obstacle}." if self.obstacle else f"{leads}."
+
+
+class _Group(NamedTuple):
+    """Candidates of routes that fit equally well, the highest priority first, each connector once."""
+
+    candidates: tuple[Candidate, ...]
+    shares: bool
+    """Whether two of them have the same priority."""
+    falls_back: bool
+    """Whether routes that fit less well follow."""
+
+
+class _Targets:
+    """The groups of routes by network and by prefix."""
+
+    __slots__ = ("by_network", "by_prefix")
+
+    def __init__(self, routes: Iterable[Route], connectors: Mapping[int, Connector]) -> None:
+        networks: dict[str, dict[int, Route]] = {}
+        prefixes: dict[str, dict[int, Route]] = {}
+        for route in routes:
+            groups, target = (networks, route.network) if route.network else (prefixes, route.prefix)
+            groups.setdefault(target, {}).setdefault(route.connector, route)
+        self.by_network = {network: _group(group.values(), connectors) for network, group in networks.items()}
+        self.by_prefix = PrefixTable({prefix: _group(group.values(), connectors) for prefix, group in prefixes.items()})
+
+
+class _Senders:
+    """The targets of routes by the sender that they name."""
+
+    __slots__ = ("any", "named", "patterns")
+
+    def __init__(self, routes: Iterable[Route], connectors: Mapping[int, Connector]) -> None:
+        by_sender: dict[str, list[Route]] = {}
+        for route in routes:
+            by_sender.setdefault(route.sender, []).append(route)
+        targets = {sender: _Targets(of, connectors) for sender, of in by_sender.items()}
+        self.any = targets.pop("", None)
+        self.named = {sender: each for sender, each in targets.items() if not sender.endswith("*")}
+        self.patterns = PrefixTable({sender[:-1]: each for sender, each in targets.items() if sender.endswith("*")})
+
+    def fitting(self, sender: str) -> Iterator[_Targets]:
+        """Yields the targets for a sender: its own, then of the longest pattern, then for any sender."""
+        if sender in self.named:
+            yield self.named[sender]
+        yield from self.patterns.matches(sender)
+        if self.any is not None:
+            yield self.any
+
+
+NO_PLANS: Final[Mapping[int, str]] = {}
+
+_HASHES: Final = float(1 << 64)
 
 
 class RoutingState:
     """The routes and the state of their connectors at a moment, compiled into candidates. It is replaced, never
     changed.
 
-    A route of a shorter prefix never stands in for a route of a longer prefix. A country that is routed elsewhere must
-    not take the general way when that connector is down.
+    A route of a shorter prefix stands in for a route of a longer prefix only if that says so (`Route.fallback`). A
+    country that is routed elsewhere must not take the general way when that connector is down.
     """
 
-    __slots__ = ("_fallback", "_groups")
+    __slots__ = ("_accounts", "_all", "_networks", "_plain", "_plans", "_plans_of", "fallback")
 
     def __init__(
-        self, routes: Iterable[Route], connectors: Mapping[int, Connector], fallback: int | None = None
+        self,
+        routes: Iterable[Route],
+        connectors: Mapping[int, Connector],
+        fallback: int | None = None,
+        plans: Mapping[int, str] = NO_PLANS,
+        networks: Iterable[MobileNetwork] = (),
     ) -> None:
         """`connectors` has all connectors by id: a route to any other id does not count. `fallback` is the connector
-        for destinations without a route: the simulated operator of a development run."""
-        groups: dict[str, dict[int, Candidate]] = {}
+        for destinations without a route: the simulated operator of a development run. `plans`: the plans of accounts,
+        by id, as far as plans have routes."""
+        accounts: dict[int, list[Route]] = {}
+        by_plan: dict[str, list[Route]] = {}
+        others: list[Route] = []
         for route in sorted(routes, key=lambda route: (-route.priority, route.connector)):
-            connector = connectors.get(route.connector)
-            if connector is not None:
-                candidate = Candidate(connector.id, route, "" if connector.enabled else "paused")
-                groups.setdefault(route.prefix, {}).setdefault(connector.id, candidate)
-        self._groups = PrefixTable({prefix: tuple(group.values()) for prefix, group in groups.items()})
-        self._fallback = () if fallback is None else (Candidate(fallback, None),)
+            if route.connector not in connectors:
+                continue
+            if route.account:
+                accounts.setdefault(route.account, []).append(route)
+            elif route.plan:
+                by_plan.setdefault(route.plan, []).append(route)
+            else:
+                others.append(route)
+        self._accounts = {account: _Senders(of, connectors) for account, of in accounts.items()}
+        self._plans = {plan: _Senders(of, connectors) for plan, of in by_plan.items()}
+        self._plans_of = plans
+        self._all = _Senders(others, connectors)
+        self._networks = PrefixTable({each.prefix: each.mccmnc for each in networks})
+        names_only_prefixes = not (accounts or by_plan or any(each.sender or each.network for each in others))
+        self._plain = self._all.any.by_prefix if names_only_prefixes and self._all.any is not None else None
+        self.fallback = () if fallback is None else (Candidate(fallback, None),)
 
-    def fitting(self, destination: str) -> tuple[Candidate, ...]:
-        """Returns the candidates of the longest prefix that fits: the highest priority first, then by connector, each
-        connector once; without such a prefix, the fallback."""
-        return self._groups.find(destination) or self._fallback
+    def network(self, number: str) -> str:
+        """Returns the MCCMNC of a number's network, for example `26201`; empty if it is not known."""
+        return self._networks.find(number) or ""
+
+    def best(self, message: Routed) -> _Group | None:
+        """Returns the group of routes that fits best, or None."""
+        if self._plain is not None:
+            return self._plain.find(message.destination)
+        return next(self.fitting(message), None)
+
+    def fitting(self, message: Routed) -> Iterator[_Group]:
+        """Yields the groups of routes that fit, the best fit first."""
+        number = message.destination
+        network = self.network(number)
+        of_plan = self._plans.get(self._plans_of.get(message.account, ""))
+        for senders in (self._accounts.get(message.account), of_plan, self._all):
+            for targets in () if senders is None else senders.fitting(message.sender):
+                if network in targets.by_network:
+                    yield targets.by_network[network]
+                yield from targets.by_prefix.matches(number)
+
+
+def _group(routes: Iterable[Route], connectors: Mapping[int, Connector]) -> _Group:
+    ordered = tuple(routes)
+    priorities = {route.priority for route in ordered}
+    return _Group(
+        tuple(
+            Candidate(route.connector, route, "" if connectors[route.connector].enabled else "paused")
+            for route in ordered
+        ),
+        len(priorities) < len(ordered),
+        any(route.fallback for route in ordered),
+    )
 
 
 def candidates(message: Routed, state: RoutingState) -> Sequence[Candidate]:
     """Returns the candidates for a message, the preferred candidate first; empty if no rule covers it."""
-    return state.fitting(message.destination)
+    best = state.best(message)
+    if best is None:
+        return state.fallback
+    if not (best.shares or best.falls_back):
+        return best.candidates
+    number = message.destination
+
+    def place(candidate: Candidate) -> tuple[int, float]:
+        route = candidate.route
+        assert route is not None
+        return -route.priority, distance(candidate.connector, number, route.share)
+
+    found: dict[int, Candidate] = {}
+    for group in state.fitting(message):
+        for candidate in sorted(group.candidates, key=place) if group.shares else group.candidates:
+            found.setdefault(candidate.connector, candidate)
+        if not group.falls_back:
+            break
+    return list(found.values())
+
+
+def distance(connector: int, number: str, share: int) -> float:
+    """Returns the distance of a number from a connector with a share: the nearest connector takes the number.
+
+    Weighted rendezvous hashing: a number keeps its connector, and a new connector takes its share evenly from the
+    others. With a share of 0 the distance is infinite.
+    """
+    if not share:
+        return inf
+    digest = blake2b(b"%d:%b" % (connector, number.encode()), digest_size=8).digest()
+    return -log((int.from_bytes(digest) + 1) / _HASHES) / share
 
 
 def chosen(found: Sequence[Candidate]) -> int | None:
-    """Returns the connector for the message, or None without candidates.
+    """Returns the connector for the message: the first usable connector, or None without candidates.
 
-    That is the first candidate, usable or not: a destination routed to an operator must not go to another because the
-    first is paused. Its messages wait in the queue.
+    Where none is usable that is the first, and the message waits in its queue.
     """
+    for candidate in found:
+        if not candidate.obstacle:
+            return candidate.connector
     return found[0].connector if found else None
 
 

@@ -3,9 +3,26 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heliograph.app.configuration import Account, Route, Tables
-from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, candidates, numbers_of
+from heliograph.app.configuration import Account, Tables
+from heliograph.app.routing.candidates import (
+    Candidate,
+    RouteRequest,
+    RoutingState,
+    candidates,
+    chosen,
+    numbers_of,
+)
 from heliograph.domain.money.pricing import PriceTable, in_force
+
+
+@dataclass(slots=True)
+class NamedCandidate:
+    """A connector that a number may go to, by its name."""
+
+    connector: str
+    usable: bool
+    why: str
+    """The rule that put it there, or why it cannot be used, in a sentence."""
 
 
 @dataclass(slots=True)
@@ -14,10 +31,10 @@ class RouteDecision:
 
     number: str
     connector: str | None
-    route: Route | None
-    """The rule that decided; None if no rule covers the number."""
-    others: list[str]
-    """Connectors of the same prefix that come after it."""
+    candidates: list[NamedCandidate]
+    """In the order in which they are tried."""
+    network: str
+    """MCCMNC of the number's network; empty if it is not known."""
     plan: str
     """The plan of the price; empty for the built-in price."""
     prefix: str
@@ -27,48 +44,45 @@ class RouteDecision:
     """The same in sentences."""
 
 
-def explain(number: str, account: Account, tables: Tables, fallbacks: Mapping[int, str], now: int) -> RouteDecision:
-    """Decides for a number of an account. `fallbacks` are a development run's connectors; `now`
+def explain(
+    number: str, account: Account, tables: Tables, fallbacks: Mapping[int, str], now: int, sender: str = ""
+) -> RouteDecision:
+    """Decides for a number of an account, and a sender ID. `fallbacks` are a development run's connectors; `now`
     decides which prices hold."""
     connectors = {connector.id: connector for connector in tables.connectors}
-    state = RoutingState(tables.routes, connectors, next(iter(fallbacks), None))
-    request = RouteRequest(account.id, number, "")
-    found = candidates(request, state)
+    state = RoutingState(tables.routes, connectors, next(iter(fallbacks), None), tables.plans, tables.networks)
+    found = candidates(RouteRequest(account.id, number, sender), state)
     names = {**fallbacks, **tables.connector_names()}
     tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(
         account.plan
     )
     named_by, prefix = tariff.named_by(number) or ("", "")
+    taken = chosen(found)
     decision = RouteDecision(
         number,
-        names[found[0].connector] if found else None,
-        found[0].route if found else None,
-        [names[candidate.connector] for candidate in found[1:]],
+        None if taken is None else names[taken],
+        [NamedCandidate(names[each.connector], each.usable, each.sentence(names[each.connector])) for each in found],
+        state.network(number),
         named_by,
         prefix,
         tariff.price(number),
     )
-    decision.reasons = [*_route_reasons(decision, found), _price_reason(decision)]
+    if decision.price is None:
+        cost = "Neither the account's plan nor the plan default has a price for it: a message to it is refused."
+    elif decision.plan:
+        cost = f"The plan {decision.plan} names the price for {numbers_of(decision.prefix)}."
+    else:
+        cost = "No plan has a price; a segment then costs one credit."
+    decision.reasons = [*_route_reasons(decision, found), cost]
     return decision
 
 
 def _route_reasons(decision: RouteDecision, found: Sequence[Candidate]) -> list[str]:
     if not found:
         return ["No route covers the number: a message to it is refused."]
-    first = found[0]
-    if first.route is None:
-        return [f"{first.why} goes to {decision.connector}."]
-    reasons = [f"{first.why} leads to {decision.connector}."]
-    if decision.others:
-        reasons.append(f"Behind it are {', '.join(decision.others)}; they are not used while it is there.")
-    if not first.usable:
-        reasons.append(f"The connector {decision.connector} is {first.obstacle}: messages wait in its queue.")
+    reasons = [candidate.why for candidate in decision.candidates]
+    if not any(candidate.usable for candidate in found):
+        reasons.append(f"None of them can send now: messages wait in the queue of {decision.connector}.")
+    elif len(found) > 1:
+        reasons.append(f"The first of them that can send is {decision.connector}.")
     return reasons
-
-
-def _price_reason(decision: RouteDecision) -> str:
-    if decision.price is None:
-        return "Neither the account's plan nor the plan default has a price for it: a message to it is refused."
-    if decision.plan:
-        return f"The plan {decision.plan} names the price for {numbers_of(decision.prefix)}."
-    return "No plan has a price; a segment then costs one credit."

@@ -6,7 +6,7 @@ from typing import Any
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import route_table
-from heliograph.app.admin.route_table import RouteSheet, parse_priority
+from heliograph.app.admin.csv_rows import values_of
 from heliograph.app.records import Scope
 from heliograph.app.resources import routes
 from heliograph.console.recipients import number_of
@@ -28,8 +28,8 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
     decision = None
     if number:
         try:
-            account = query.get("account") or (accounts[0] if accounts else "")
-            decision = await routes.decide(request.desk, number_of(number), account)
+            account, sender = query.get("account", ""), query.get("from", "")
+            decision = await routes.decide(request.desk, number_of(number).removeprefix("+"), account, sender)
         except Mistake as mistake:
             problem = problem_of(mistake)
     found = await _found(request)
@@ -73,12 +73,11 @@ async def add_route(request: PageRequest) -> PageResponse:
     form = request.form
     old = parse_key(form.get("replaces", ""))
     try:
-        prefix = routes.PREFIX.read(form.get("prefix", "").strip())
-        connector, priority = form.get("connector", ""), parse_priority(form.get("priority", ""))
+        wanted = values_of(routes.RULE, form)
         if old is None:
-            await routes.add(request.desk, prefix, connector, priority)
+            await routes.add(request.desk, **wanted)
         else:
-            await routes.change(request.desk, old, prefix, connector, priority)
+            await routes.change(request.desk, old, **wanted)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(PATH, f"The route is {'there' if old is None else 'changed'}; it counts within five seconds.")
@@ -100,14 +99,14 @@ async def import_list(request: PageRequest) -> PageResponse:
     try:
         connectors = sorted((await request.desk.connector_names()).values())
         lines = request.form.get("csv", "").splitlines(keepends=True)
-        sheet = await asyncio.to_thread(RouteSheet, lines, connectors)
+        sheet = await asyncio.to_thread(route_table.read, lines, connectors)
         if sheet.bad:
             problem = FormProblem("The list cannot be used; nothing was changed.", "csv")
             return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
-        added = await routes.put(request.desk, sheet.routes)
+        added = await routes.put(request.desk, sheet.rows)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
-    there = len(sheet.routes) - added
+    there = len(sheet.rows) - added
     return request.go(PATH, f"{counted(added, 'route')} added, {there:,} there already.")
 
 

@@ -4,7 +4,7 @@ Only the ASCII digits count: `str.isdigit` by itself also takes superscripts and
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Generic, TypeVar
 
 MIN_DIGITS: Final = 7
@@ -117,6 +117,15 @@ class PrefixTable(Generic[Value]):
             if value is not None:
                 return value
         return None
+
+    def matches(self, number: str) -> Iterator[Value]:
+        """Yields the values of all matching prefixes, the longest first."""
+        values, last = self._values, -1
+        for length in self._lengths:
+            prefix = number[:length]
+            if len(prefix) != last and prefix in values:
+                yield values[prefix]
+            last = len(prefix)
 
     def longest(self, number: str) -> str | None:
         """Returns the longest matching prefix, or None."""

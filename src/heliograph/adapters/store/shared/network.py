@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values, template_of
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, lookup, read, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Steps, lookup, read, write
 from heliograph.app.configuration import (
     Connector,
     Exists,
     Missing,
+    MobileNetwork,
     NumberOwner,
     Price,
     RegisteredSender,
@@ -40,10 +41,12 @@ class StoredNetwork(Operations):
         senders = yield Q.senders()
         holds = yield Q.traffic_holds()
         suspended = yield Q.suspended_accounts()
+        plans = yield Q.plans_with_routes()
+        networks = yield Q.mobile_networks()
         return Tables(
             revision,
             [connector_of(row) for row in connectors],
-            [Route(*row) for row in routes],
+            [_route_of(row) for row in routes],
             [Price(*row) for row in prices],
             [InboundNumber(*row[:5]) for row in numbers],
             {
@@ -54,6 +57,8 @@ class StoredNetwork(Operations):
             [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
             [TrafficHold(*row) for row in holds],
             [account for (account,) in suspended],
+            dict(plans),
+            [MobileNetwork(*row) for row in networks],
         )
 
     @write
@@ -89,7 +94,7 @@ class StoredNetwork(Operations):
     def add_route(self, route: Route) -> Steps[Route]:
         if not (yield Q.connector_exists(connector=route.connector)):
             raise Missing("no such connector")
-        added = yield Q.add_route(prefix=route.prefix, connector=route.connector, priority=route.priority)
+        added = yield _add(route)
         if not added:
             raise Exists("there is such a route already")
         yield tables_changed()
@@ -105,7 +110,7 @@ class StoredNetwork(Operations):
                 raise Missing("no such connector")
         count = 0
         for each in added:
-            new = yield Q.add_route(prefix=each.prefix, connector=each.connector, priority=each.priority)
+            new = yield _add(each)
             count += len(new)
         yield tables_changed()
         return count
@@ -144,6 +149,35 @@ class StoredNetwork(Operations):
     def link_states(self) -> Steps[list[ConnectorReport]]:
         rows = yield Q.link_states()
         return [report_of(row) for row in rows]
+
+
+def _route_of(row: Row) -> Route:
+    route = Route(*row)
+    route.fallback = bool(route.fallback)
+    return route
+
+
+def _add(route: Route) -> Query:
+    return Q.add_route(
+        prefix=route.prefix, connector=route.connector, priority=route.priority, network=route.network,
+        account=route.account, plan=route.plan, sender=route.sender, share=route.share, fallback=route.fallback,
+    )  # fmt: skip
+
+
+class StoredMobileNetworks(Operations):
+    @write
+    def put(self, networks: Sequence[MobileNetwork], *, replace_all: bool = False) -> Steps[None]:
+        yield tables_changed()
+        if replace_all:
+            yield Q.clear_mobile_networks()
+        for each in networks:
+            yield Q.put_mobile_network(prefix=each.prefix, mccmnc=each.mccmnc, name=each.name)
+
+    @write
+    def remove(self, prefix: str) -> Steps[None]:
+        if not (yield Q.remove_mobile_network(prefix=prefix)):
+            raise Missing("no such prefix")
+        yield tables_changed()
 
 
 def put_price(price: Price) -> Query:

@@ -113,8 +113,21 @@ CREATE TABLE route (
     prefix    TEXT NOT NULL,
     connector INTEGER NOT NULL,
     priority  INTEGER NOT NULL,
-    UNIQUE (prefix, connector, priority)
+    network   TEXT NOT NULL,                   -- mobile_network.mccmnc; '' if the prefix decides
+    account   INTEGER NOT NULL,                -- 0: all accounts
+    plan      TEXT NOT NULL,                   -- '': all plans
+    sender    TEXT NOT NULL,                   -- '': all sender IDs; may end in *
+    share     INTEGER NOT NULL,
+    fallback  INTEGER NOT NULL,
+    UNIQUE (prefix, network, account, plan, sender, connector, priority)
 ) STRICT;
+
+-- Mobile networks, by the first digits of their numbers.
+CREATE TABLE mobile_network (
+    prefix TEXT PRIMARY KEY,
+    mccmnc TEXT NOT NULL,
+    name   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Owners of inbound messages, by the number that phones write to.
 CREATE TABLE number (

@@ -34,10 +34,28 @@ DELETE FROM route WHERE connector = :connector;
 DELETE FROM link_state WHERE connector = :connector;
 
 -- routes: All routes, by prefix and priority.
-SELECT id, prefix, connector, priority FROM route ORDER BY prefix {bytewise}, priority, id;
+SELECT id, prefix, connector, priority, network, account, plan, sender, share, fallback FROM route
+ORDER BY prefix {bytewise}, priority, id;
+
+-- plans_with_routes: The accounts of plans that have routes.
+SELECT id, plan FROM account WHERE plan IN (SELECT plan FROM route WHERE plan <> '');
+
+-- mobile_networks: All mobile networks, by prefix.
+SELECT prefix, mccmnc, name FROM mobile_network ORDER BY prefix {bytewise};
+
+-- put_mobile_network: Sets the network of a prefix.
+INSERT INTO mobile_network (prefix, mccmnc, name) VALUES (:prefix, :mccmnc, :name)
+ON CONFLICT (prefix) DO UPDATE SET mccmnc = excluded.mccmnc, name = excluded.name;
+
+-- remove_mobile_network: Removes a prefix.
+DELETE FROM mobile_network WHERE prefix = :prefix RETURNING 1;
+
+-- clear_mobile_networks: Removes all mobile networks.
+DELETE FROM mobile_network;
 
 -- add_route: Adds a route; no row if the same route exists.
-INSERT INTO route (prefix, connector, priority) VALUES (:prefix, :connector, :priority) ON CONFLICT DO NOTHING
+INSERT INTO route (prefix, connector, priority, network, account, plan, sender, share, fallback)
+VALUES (:prefix, :connector, :priority, :network, :account, :plan, :sender, :share, :fallback) ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- remove_route: Removes a route.
