@@ -1,7 +1,7 @@
 # The gateway as a container image, its hot modules compiled. It runs as a user without privileges, and on a read-only root
 # file system: all that it writes is in /var/lib/heliograph. docs/install.md shows how it is built and run.
 
-# The image that both stages begin with. A tag may be moved: name a digest for what you ship, as docs/releasing.md says.
+# The base image of both stages. A tag may be moved, so give a digest for images that you publish (docs/releasing.md).
 ARG PYTHON_IMAGE=python:3.13-slim
 
 FROM ${PYTHON_IMAGE} AS build
@@ -10,8 +10,8 @@ ARG COMPILED=true
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /build
 
-# What changes seldom comes first, so that a change of the source does not install everything anew. The compiler is the
-# one of the base's Debian, and stays in this stage.
+# Rarely changed layers come first, so that a change of the source does not install everything again. The compiler is the
+# base image's Debian package, and stays in this stage.
 # hadolint ignore=DL3008
 RUN if [ "$COMPILED" = true ]; then \
       apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*; \

@@ -4,8 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 LOCK   := requirements/dev.txt
 
-# Bytecode is kept even where the environment forbids it, as images do: each of the many processes that run tests would
-# compile all of the program and of its tests anew.
+# Bytecode is kept even if the environment forbids it, as in images. Otherwise each of the many test processes would
+# compile the whole program and its tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
@@ -21,7 +21,7 @@ $(VENV)/.installed: $(LOCK) $(VENV)/.runs
 	$(BIN)/pip install --quiet --require-hashes -r $(LOCK)
 	@touch $@
 
-# What the program needs, without the tools.
+# The dependencies of the program, without the tools.
 $(VENV)/.runs: requirements/run.txt requirements/build.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Heliograph needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
 	@echo "Installing into $(VENV): half a minute, the first time."
@@ -46,7 +46,7 @@ test: install style ## run the checks and the tests that prove a change: seven m
 test-all: install style ## run the checks and all tests, the extended ones too: before a release
 	@$(MAKE) --no-print-directory -j 2 types tests CHOSEN=
 
-# Types are looked at beside the tests: mypy keeps one core busy, for a minute where it has no cache.
+# mypy runs beside the tests: it keeps a core busy, for a minute without its cache.
 .PHONY: tests
 tests: install
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal $(CHOSEN)
@@ -55,12 +55,12 @@ check: install lint ## format, lint, types, rings and the fast tests, in under a
 	$(BIN)/pytest -n auto -q -m "not slow and not peer and not extended" tests/tidy tests/unit tests/vectors tests/properties
 
 .PHONY: hidden
-hidden: install ## run the tests against foreign programs with none of these to be found: all must be left out
+hidden: install ## run the tests against foreign programs while none of these can be found: all must be skipped
 	HELIOGRAPH_PEERS=hidden $(BIN)/pytest -n auto -q -m peer
 
 # --- strain: `make strain TESTS="tests/e2e tests/browser"`; `SEED=7` for pauses like those of another run
 .PHONY: strain
-strain: install ## run tests while their processes stand still at random: finds those that pass only on a good day
+strain: install ## run tests while their processes are stopped at random: finds tests that pass only sometimes
 	$(BIN)/python -m tests.support.strain $(if $(SEED),--seed $(SEED)) -n $(TEST_WORKERS) --dist worksteal $(TESTS)
 
 .PHONY: lint style types words
@@ -99,7 +99,7 @@ lock: ## work out requirements/*.txt again, from pyproject.toml
 	done
 	rm -rf $(VENV)-lock
 
-# --- release: what docs/releasing.md goes through; its tools have a place of their own
+# --- release: the steps of docs/releasing.md; its tools have their own environment
 RELEASE := .release
 
 $(RELEASE)/.installed: requirements/release.txt
@@ -108,14 +108,14 @@ $(RELEASE)/.installed: requirements/release.txt
 	@touch $@
 
 .PHONY: sbom audit-dependencies
-sbom: $(RELEASE)/.installed ## write dist/heliograph.cdx.json: what the program is made of (CycloneDX), from the lock
+sbom: $(RELEASE)/.installed ## write dist/heliograph.cdx.json: the parts of the program (CycloneDX), from the lock
 	@mkdir -p dist
 	@PYTHONWARNINGS=ignore $(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
 	  --output-reproducible --sv 1.6 --of JSON -o dist/heliograph.cdx.json requirements/run.txt
 	@$(RELEASE)/bin/python requirements/complete_sbom.py dist/heliograph.cdx.json
 	@echo "dist/heliograph.cdx.json is written."
 
-audit-dependencies: $(RELEASE)/.installed ## look up known faults of what is locked; takes a network
+audit-dependencies: $(RELEASE)/.installed ## look up known vulnerabilities of locked packages; needs a network
 	@for name in run build native dev peers release; do \
 	  echo "requirements/$$name.txt"; \
 	  $(RELEASE)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r requirements/$$name.txt || { \
@@ -159,7 +159,7 @@ peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the forei
 	    echo "promtool is not here: install Debian's package prometheus, or the alerts' tests are left out"; \
 	  fi
 
-# The generator of clients, and what its client for Python needs.
+# The generator of clients, and the dependencies of its Python client.
 $(PEERS)/python/.installed: requirements/peers.txt
 	rm -rf $(PEERS)/python && mkdir -p $(PEERS) && $(PYTHON) -m venv $(PEERS)/python
 	$(PEERS)/python/bin/pip install --quiet --require-hashes -r requirements/peers.txt
@@ -172,7 +172,7 @@ $(PEERS)/esmes/.installed: requirements/esmes.txt
 	@touch $@
 
 .PHONY: interop
-interop: install ## try the foreign programs, and write what was shown into docs/smpp.md
+interop: install ## try the foreign programs, and write the results into docs/smpp.md
 	HELIOGRAPH_WRITE_DOCS=1 $(BIN)/pytest -q -n auto -m interop
 
 # --- native: the hot modules compiled, see docs/decisions/0014
@@ -189,12 +189,12 @@ $(NATIVE)/.installed: hatch_build.py pyproject.toml requirements/run.txt require
 	$(NATIVE)/bin/pip install --quiet --no-deps $(NATIVE)/dist/*.whl
 	@touch $@
 
-# --- wheels: what a release has that can be made on this machine; the workflow `release` makes those of the others
+# --- wheels: the files of a release that this machine can make; the workflow `release` makes the files of other machines
 .PHONY: wheel wheels
 wheel: $(VENV)/.runs ## make the wheel for any machine: dist/
 	$(BIN)/python -m hatchling build -t wheel -d dist
 
-wheels: native ## make both wheels, install each where nothing is, and run it
+wheels: native ## make both wheels, install each in an empty environment, and run it
 	rm -rf dist/wheels && mkdir -p dist/wheels
 	$(NATIVE)/tools/bin/python -m hatchling build -t wheel -d dist/wheels
 	cp $(NATIVE)/dist/*.whl dist/wheels/
@@ -214,8 +214,8 @@ wheels: native ## make both wheels, install each where nothing is, and run it
 #   make bench SCENARIO=loop RUNS=1 PROFILE=1
 #   make bench SCENARIO="loop accept" RUNS=1 INSTRUCTIONS=1
 #   make bench SCENARIO=commits COMMITS="c0c75b60 HEAD" RUNS=9
-# Scenarios: `make bench SCENARIO=list`; they are explained in docs/performance.md. `parts` runs bench/*.py, each of
-# which measures one part by itself: smpp_codec.py, store.py, webhook.py, carrier.py.
+# Scenarios: `make bench SCENARIO=list`, explained in docs/performance.md. `parts` runs bench/*.py, each of which measures
+# a single part: smpp_codec.py, store.py, webhook.py, carrier.py.
 BENCH := .bench
 
 .PHONY: bench
@@ -230,7 +230,7 @@ $(BENCH)/%: bench/loop/programs/%.c
 	$(CC) -O2 -Wall -Wextra -o $@ $<
 
 # --- simulation: `make sim` for 100 seeds; `make sim SEEDS=5000 FIRST=100000`; `make sim MINUTES=10 SEEDS=1000000`;
-#   `make sim PLAN=crashes FIRST=17 SEEDS=1` is one world again. It is explained in docs/reliability.md.
+#   `make sim PLAN=crashes FIRST=17 SEEDS=1` repeats a single world. docs/reliability.md explains it.
 SEEDS := 100
 FIRST := 0
 
@@ -243,17 +243,17 @@ sim: install ## live through many seeded worlds of faults, on every core at the 
 KILLS := 50
 
 .PHONY: crash
-crash: install ## kill the installed program under load, many times, and compare what everybody was told
+crash: install ## kill the installed program under load, many times, and compare all answers and messages
 	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES))
 
 # --- pace: `make pace` for the table in docs/smpp.md, half an hour; `make pace LATENCIES=50 ONLY="bucket of 1"`
 .PHONY: pace
-pace: install ## send to operators that limit by all that is known, and measure what they get
+pace: install ## send to operators with every kind of limit, and measure the rates
 	@$(BIN)/python -m tests.e2e.pace $(if $(LATENCIES),--latencies $(LATENCIES)) $(if $(ONLY),--only "$(ONLY)") $(if $(WRITE),--write)
 
 # --- siege: `make siege` for the table in docs/security.md, a minute and a half; `make siege SECONDS=60 WRITE=1`
 .PHONY: siege
-siege: install ## attack the installed program from addresses of loopback, and measure what a good client gets
+siege: install ## attack the installed program from addresses of loopback, and measure the latency of a good client
 	@$(BIN)/python -m tests.e2e.siege $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WRITE),--write)
 
 .PHONY: explore
@@ -264,12 +264,12 @@ explore: install ## try the properties with examples that no run has tried befor
 INPUTS := 2400000
 
 .PHONY: fuzz
-fuzz: install ## try millions of damaged inputs on everything that reads what others wrote, in one process
+fuzz: install ## try millions of damaged inputs on every parser of foreign data, in a single process
 	@$(BIN)/python -m tests.fuzz.campaign --inputs $(INPUTS) --seed $(or $(SEED),19) $(if $(ONLY),--only $(ONLY))
 
 # --- power: `make power` for 1,000 losses of power; `make power CUTS=100 SEED=7`
 CUTS := 1000
 
 .PHONY: power
-power: install ## take the power away from the recorded program at many moments, and look at what a disk would hold
+power: install ## cut the power of the recorded program at many moments, and check the contents of the disk
 	@$(BIN)/python -m tests.e2e.power --cuts $(CUTS) $(if $(SEED),--seed $(SEED))

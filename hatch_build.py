@@ -107,15 +107,15 @@ def compile_libraries(libraries: dict[str, list[str]], level: str) -> None:
 
     files = [name for names in libraries.values() for name in names]
     apart: list[tuple[list[str], str | None]] = [(names, library) for library, names in libraries.items()]
-    # A file of C for each module: one for all of them takes the compiler twice the time, and keeps one core busy.
+    # A C file for each module: a single file takes twice the time, and keeps only one core busy.
     extensions = mypycify(
         ["--ignore-missing-imports", *files], opt_level=level, debug_level="0", separate=apart, multi_file=True
     )
     for extension in extensions:
-        # Hidden: thousands of functions that nobody else calls would be looked up by name, each time through a table.
-        # Common: the header of a library that takes functions from another one defines their table, and every file
-        # of the library includes it. One table is meant; what linkers make of it without this is an error.
-        # A list of its own: mypyc gives one and the same to every extension, which would grow with each.
+        # Hidden: otherwise thousands of internal functions would be called through a table of names.
+        # Common: the header of a library that uses functions of another library defines their table, and every file of
+        # the library includes it. A single table is meant; without this option linkers report an error.
+        # A new list: mypyc gives the same list to every extension, so that it would grow with each.
         extension.extra_compile_args = [*extension.extra_compile_args, "-fvisibility=hidden", "-fcommon"]
     setup(
         name="native", packages=[], ext_modules=extensions, cmdclass={"build_ext": _on_every_core()},
@@ -134,7 +134,7 @@ def _on_every_core() -> type[Any]:
             compile_in_turn = self.compiler.compile
 
             def compile_at_once(sources: list[str], **options: Any) -> list[str]:
-                # the largest first, or one of them would be all that is left at the end
+                # the largest first, so that the cores finish together
                 by_size = sorted(sources, key=lambda source: Path(source).stat().st_size, reverse=True)
                 with ThreadPoolExecutor(cores) as pool:
                     made = pool.map(lambda source: compile_in_turn([source], **options), by_size)
