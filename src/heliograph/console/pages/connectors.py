@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
+from itertools import groupby
 from typing import Any
 
 from heliograph.app.configuration import Connector
-from heliograph.app.connector_kind import SMPP, ConnectorKind, OptionField, Setting
-from heliograph.app.ports import CarrierState
+from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
 from heliograph.app.records import Scope
 from heliograph.app.resources import connectors, routes
 from heliograph.app.resources.desk import Invalid, NoSuch
@@ -19,31 +17,6 @@ from heliograph.console.request import FormProblem, Mistake, PageRequest, PageRe
 
 OPTION = "option."
 """Beginning of the name of an option's field."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShownOption:
-    """An option in the form: its field there, its text, and the texts that it may have if these are few."""
-
-    name: str
-    field: str
-    value: str
-    choices: tuple[str, ...]
-    declared: OptionField
-
-
-@dataclass(slots=True)
-class OptionGroup:
-    """Options below one heading; `open` where one of them is at fault."""
-
-    title: str
-    options: list[ShownOption] = dataclass_field(default_factory=list)
-    open: bool = False
-
-    @property
-    def given(self) -> int:
-        """Number of those that are not as by default."""
-        return sum(bool(option.value) for option in self.options)
 
 
 def form_of(kind: ConnectorKind) -> dict[str, Setting]:
@@ -58,19 +31,14 @@ def texts_of(kind: ConnectorKind, connector: Connector) -> dict[str, str]:
 
 
 async def list_all(request: PageRequest) -> PageResponse:
-    return request.page("connectors.html", **await _list(request))
-
-
-async def list_live(request: PageRequest) -> PageResponse:
-    return request.page("connectors_live.html", **await _list(request))
-
-
-async def _list(request: PageRequest) -> dict[str, Any]:
     known = {connector.name: connector for connector in await connectors.all_connectors(request.desk)}
-    states = {connector.name: state for connector, state in request.desk.carrier_states()}
-    where = {name: _where(connector, request.desk.kinds) for name, connector in known.items()}
-    lines = await lines_of(request, await request.desk.backlog())
-    return {"lines": lines, "known": known, "states": states, "where": where}
+    return request.page(
+        "connectors_live.html" if request.here.endswith("-live") else "connectors.html",
+        lines=await lines_of(request, await request.desk.backlog()),
+        known=known,
+        states={connector.name: state for connector, state in request.desk.carrier_states()},
+        where={name: _where(connector, request.desk.kinds) for name, connector in known.items()},
+    )
 
 
 def _where(connector: Connector, kinds: Mapping[str, ConnectorKind]) -> str:
@@ -83,21 +51,19 @@ def _where(connector: Connector, kinds: Mapping[str, ConnectorKind]) -> str:
 async def new(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
     kind = _kind_of_form(request)
     form = form_of(kind)
-    values = {
+    begins = {
         name: setting.suggestion if setting.default is None else written(setting.default)
         for name, setting in form.items()
-    } | dict(request.form)
-    status = 200 if problem is None else 400
-    shown = _shown_options(request, kind, {}, problem)
+    }
     return request.page(
         "connector_new.html",
-        status=status,
-        values=values,
+        status=200 if problem is None else 400,
+        values=begins | dict(request.form),
         problem=problem,
         fields=form,
         kind=kind,
         kinds=request.desk.kinds,
-        **shown,
+        **_shown_options(request, kind, {}, problem),
     )
 
 
@@ -108,13 +74,11 @@ def _kind_of_form(request: PageRequest) -> ConnectorKind:
 
 
 async def create(request: PageRequest) -> PageResponse:
-    form = request.form
     kind = _kind_of_form(request)
-    fields = form_of(kind)
-    texts = {name: form[name].strip() for name in fields if form.get(name, "").strip()}
+    texts = {name: text for name in form_of(kind) if (text := request.form.get(name, "").strip())}
     try:
         options = {name: text for name, text in _options(request, kind).items() if text}
-        added = await connectors.add(request.desk, form.get("name", ""), kind.name, options, **texts)
+        added = await connectors.add(request.desk, request.form.get("name", ""), kind.name, options, **texts)
     except Mistake as mistake:
         return await new(request, _problem_of(mistake, kind))
     said = "The connector is there; it binds within five seconds. Route numbers to it next."
@@ -130,51 +94,42 @@ async def show(
 ) -> PageResponse:
     name = request.path["name"]
     state = next((state for connector, state in request.desk.carrier_states() if connector.name == name), None)
-    lines = await lines_of(request, await request.desk.backlog())
-    line = next((line for line in lines if line.name == name), None)
+    shown: dict[str, Any] = {"connector": None}
     try:
-        found = await connectors.connector_of(request.desk, name)
+        shown = await _connector(request, await connectors.connector_of(request.desk, name), problem)
     except NoSuch:
         if state is None:
             raise
-        return request.page(
-            "connector.html",
-            name=name,
-            connector=None,
-            line=line,
-            figures=await connector_figures(request, name),
-            **_shown(request, state, problem, steps),
-        )
-    kind = request.desk.kinds[found.kind]
-    texts, form = texts_of(kind, found), form_of(kind)
-    if problem is not None:
-        texts |= {each: request.form[each] for each in form if each in request.form and not form[each].secret}
-    leading = [route for route in await routes.find(request.desk) if route["connector"] == name]
-    others = [each for each in await request.desk.store.network.link_states() if each.connector == found.id]
+    lines = await lines_of(request, await request.desk.backlog())
     return request.page(
         "connector.html",
         status=200 if problem is None else 400,
         name=name,
-        connector=found,
-        line=line,
+        line=next((line for line in lines if line.name == name), None),
         figures=await connector_figures(request, name),
-        texts=texts,
-        kind=kind,
-        **_shown_options(request, kind, kind.options(found), problem),
-        fields=form,
-        routes=leading,
-        nodes=others if state is None else [],
-        **_shown(request, state, problem, steps),
+        state=state,
+        problem=problem,
+        steps=steps,
+        **shown,
     )
 
 
-def _shown(
-    request: PageRequest,
-    state: CarrierState | None,
-    problem: FormProblem | None,
-    steps: list[dict[str, Any]] | None,
-) -> dict[str, Any]:
-    return {"state": state, "problem": problem, "steps": steps, "form": request.form}
+async def _connector(request: PageRequest, found: Connector, problem: FormProblem | None) -> dict[str, Any]:
+    """Returns the values of the page that the simulated operator of a development run lacks."""
+    kind = request.desk.kinds[found.kind]
+    texts, form = texts_of(kind, found), form_of(kind)
+    if problem is not None:
+        texts |= {each: request.form[each] for each in form if each in request.form and not form[each].secret}
+    reports = await request.desk.store.network.link_states()
+    return {
+        "connector": found,
+        "texts": texts,
+        "kind": kind,
+        "fields": form,
+        "routes": [route for route in await routes.find(request.desk) if route["connector"] == found.name],
+        "nodes": [each for each in reports if each.connector == found.id],
+        **_shown_options(request, kind, kind.options(found), problem),
+    }
 
 
 async def settings(request: PageRequest) -> PageResponse:
@@ -211,19 +166,19 @@ def _options(request: PageRequest, kind: ConnectorKind) -> dict[str, str]:
 def _shown_options(
     request: PageRequest, kind: ConnectorKind, had: Mapping[str, Any], problem: FormProblem | None
 ) -> dict[str, Any]:
-    """Returns the options as the form has them: those of the dialect in groups, the others as lines."""
+    """Returns the options as the form has them: options of the dialect in groups, others as lines."""
     plain = {name: written(value) for name, value in had.items()}
-    groups: dict[str, OptionGroup] = {}
-    for name, field in kind.dialect.items():
+    shown: list[dict[str, Any]] = []
+    for name, declared in kind.dialect.items():
         value = request.form.get(OPTION + name, plain.get(name, ""))
-        choices = field.choices
-        if choices and value and value not in choices:  # an option is read in any case, and may be of another release
+        choices = declared.choices
+        if choices and value and value not in choices:  # options ignore case, and may be of another release
             value, choices = (value.lower(), choices) if value.lower() in choices else (value, (*choices, value))
-        group = groups.setdefault(field.group, OptionGroup(field.group))
-        group.options.append(ShownOption(name, OPTION + name, value, choices, field))
-        group.open |= problem is not None and problem.field == OPTION + name
+        shown.append({"name": name, "value": value, "choices": choices, "declared": declared})
+    groups = [(title, list(each)) for title, each in groupby(shown, key=lambda each: each["declared"].group)]
     others = "\n".join(f"{name}={text}" for name, text in plain.items() if name not in kind.dialect)
-    return {"groups": list(groups.values()), "options": request.form.get("options", others)}
+    wrong = (problem.field if problem else "").removeprefix(OPTION)
+    return {"groups": groups, "wrong_option": wrong, "options": request.form.get("options", others)}
 
 
 def _problem_of(mistake: Exception, kind: ConnectorKind) -> FormProblem:
@@ -255,7 +210,7 @@ async def remove(request: PageRequest) -> PageResponse:
 
 PAGES = (
     PageRoute("GET", "/connectors", Scope.READ_CONNECTORS, list_all),
-    PageRoute("GET", "/connectors-live", Scope.READ_CONNECTORS, list_live),
+    PageRoute("GET", "/connectors-live", Scope.READ_CONNECTORS, list_all),
     PageRoute("GET", "/connectors-new", Scope.WRITE_CONNECTORS, new),
     PageRoute("POST", "/connectors-new", Scope.WRITE_CONNECTORS, create),
     PageRoute("GET", "/connectors/{name}", Scope.READ_CONNECTORS, show),
