@@ -88,7 +88,7 @@ async def call_asgi(
     query: str = "",
     scheme: str = "http",
 ) -> Answered:
-    """One request; the length of the answer must be what it says."""
+    """Makes a request. The length of the answer must match its header."""
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()]
     scope: dict[str, Any] = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": scheme,
@@ -154,7 +154,7 @@ class ToySimulator:
 
 @dataclass(slots=True)
 class Browser:
-    """Somebody at the console: keeps cookies, and sends the session's token with each form."""
+    """A user at the console: keeps cookies, and sends the session's token with each form."""
 
     console: Console
     cookies: dict[str, str] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class AdminHouse:
     gateway: Gateway
     admin: AdminServices
     desk: Desk
-    """The desk of somebody at the machine."""
+    """The use cases for a user at the machine's terminal."""
     api: AdminApi
     console: Console
     services: ConsoleServices
@@ -219,7 +219,7 @@ class AdminHouse:
     probed: list[Connector] = field(default_factory=list)
 
     async def visitor(self, role: str = "admin", name: str = "ada") -> Browser:
-        """Somebody of that role who is signed in."""
+        """A signed-in user with this role."""
         await users.create(self.desk, name, UserRole(role), "correct horse")
         browser = Browser(self.console)
         assert (await browser.sign_in(name, "correct horse")).status == 303

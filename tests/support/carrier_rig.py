@@ -53,7 +53,7 @@ class NotedJournal:
 
 
 class NotedEvents:
-    """Notes everything; a second outcome for one part fails the test."""
+    """Notes all events. A second outcome for a part fails the test."""
 
     def __init__(self) -> None:
         self.outcomes: dict[Part, Outcome] = {}
@@ -132,7 +132,7 @@ def parts_of(
     extras: Extras = NONE,
     tlvs: tuple[Tlv, ...] = (),
 ) -> list[Part]:
-    """All parts of one message."""
+    """All parts of a message."""
     cut = split(content, kind, header_octets, repertoire, extras.elements)
     encoding, pieces = cut.encoding, cut.parts
     now = time.time_ns() // 1_000_000
@@ -161,7 +161,7 @@ def parts_of(
 
 
 def singles(count: int, destination: str = "") -> list[Part]:
-    """Makes `count` messages of one part each, to one number or each to its own."""
+    """Makes `count` messages of a single part each, all to the same number or each to its own."""
     return [part for n in range(count) for part in parts_of(f"{n}", destination=destination or f"44770090{n:04d}")]
 
 

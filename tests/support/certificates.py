@@ -1,4 +1,4 @@
-"""Certificates made on the fly by openssl: an authority of the test's own, and what it signs."""
+"""Certificates made by openssl: the test's own authority, and certificates that it signs."""
 
 import ssl
 import subprocess
@@ -48,7 +48,7 @@ class CertificateAuthority:
         return found
 
     def client(self, shown: IssuedCertificate | None = None) -> ssl.SSLContext:
-        """A client that trusts this authority, and shows a certificate if it has one."""
+        """A client that trusts this authority, and shows its certificate, if any."""
         context = ssl.create_default_context(cafile=self.certificate)
         if shown is not None:
             context.load_cert_chain(shown.certificate, shown.key)

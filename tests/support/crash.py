@@ -1,4 +1,4 @@
-"""The installed program, killed under load again and again; then what everybody was told is compared."""
+"""Kills the installed program repeatedly under load, and compares the answers and messages of all sides."""
 
 import json
 import random
@@ -22,12 +22,12 @@ from tests.support.timeouts import COMMAND_S, PATIENCE_S
 WINDOW = 10
 CREDIT = 1_000_000
 NUMBER = "3388"
-"""What phones write to, meanwhile."""
+"""The number that phones write to meanwhile."""
 
 PHONES: dict[str, Any] = {"inbound_rate": 300, "inbound_to": NUMBER, "inbound_text": "Number {n}"}
 SETTLED_S = 150.0
-"""Seconds without another receipt after which the missing ones count as lost. Where phones write more than a slow
-machine posts, a callback is put off for a minute, and for up to another by chance."""
+"""Seconds without another receipt after which missing receipts count as lost. If phones write more than a slow machine
+can post, a callback is put off for a minute, and up to another minute by jitter."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Toll:
     kills: int
     nodes: int = 1
     answered: int = 0
-    """Messages whose request was answered 200."""
+    """Messages with a 200 for their request."""
     unanswered: int = 0
     """Requests that had no answer: the gateway may have accepted them or not."""
     statuses: set[int] = field(default_factory=set)
@@ -47,22 +47,22 @@ class Toll:
     lost: set[str] = field(default_factory=set)
     """Messages answered 200 that the operator never got."""
     invented: set[str] = field(default_factory=set)
-    """Messages that the operator got and nobody sent."""
+    """Messages that the operator got without a request."""
     repeats: list[int] = field(default_factory=list)
-    """Messages that the operator got once more, counted after each kill and before the next one."""
+    """Messages that the operator got a second time, counted between two kills."""
     receipts: int = 0
-    """Messages answered 200 whose receipt reached the customer."""
+    """Messages with a 200 and a receipt at the customer."""
     lost_receipts: set[str] = field(default_factory=set)
     receipts_again: int = 0
     """Receipts that were posted once more than needed."""
     from_phones: int = 0
     """Messages from phones that were acknowledged before the last customer stopped."""
     lost_from_phones: set[str] = field(default_factory=set)
-    """Those that never reached the customer, by their texts."""
+    """Inbound messages that never reached the customer, by their texts."""
     doubled_from_phones: set[str] = field(default_factory=set)
-    """Those that reached the customer under two ids."""
+    """Inbound messages that reached the customer under two ids."""
     wrong_charges: Decimal = Decimal(0)
-    """Credits by which the balance is not the price of the operator's messages; each costs one."""
+    """Difference in credits between the balance and the price of the operator's messages; each costs 1."""
     problems: list[str] = field(default_factory=list)
     """Findings of `heliograph audit`."""
     binds: set[str] = field(default_factory=set)
@@ -76,11 +76,11 @@ class Toll:
 
     def faults(self) -> list[str]:
         """Lists the promises that were broken; none if all were kept."""
-        # what one had in the air may go again only after the next kill
+        # parts in flight at a kill may be sent again only until the next kill
         many = any(
             so_far > WINDOW * (kills + self.given_up) for kills, so_far in enumerate(accumulate(self.repeats), 1)
         )
-        # among several nodes what a dead one was about to commit may come twice: docs/reliability.md
+        # with several nodes, an uncommitted part of a dead node may come twice: docs/reliability.md
         doubled = len(self.doubled_from_phones) > (self.kills if self.nodes > 1 else 0)
         return [
             *([f"lost: {_some(self.lost)}"] if self.lost else []),
@@ -107,12 +107,12 @@ def wait_for_all(load: Load, simulator: SimulatorProcess, sink: BackgroundSink) 
     eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", SETTLED_S, pause=0.2)
     eventually(lambda: set(load.accepted) <= set(simulator.destinations()), "all with the operator", pause=0.2)
     simulator_has = set(simulator.destinations())
-    # nothing that nobody asked for
+    # nothing without a request
     assert simulator_has <= set(load.accepted) | set(load.unanswered)
 
 
 class Gateways:
-    """Runs gateways on fixed ports, each with its own data directory, on one store."""
+    """Runs gateways on fixed ports, each with its own data directory, on the same store."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str], nodes: int) -> None:
         self._folder, self._settings = folder, settings
@@ -121,7 +121,7 @@ class Gateways:
         self._killed: set[int] = set()
         """Nodes that were killed and not yet started again."""
         self.given_up = 0
-        """Count of nodes whose leases the others gave up although they had not been killed."""
+        """Number of nodes that were not killed, but lost their leases."""
 
     @property
     def urls(self) -> list[str]:
@@ -140,8 +140,8 @@ class Gateways:
         return GatewayProcess(self._folder / name, port=self._ports[number], settings=self._settings, name=name)
 
     def _tended(self, number: int) -> GatewayProcess:
-        """The node; a new one if it was given up, as a supervisor would see to it. That happens where a machine has so
-        much to do that a process has no time for seconds."""
+        """Returns the node, or a new node if it was given up, as a supervisor would restart it. That happens on a
+        machine so busy that a process gets no time for seconds."""
         gateway = self._running[number]
         if not gateway.running:
             assert gateway.wait() == 1, gateway.err
@@ -152,7 +152,7 @@ class Gateways:
         return gateway
 
     def until(self, look: Callable[[], object], what: str, seconds: float = PATIENCE_S) -> None:
-        """Does as `eventually`, and meanwhile tends all nodes but those that were killed."""
+        """Like `eventually`; meanwhile restarts nodes that were given up, except killed nodes."""
 
         def look_tended() -> object:
             for number in set(range(len(self._running))) - self._killed:
@@ -169,7 +169,7 @@ class Gateways:
         self._killed.add(number)
 
     def revive(self, number: int, *, wait: bool) -> None:
-        """Starts it again. `wait`: until it has a bind, so until that of the one before it is free."""
+        """Starts it again. `wait`: until it has a bind, which its predecessor's lease must free first."""
         self._running[number] = self._start(number)
         self._killed.discard(number)
         eventually(lambda: not wait or self._tended(number).bound("operator"), "it is bound", COMMAND_S)
@@ -187,10 +187,10 @@ def kill_under_load(
     load: int = 150,
     after: Callable[[int], None] = lambda kill: None,
 ) -> Toll:
-    """Of several nodes one at a time is killed, by chance; the others go on. `told` is told of each kill, and how many
-    messages were answered by then; `after` is called between a kill and the next start. Before each kill at least
-    `load` messages are answered. Where nodes have leases (`settings` name a database) customers pause between two
-    requests: a new one takes 6 seconds to have a bind, in which the queue would grow beyond what there is time for."""
+    """Of several nodes a random node is killed at a time; the others go on. `told` is called with each kill, and the
+    number of messages answered by then; `after` is called between a kill and the next start. Before each kill at least
+    `load` messages are answered. If nodes have leases (`settings` name a database), customers pause between two
+    requests. A new node takes 6 seconds to get a bind, and the queue would grow too large meanwhile."""
     shared = dict(settings or {}) | ({"HELIOGRAPH_NODE_MOST_BINDS": "1"} if nodes > 1 else {})
     chance = random.Random(kills)
     admin = Admin(folder / "node0", settings)
@@ -198,7 +198,7 @@ def kill_under_load(
     latency = 2 if nodes == 1 else 40
     toll = Toll(kills, nodes)
     with (
-        # receipts are in the air for a while, so that each kill leaves some whose fate is unknown
+        # receipts are delayed, so that some are in flight at each kill
         BackgroundSink(Answer(delay=0.2)) as sink,
         BackgroundSink() as inbound_sink,
         SimulatorProcess(
@@ -233,13 +233,13 @@ def kill_under_load(
         _compare_from_phones(toll, acknowledged, inbound_sink)
         toll.repeats = _repeats(simulator.seen_path, seen_at_kill)
     toll.problems = admin("audit")["problems"]
-    # each message was charged, also one whose sender never heard of it, and nothing else was
+    # exactly the operator's messages were charged, also if their client got no answer
     toll.wrong_charges = Decimal(admin.balance()) - (CREDIT - len(sent))
     return toll
 
 
 def _settle(owed: set[str], told: Callable[[], set[str]]) -> None:
-    """Waits until the customer was told of all, as long as some come; for those that are lost not for ever."""
+    """Waits until the customer has all receipts, as long as some arrive."""
     missing, since = len(owed) + 1, time.monotonic()
     while missing and time.monotonic() - since < SETTLED_S:
         if (now := len(owed - told())) < missing:

@@ -29,7 +29,7 @@ class Reply:
 
 
 class Customer:
-    """Keeps one connection alive, as long as the gateway does. Not for several threads at once."""
+    """Keeps a connection alive, as long as the gateway does. For a single thread."""
 
     def __init__(self, url: str, user: str, secret: str) -> None:
         self.url = url
@@ -41,7 +41,7 @@ class Customer:
     def request(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Reply:
-        """Raises OSError or HTTPException where there is no answer."""
+        """Raises OSError or HTTPException without an answer."""
         try:
             self._connection.request(method, path, body, {"Authorization": self._authorization, **(headers or {})})
             answer = self._connection.getresponse()
@@ -75,7 +75,7 @@ class Customer:
         return balance
 
     def events(self, message: str) -> list[str]:
-        """The names of what happened to a message, in order."""
+        """The names of a message's events, in order."""
         reply = self.get(f"/api/v1/messages/{message}/events")
         assert reply.status == 200, reply
         return [event["Event"] for event in reply.json["events"]]

@@ -9,7 +9,7 @@ from tests.support.listening import stop_listening
 
 
 class CutEffect(Enum):
-    """Fate of the chosen piece of what a client sends, before both ends are closed."""
+    """Fate of the chosen piece of the client's octets, before both ends are closed."""
 
     UNSAID = "it never reaches the server"
     UNHEARD = "the server answers, and the answer is lost"
@@ -17,7 +17,7 @@ class CutEffect(Enum):
 
 
 class CuttingRelay:
-    """Relays between clients and a server on 127.0.0.1. A statement of asyncpg is one piece, as a rule."""
+    """Relays between clients and a server on 127.0.0.1. A statement of asyncpg is usually a single piece."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -29,7 +29,7 @@ class CuttingRelay:
         self._tasks: set[asyncio.Task[None]] = set()
         self._ends: set[asyncio.StreamWriter] = set()
         self.down = False
-        """Whether new connections are refused; those that are there are closed when they next send something."""
+        """Whether new connections are refused. Open connections are closed when they next send."""
         self.said = 0
         """Pieces that clients have sent since `cut_at`."""
         self.was_cut = False
@@ -54,7 +54,7 @@ class CuttingRelay:
             end.close()
 
     def cut_at(self, number: int | None, cut: CutEffect = CutEffect.UNSAID, *, stays_down: bool = False) -> None:
-        """Cuts at the piece of this number, from 1 on; once. `stays_down`: nobody gets through after it."""
+        """Cuts once, at the piece with this number, from 1. `stays_down`: no connection gets through after it."""
         self._at, self._cut, self.said, self.was_cut = number, cut, 0, False
         self._stays_down = stays_down
 

@@ -75,7 +75,7 @@ class Esme(asyncio.Protocol):
                 await self._news.wait()
 
     def stop_reading(self) -> None:
-        """Leaves what comes to the system's buffer."""
+        """Leaves received octets in the system's buffer."""
         self._transport.pause_reading()
 
     def close(self) -> None:

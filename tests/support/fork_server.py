@@ -1,8 +1,8 @@
-"""The program as processes that need not import it: one that has imported all of it forks itself for each start.
+"""Starts the program without imports: a process that has imported all of it forks itself for each start.
 
-Most of what a command takes is imports, and tests start thousands of processes. One that was forked here has what it
-would have had from the shell: its arguments, environment, folder, files and group; it ends as the interpreter ends.
-What it lacks is the start of the interpreter and the imports: tests of these start the program by itself.
+Imports take most of a command's time, and tests start thousands of processes. A forked process has the same arguments,
+environment, folder, files and group as from the shell, and ends as the interpreter ends. It lacks the start of the
+interpreter and the imports: tests of these start the program itself.
 """
 
 import atexit
@@ -35,7 +35,7 @@ _BESIDES = ("asyncpg", "rich.table", "sqlite3", "uvloop")
 
 
 class ForkServer:
-    """The process that forks. It ends once the one that made it is gone."""
+    """The process that forks. It ends once its parent is gone."""
 
     def __init__(self) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -47,7 +47,7 @@ class ForkServer:
             )  # fmt: skip
 
     def close(self) -> None:
-        """Ends it. What it forked goes on."""
+        """Ends it. Forked processes go on."""
         self._control.close()
         self._process.wait(_END_S)
 
@@ -63,7 +63,7 @@ class ForkServer:
 
 
 class Forked:
-    """A process of the program that was forked. Has what tests use of `subprocess.Popen`, and means the same by it."""
+    """A forked process of the program. Has the methods of `subprocess.Popen` that tests use, with the same meaning."""
 
     def __init__(self, command: Sequence[str], status: socket.socket) -> None:
         self._command = command
@@ -104,7 +104,7 @@ _servers: list[ForkServer] = []
 
 
 def fork_server() -> ForkServer:
-    """Returns the one of this process of tests."""
+    """Returns the fork server of this test process."""
     with _lock:
         if not _servers:
             _servers.append(server := ForkServer())
@@ -123,7 +123,7 @@ def _import_all() -> None:
 
 
 def _fork_as_asked(control: socket.socket) -> list[str] | None:
-    """Returns the command in each process that was forked; None in this one, once nobody asks any more."""
+    """Returns the command in each forked process; None in this process, once no more requests come."""
     children: dict[int, socket.socket] = {}
     awake, wake = socket.socketpair()
     wake.setblocking(False)
@@ -151,13 +151,13 @@ def _tell_ends(children: dict[int, socket.socket]) -> None:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             return
-        # nobody may wait for it any more
+        # no caller may wait for it any more
         with children.pop(pid) as asked, contextlib.suppress(OSError):
             asked.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
 def _become(request: dict[str, object], descriptors: list[int]) -> list[str]:
-    """Makes of this process what `subprocess.Popen` would have made, and says so. Returns its command."""
+    """Makes this process like a child of `subprocess.Popen`, and reports it. Returns its command."""
     os.setsid()
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -176,7 +176,7 @@ def _become(request: dict[str, object], descriptors: list[int]) -> list[str]:
     time.tzset()
     sys.path.insert(0, str(Path(command[0]).parent))
     sys.argv = command
-    # those that this process had are of other files, and may have been written to
+    # the inherited streams belong to other files, and may have buffered data
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)

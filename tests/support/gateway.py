@@ -67,7 +67,7 @@ class HandClock:
 
 
 def failure_register(clock: HandClock, window: float) -> FailureRegister:
-    """A register of nobody's failures."""
+    """An empty register of failures."""
     return FailureRegister("test", window, bytes(32), clock.now)
 
 
@@ -103,7 +103,7 @@ class MemoryJournal:
 
 
 class PromptIntake:
-    """Commits each turn of the loop what came in it."""
+    """Commits the facts of each turn of the loop."""
 
     def __init__(self, store: MemoryStore, clock: HandClock) -> None:
         self.full = False
@@ -209,8 +209,8 @@ class Gateway:
         query: str = "",
         stays: bool = False,
     ) -> Reply:
-        """A request to the application; `auth` names the account whose right secret is sent. A client that does not
-        stay has gone when its body has been read."""
+        """Makes a request to the application. `auth`: the account with the right secret. A client that does not stay
+        has gone when its body has been read."""
         sent = {"content-length": str(len(body))} if isinstance(body, bytes) and body else {}
         sent |= {name.lower(): value for name, value in (headers or {}).items()}
         raw = [(name.encode(), value.encode("latin-1")) for name, value in sent.items()]
@@ -241,7 +241,7 @@ class Gateway:
 
 
 async def run_asgi(app: Asgi, scope: Scope, pieces: list[bytes], *, stays: bool = False) -> Reply:
-    """One request, its body in pieces; the answer must be complete, and its length what it says."""
+    """Makes a request with its body in pieces. The answer must be complete, and match its declared length."""
     left = list(pieces)
     sent: list[Event] = []
 

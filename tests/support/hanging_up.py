@@ -1,4 +1,4 @@
-"""Offers `reset`, by which one end of a connection hangs up on the other."""
+"""Offers `reset`, by which an end of a connection resets it."""
 
 import asyncio
 import socket
@@ -6,6 +6,6 @@ import struct
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
-    """Hangs up at once: a mere end of what the client says may be followed by the answer."""
+    """Resets the connection at once. After a plain end of input the answer could still follow."""
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

@@ -1,8 +1,9 @@
 """Records features shown against foreign peers, for the table in the page on operators.
 
-A test calls the fixture `interop` after it has seen a feature of a peer work. What passing tests recorded is compared
-with the table in `docs/smpp.md` at the end of the run: no more may have been shown than it says and, where all tests
-were run and none was left out, no less. With HELIOGRAPH_WRITE_DOCS=1 the table is written instead (`make interop`).
+A test calls the fixture `interop` after it has seen a feature of a peer work. At the end of the run the records of
+passing tests are compared with the table in `docs/smpp.md`. No feature may be missing in the table. If all tests ran
+and none was skipped, the table may not have more. With HELIOGRAPH_WRITE_DOCS=1 the table is written instead (`make
+interop`).
 """
 
 import json
@@ -22,7 +23,7 @@ HEAD: Final = "| peer | its role | ours | shown | by |\n|---|---|---|---|---|\n"
 
 
 class Showing(NamedTuple):
-    """One feature of one peer that one test has seen work. `ours` is who of us it worked with."""
+    """A feature of a peer that a test has seen working. `ours`: our side of it."""
 
     peer: str
     role: str
@@ -63,7 +64,7 @@ def read(page: str) -> str:
 
 
 def written(page: str, shown: Iterable[Showing]) -> str:
-    """The page with the table of what was shown."""
+    """The page with the table of features."""
     before, rest = page.split(BEGIN)
     return f"{before}{BEGIN}\n\n{table(shown)}\n{END}{rest.split(END)[1]}"
 

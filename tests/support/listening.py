@@ -1,4 +1,4 @@
-"""Offers `stop_listening`, which closes a server of asyncio and leaves nobody in between."""
+"""Offers `stop_listening`, which closes a server of asyncio without losing accepted connections."""
 
 import asyncio
 
@@ -7,8 +7,8 @@ _ACCEPTING_TURNS = 4
 
 
 async def stop_listening(server: asyncio.Server) -> None:
-    """Closes the server. Whoever it has accepted is served by then: asyncio itself would drop their connections and not
-    close them, and the warning of that, an error in tests, meets whichever test runs when they are collected."""
+    """Closes the server after it has served all accepted connections. asyncio itself would drop these without closing
+    them. The warning about that is an error in tests, and would hit the test that runs when they are collected."""
     loop = asyncio.get_running_loop()
     for listener in server.sockets:
         loop.remove_reader(listener.fileno())

@@ -1,4 +1,4 @@
-"""Customers in numbers: many connections that send as fast as they are answered."""
+"""Many customers: connections that send as fast as they get answers."""
 
 import asyncio
 import base64
@@ -20,9 +20,9 @@ FORM = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {leng
 
 
 class Load:
-    """Sends messages from a thread of its own, each to another number, until told to stop.
+    """Sends messages from a thread of its own, each to another number, until it is stopped.
 
-    Connections that end are made anew, so that the gateway may be killed and started again on the same port.
+    Closed connections are opened again, so that the gateway may be killed and started again on the same port.
     """
 
     def __init__(
@@ -39,10 +39,11 @@ class Load:
         pause: float = 0.0,
         first: int = 491_700_000_000,
     ) -> None:
-        """Of several gateways each connection goes to another, and to the next one when it ends.
+        """With several gateways, connections are distributed over them, and go to the next gateway after an end.
 
-        `most` is how many requests are made at most. `receipts` asks for receipts that are only recorded. `pause`:
-        how many seconds each connection waits after an answer. `first` is the first destination."""
+        `most`: most requests. `receipts` asks for receipts that are only recorded. `pause`: seconds that each
+        connection waits after an answer. `first`: the first destination.
+        """
         parts = map(urlsplit, [url] if isinstance(url, str) else url)
         self._addresses = itertools.cycle([(part.hostname, part.port) for part in parts])
         basic = base64.b64encode(f"{user}:{secret}".encode()).decode()
@@ -61,7 +62,7 @@ class Load:
         self.refused: list[tuple[int, bytes]] = []
         """Other answers."""
         self.unanswered: list[str] = []
-        """Destinations whose request went out and had no answer: they may have been accepted."""
+        """Destinations of requests without an answer: they may have been accepted."""
 
     def wait_for(self, accepted: int, seconds: float = COMMAND_S) -> None:
         eventually(

@@ -42,7 +42,7 @@ def _wrong_money(rows: Rows) -> Iterator[str]:
 
 
 def _wrong_drops(rows: Rows) -> Iterator[str]:
-    """Entries of the ledger without a message must add up to what retention says that it dropped."""
+    """Entries of the ledger without a message must have the sums that retention noted for dropped messages."""
     found: dict[tuple[int, EntryKind], tuple[int, int]] = {}
     for entry in rows.ledger:
         key = entry.key if entry.kind is EntryKind.CHARGE else entry.message

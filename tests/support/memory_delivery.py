@@ -82,7 +82,7 @@ def _names(record: Any) -> tuple[str, ...]:
 
 
 def allowance_of(rows: Rows, account: int) -> Allowance:
-    """The limits of an account, with what is used of them and what waits as it is now."""
+    """The limits of an account with their present use and the number of waiting messages."""
     found = rows.accounts.get(account)
     if found is None:
         return Allowance()

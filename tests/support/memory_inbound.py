@@ -51,7 +51,7 @@ def keep_inbound(rows: Rows, facts: Facts, node: int) -> None:
 
 
 def _newest(rows: Rows, account: int) -> int:
-    """The place of the last message of an account, 0 where it has none."""
+    """The position of the last message of an account; 0 without messages."""
     of = (rows.positions.get(key, 0) for key, message in rows.inbound.items() if account and message.account == account)
     return max(of, default=0)
 
@@ -170,7 +170,8 @@ class MemoryInbound(MemoryReading):
         return sorted((row for row in parts if row.node is None), key=lambda row: row.part.number)
 
     def _all_waiting(self, rows: Rows) -> dict[PartSet, list[PartRow]]:
-        """The same of every set, in one pass: worlds with a short memory keep thousands of parts, and ask often."""
+        """The same for every set, in a single pass: worlds with a short memory keep thousands of parts, and query
+        often."""
         found: dict[PartSet, list[PartRow]] = {}
         for (of, _), row in rows.inbound_parts.items():
             parts = found.setdefault(of, [])

@@ -1,4 +1,4 @@
-"""Offers the in-memory store's reading operations: those for users, and those that its other parts share."""
+"""Offers the in-memory store's reading operations: for users, and for its other parts."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -141,7 +141,7 @@ def settled(rows: Rows, key: int) -> bool:
 
 
 def take(rows: Rows, stage: Stage, keys: Sequence[int], quiet: int = 0) -> list[int]:
-    """Does what the stage does to the settled ones of these messages; returns which they are."""
+    """Applies the stage to the settled messages among these. Returns their keys."""
     done = [key for key in keys if settled(rows, key)]
     if stage is Stage.ROW:
         last = {max(places) for places in _positions(rows).values()}
@@ -230,7 +230,7 @@ def _drop(rows: Rows, key: int) -> None:
 
 
 def _note(rows: Rows, archive: Rows, key: int) -> None:
-    """Copies what is known of a message into another place."""
+    """Copies a message's rows into another store."""
     for name in ("messages", "finals", "callbacks", "inbound", "positions"):
         if key in getattr(rows, name):
             getattr(archive, name)[key] = getattr(rows, name)[key]
@@ -263,7 +263,7 @@ def _not_of(rows: Iterable[T], goes: Callable[[T], bool]) -> list[T]:
 
 
 def redacted(subject: Message | InboundMessage) -> bool:
-    """Whether a notice of it could not be made anew."""
+    """Whether a notice of it could not be made again."""
     if isinstance(subject, Message):
         return not subject.destination
     return not subject.sender or subject.coding == REDACTED_CODING

@@ -150,7 +150,7 @@ class Rows:
     keys: list[ApiKey] = field(default_factory=list)
     balances: dict[int, int] = field(default_factory=dict)
     used: dict[int, Allowance] = field(default_factory=dict)
-    """What accounts have used of their limits."""
+    """The use of accounts' limits."""
     ledger: list[LedgerEntry] = field(default_factory=list)
     last_list: dict[int, int] = field(default_factory=dict)
     connectors: dict[int, Connector] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class Rows:
     dropped_binds: set[int] = field(default_factory=set)
     traffic: dict[tuple[int, str, int], TrafficCount] = field(default_factory=dict)
     holds: dict[tuple[int, str], tuple[TrafficHold, int | None]] = field(default_factory=dict)
-    """What the pumping guard held, and when that ended."""
+    """Holds of the pumping guard, and the times of their ends."""
     inbound: dict[int, InboundMessage] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
     """Places of inbound messages among their account's, by key."""
@@ -198,11 +198,11 @@ class Rows:
     places: dict[tuple[int, Stage, bool], tuple[int, int]] = field(default_factory=dict)
     """How far retention has come, by account, stage and whether inbound."""
     forgotten: set[tuple[int, str]] = field(default_factory=set)
-    """Suppressions whose number is not known any more."""
+    """Suppressions with an erased number."""
     kept: set[tuple[int, Stage, int]] = field(default_factory=set)
     dropped: dict[tuple[int, EntryKind], DroppedMoney] = field(default_factory=dict)
     archive: "Rows | None" = None
-    """Where tests look for what retention dropped; None where none does."""
+    """The dropped rows for tests that look at them; None for others."""
     marks: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     given: dict[str, int] = field(default_factory=dict)
@@ -210,8 +210,8 @@ class Rows:
 
 
 def merged(shards: Sequence[Rows]) -> Rows:
-    """The rows of several stores as if one had them; but what is administered is the first one's, and a mark is each
-    one's own."""
+    """The rows of several stores as a single set. Configuration is from the first store, and marks are of each
+    store."""
     rows = replace(shards[0], marks={})
     for name in (
         "messages",
@@ -286,7 +286,7 @@ class MemoryState:
     def enter(
         self, account: int, kind: EntryKind, amount: int, message: int, at: int, note: str = "", key: int = 0
     ) -> None:
-        """Writes an entry, but none of 0. One that is not a charge has a key of its own, by its time."""
+        """Writes an entry unless it is 0. An entry other than a charge has its own key, made from its time."""
         if amount == 0:
             return
         self.rows.ledger.append(
@@ -296,7 +296,7 @@ class MemoryState:
 
 
 class MemoryPart:
-    """Implements one port on the shared state."""
+    """Implements a port on the shared state."""
 
     def __init__(self, place: MemoryState) -> None:
         self._place = place

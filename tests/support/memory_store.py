@@ -1,4 +1,4 @@
-"""An in-memory `Store` that keeps the promises of the port; it goes through the same contracts as the real ones."""
+"""An in-memory `Store` that keeps the promises of the port. It passes the same contracts as the real stores."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -116,7 +116,7 @@ class MemoryStore:
 
 
 class MemoryOpener:
-    """Opens stores on the same state: each finds what was written before."""
+    """Opens stores on the same state: each finds earlier rows."""
 
     embedded = True
 

@@ -57,7 +57,7 @@ def is_whole(place: MemoryState, key: int) -> bool:
 
 
 def obey(place: MemoryState, message: InboundMessage) -> bool:
-    """Does what the text asks for; returns whether its reply goes out."""
+    """Applies the wish of the text. Returns whether its reply is sent."""
     if message.changes_consent:
         if message.wish is Wish.STOP:
             return suppress(place, message.account, message.sender, message.at, "message")

@@ -1,7 +1,7 @@
 """The pace against every kind of limit in virtual time, as a table: `python -m tests.support.pace_table`.
 
-It is what the unit tests assert, with its figures, at several seeds and phases of the operator's clock. Each row is the
-mean of the seeds, and the worst of them.
+It shows the figures behind the unit tests' assertions, at several seeds and phases of the operator's clock. Each row
+has the mean and the worst of the seeds.
 """
 
 import argparse
@@ -20,7 +20,7 @@ SHARES = (0.01, 0.05, 0.1, 0.3)
 
 @dataclass(frozen=True)
 class Case:
-    """`takes` is what it lets through a second, of what is `offered`; `at_random` the share that it throttles besides,
+    """`takes`: parts that it lets through a second, of the `offered` parts. `at_random`: share that it also throttles
     at any pace."""
 
     limit: Callable[[], Limit]

@@ -1,4 +1,4 @@
-"""A link to an operator with a limit, in virtual time: what its pace sends, and what becomes of it."""
+"""A link to an operator with a limit, in virtual time: the parts that its pace sends, and their outcomes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ class PacedLink:
     limit: Limit
     latency_s: float = 0.05
     window: int = 0
-    """0: what latency and 400 parts a second need."""
+    """0: the window that latency and 400 parts a second need."""
     jitter_s: float = JITTER_S
     offered: float = inf
     at_random: float = 0.0
@@ -141,8 +141,8 @@ LIMITS: dict[str, tuple[Callable[[], Limit], float]] = {
     "bucket, 50, burst 10": (lambda: BucketLimiter(50, 10), 50),
     "bucket, 50, burst 50": (lambda: BucketLimiter(50, 50), 50),
 }
-"""Limits by what they count, each with what they let through a second. A queue of ten that drains at 50 a second is a
-bucket with a burst of ten."""
+"""Limits by their kind, each with the parts that it lets through a second. A queue of ten that drains at 50 a second is
+a bucket with a burst of ten."""
 
 HARDER_LIMITS: dict[str, tuple[Callable[[], Limit], float]] = {
     "bucket, 50, burst 1": (lambda: BucketLimiter(50, 1), 50),

@@ -24,7 +24,7 @@ def _cose(key: ec.EllipticCurvePublicKey) -> dict[int, Any]:
 
 
 class SoftPasskey:
-    """Keeps one key pair, for whichever site asks."""
+    """Keeps a key pair for any site."""
 
     def __init__(self, identity: bytes = b"i" * 16) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())

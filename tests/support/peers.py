@@ -1,7 +1,7 @@
-"""Foreign programs that the gateway is tried against. `make peers` brings them.
+"""Foreign programs that the gateway is tested with. `make peers` installs them.
 
-A test must ask here for a program before it runs it, and be marked `peer`: on a machine without the program it is then
-left out with a sentence. `HELIOGRAPH_PEERS=hidden` makes any machine such a one (`make hidden`).
+A test must request a program here before it runs it, and be marked `peer`. On a machine without the program it is then
+skipped with a sentence. `HELIOGRAPH_PEERS=hidden` hides the programs of any machine (`make hidden`).
 """
 
 import os
@@ -19,7 +19,7 @@ SCRIPTS = ROOT / "tests" / "peers"
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 
 HIDDEN = os.environ.get("HELIOGRAPH_PEERS") == "hidden"
-"""True where tests are to find none of the programs, whatever the machine has."""
+"""True if tests must not find any of the programs."""
 
 PROGRAMS = frozenset(
     {
@@ -30,7 +30,7 @@ PROGRAMS = frozenset(
 )  # fmt: skip
 
 PYTHON = BROUGHT / "python" / "bin" / "python"
-"""The interpreter whose packages the generated clients need, and the linters of what makes a release."""
+"""The interpreter with the packages of the generated clients, and the linters of release files."""
 
 ESMES = BROUGHT / "esmes" / "bin" / "python"
 """The interpreter that has the SMPP clients aiosmpplib and Jasmin."""
@@ -57,7 +57,7 @@ def missing(what: str) -> NoReturn:
 
 
 def foreign_program(name: str) -> str:
-    """The path of a program; leaves the test out where there is none."""
+    """Returns the path of a program. Skips the test without it."""
     found = None if HIDDEN and name in PROGRAMS else shutil.which(name, path=_FOLDERS)
     if found is None:
         missing(name)
@@ -66,7 +66,7 @@ def foreign_program(name: str) -> str:
 
 
 def foreign_file(path: Path, what: str) -> Path:
-    """A file that `make peers` brings; leaves the test out where it is not."""
+    """Returns a file that `make peers` installs. Skips the test without it."""
     if HIDDEN or not path.exists():
         missing(what)
     _asked.add(path.name)
@@ -82,8 +82,8 @@ def node_script(name: str, *packages: str) -> tuple[list[str], dict[str, str]]:
 
 
 def refuse_unasked() -> None:
-    """From now on refuses to start a foreign program in this process that nobody has asked for: such a test would fail
-    on a machine without it."""
+    """From now on refuses to start a foreign program in this process that was not requested: such a test would fail on
+    a machine without it."""
     sys.addaudithook(_on_event)
 
 

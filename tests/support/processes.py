@@ -19,10 +19,10 @@ class ProcessEntry:
 
 
 def processes() -> Iterator[ProcessEntry]:
-    """Yields those that are there; who ends meanwhile may be missing."""
+    """Yields running processes. Processes that end meanwhile may be missing."""
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            # what follows the name, which stands in brackets
+            # the fields after the name in brackets
             state, parent, group, *rest = entry.read_text().rpartition(")")[2].split()
             worked = int(rest[8]) + int(rest[9])
             yield ProcessEntry(int(entry.parent.name), int(parent), int(group), state, worked)

@@ -22,7 +22,7 @@ def sample(field: Field) -> Any:
 
 
 def sample_of(resource: Resource, operation: Operation) -> dict[str, Any]:
-    """The JSON values that must be given, and those with an example."""
+    """The required JSON values, and values with an example."""
     fields = resource.fields_of(operation)
     return {each.name: sample(each) for each in fields if each.default is REQUIRED or each.example}
 

@@ -22,8 +22,8 @@ def compare_restored(
     simulator: SimulatorProcess,
     sink: BackgroundSink,
 ) -> None:
-    """`before` are the messages that were answered 200 before the backup was begun, `all_` those of before the loss,
-    both by destination. Some of the others are in it too."""
+    """`before`: messages with a 200 before the backup began. `all_`: messages with a 200 before the loss. Both by
+    destination. Some of the others are in the backup, too."""
     admin = Admin(data, settings)
     admin.assert_books_right()
     told = admin("restored")
@@ -43,11 +43,11 @@ def compare_restored(
         known = {to for to, status in statuses.items() if status == 200}
         assert set(statuses.values()) == {200, 404}
         assert set(before) <= known
-        # all that it knows is sent, and what it had not heard of yet was sent again
+        # all known messages are sent, and messages without a known outcome were sent again
         eventually(lambda: known <= set(simulator.destinations()), "all are sent")
         eventually(lambda: admin("restored")["unsent"] == 0, "nothing is to be sent", pause=0.5)
         eventually(lambda: sum(sent_anew().values()) >= told["unsent"], "the operator has what was to be sent")
-        # of what is sent now the receipts come a moment later
+        # receipts of messages that are sent now come a moment later
         eventually(lambda: {all_[to] for to in known & sent_anew().keys()} <= sink.ids(), "they are posted")
         eventually(lambda: admin("restored")["pending"] == 0, "no receipt is owed", pause=0.5)
         assert gateway.stop() == 0
@@ -55,7 +55,7 @@ def compare_restored(
     again = sent_anew()
     assert sum(again.values()) == told["unsent"], told
     assert set(again) <= known
-    # what was charged is what it knows of
+    # exactly the known messages were charged
     assert float(admin.balance()) == CREDIT - len(known)
     arrived = sink.ids()
     missing = [id_ for to, id_ in all_.items() if to in known and id_ not in arrived]

@@ -1,4 +1,4 @@
-"""Offers versions of the schema: those that were released, and some that are still to come."""
+"""Offers versions of the schema: released versions, and made-up future versions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ def released(engine: str) -> list[Schema]:
 
 
 def later(now: Schema, *texts: str, functions: str = "") -> Schema:
-    """The schema after these migrations, and its files with what they add."""
+    """The schema after these migrations, and its files with their additions."""
     added = [Migration(number, f"later_{number}", text) for number, text in enumerate(texts, now.version + 1)]
     return replace(
         now,

@@ -5,7 +5,7 @@ from heliograph.app.sending.authenticate import Rehash
 
 
 def rehash(secrets: Secrets, store: Store) -> Rehash:
-    """Makes hashes anew at once."""
+    """Makes new hashes at once."""
 
     async def hashed(password: str) -> str:
         return secrets.hash_password(password)
@@ -14,7 +14,7 @@ def rehash(secrets: Secrets, store: Store) -> Rehash:
 
 
 class CountingSecrets:
-    """Secrets that can be foretold, each another one."""
+    """Predictable secrets, each different."""
 
     def __init__(self) -> None:
         self._count = 0

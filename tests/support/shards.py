@@ -1,5 +1,5 @@
-"""A store of stores: each has the messages and the money of the accounts of a range of queue keys, and the first one
-what is administered. What docs/decisions/0004-sharding.md says that sharding would take, as far as one node goes."""
+"""A store of stores: each has the messages and the money of accounts in a range of queue keys, and the first has the
+configuration. It implements the sharding of docs/decisions/0004-sharding.md for a single node."""
 
 import asyncio
 from bisect import bisect_right
@@ -43,15 +43,15 @@ async def _to_its_end(ask: Callable[[], Awaitable[Found]], *, begun: bool) -> Fo
 
 
 _PORTS = tuple(Store.__annotations__)
-"""The ports of a store: a new one is the first shard's until something is said of it here."""
+"""The ports of a store. A port without an implementation here is the first shard's."""
 
 
 def divide(facts: Facts, firsts: Sequence[int]) -> tuple[list[Facts], Facts]:
-    """The facts of each shard, in their order; and those that are no account's.
+    """Returns the facts of each shard, in their order, and the facts without an account.
 
-    `firsts` are the shards' first queue keys, ascending from 0. The marks are every shard's: what they say of the
-    rows, they say of those that are written with them. What is no account's may be written only after all the rest: a
-    receipt that came early is forgotten when what it led to is durable.
+    `firsts` are the shards' first queue keys, ascending from 0. Each shard gets the marks, which describe the rows that
+    are written with them. Facts without an account must be written last: an early receipt is deleted once its effects
+    are durable.
     """
     shards = [Facts(marks=dict(facts.marks)) for _ in firsts]
     for kind in OWNED:
@@ -89,7 +89,7 @@ class ShardedPort:
 
 
 class Shards:
-    """`app.ports.Store`, as far as it is needed: what is not said here is asked of the first shard."""
+    """The needed part of `app.ports.Store`. Other calls go to the first shard."""
 
     def __init__(self, stores: Sequence[Store], firsts: Sequence[int]) -> None:
         """`firsts` are the first queue keys of the stores, ascending from 0."""
@@ -100,7 +100,7 @@ class Shards:
         self.leases = None
         self._turn = 0
         self.misfits: list[RejectedPiece] = []
-        """Pieces that one of the shards refused."""
+        """Pieces that a shard rejected."""
 
     def of(self, account: int) -> Store:
         """The store with the account's rows."""
@@ -110,7 +110,7 @@ class Shards:
         return getattr(self._stores[0], port)
 
     def _in_turn(self) -> list[Store]:
-        """All of them, another one first each time."""
+        """Returns all shards, starting with another shard each time."""
         self._turn = (self._turn + 1) % len(self._stores)
         return [*self._stores[self._turn :], *self._stores[: self._turn]]
 
@@ -130,7 +130,7 @@ class Shards:
     # --- the hot path
 
     async def commits_record(self, facts: Facts) -> None:
-        """Records in one transaction a shard, one after the other."""
+        """Records in a transaction for each shard, in turn."""
         divided, nobodys = divide(facts, self._firsts)
         pieces = [(store, divided[self._stores.index(store)]) for store in self._in_turn()]
         pieces = [(store, piece) for store, piece in [*pieces, (self._stores[0], nobodys)] if piece]
@@ -141,7 +141,7 @@ class Shards:
         try:
             await _to_its_end(partial(store.commits.record, piece), begun=begun)
         except StoreRejected:
-            # What an attempt in vain leaves in `piece` is what is still to be recorded.
+            # A failed attempt leaves the facts that must still be recorded in `piece`.
             await _to_its_end(lambda: Bisection(store.commits, piece, self.misfits.append).record(), begun=True)
 
     # --- the queue
@@ -177,7 +177,7 @@ class Shards:
     async def queue_resume(self, now: int, limit: int) -> int:
         return max(await self._each(lambda store: store.queue.resume(now, limit)))
 
-    # --- receipts: the operator's id does not say whose message it is
+    # --- receipts: the operator's id does not identify the account
 
     async def receipts_find(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
         found = await self._all(lambda store: store.receipts.find(connector, operator_ids))
@@ -248,12 +248,11 @@ class Shards:
 
     @staticmethod
     def mark(name: str, values: Sequence[int]) -> int:
-        """A commit may have reached one shard and not the next. Nothing was sent then: of what each shard says may have
-        been, the least is true. Of the other marks the highest counts: what is new below it gets its row at once,
-        whether its own shard has come that far or not."""
+        """A commit may have reached only some shards. Nothing was sent then, so the lowest attempt mark is true. Of the
+        other marks the highest counts: new facts below it get their row at once, even if their own shard is behind."""
         return min(values) if name.startswith("attempted") else max(values)
 
-    # --- what customers ask: each of its own shard
+    # --- queries by customers, each of its own shard
 
     async def customers_balance(self, account: int) -> int:
         return await self.of(account).customers.balance(account)
@@ -306,7 +305,7 @@ class Shards:
         return sum([await store.network.revision() for store in self._stores])
 
     async def network_tables(self) -> Tables:
-        revision = await self.network_revision()  # first: what changes meanwhile is read anew
+        revision = await self.network_revision()  # first, so that later changes are read again
         return replace(await self._stores[0].network.tables(), revision=revision)
 
     # --- keeping house

@@ -1,4 +1,4 @@
-"""A receiver of callbacks on loopback: records what comes, answers as told, checks signatures.
+"""A receiver of callbacks on loopback: records requests, answers as scripted, checks signatures.
 
 async with Sink() as sink:
     sink.script(Answer(500), Answer(200, gate=event))
@@ -26,8 +26,8 @@ from tests.support.timeouts import PATIENCE_S
 
 @dataclass(slots=True)
 class Received:
-    """One request, whole. Header names are in lower case; `connection` counts from 1. `at` is when it had come, in
-    seconds since the Unix epoch."""
+    """A whole request. Header names are in lower case; `connection` counts from 1. `at`: time of arrival, in seconds
+    since the Unix epoch."""
 
     method: str
     target: str
@@ -52,7 +52,7 @@ class Received:
 
 @dataclass(slots=True)
 class Answer:
-    """The reaction of the sink to one request.
+    """The reaction of the sink to a request.
 
     `gate` (if any) is waited for first, then `delay` seconds. `raw` is written instead of a proper answer. Then the
     connection is closed if `close`, reset if `reset`, or left as it is and never answered if `hang`.
@@ -82,7 +82,7 @@ class Sink:
     def __init__(self, default: Answer | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.default = default or Answer()
         self.answering: Callable[[Received], Answer] = lambda _: self.default
-        """Chooses the answer where none is scripted: for requests whose order is nobody's promise."""
+        """Chooses the answer to requests without a scripted answer, if their order is not defined."""
         self.requests: list[Received] = []
         self.connections = 0
         """Accepted so far."""
@@ -98,7 +98,7 @@ class Sink:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def script(self, *answers: Answer, path: str | None = None) -> None:
-        """The next answers, in turn; with `path`, those to requests for it alone."""
+        """Scripts the next answers, in turn; with `path`, only the answers to requests for it."""
         (self._script if path is None else self._by_path.setdefault(path, deque())).extend(answers)
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
@@ -106,14 +106,14 @@ class Sink:
 
     @staticmethod
     def signed_by(received: Received, secret: bytes) -> bool:
-        """Whether one of the request's signatures is of this secret, over exactly this body."""
+        """Whether the request has a signature by this secret over exactly this body."""
         headers = received.headers
         moment = int(headers["webhook-timestamp"])
         expected = sign(secret, headers["webhook-id"], moment, received.body)
         return expected in headers["webhook-signature"].split(" ")
 
     async def wait_for(self, count: int) -> list[Received]:
-        """The requests, once there are so many."""
+        """Returns the requests, once this many have arrived."""
         await self.wait_until(lambda: len(self.requests) >= count)
         return self.requests
 
@@ -211,7 +211,7 @@ class Sink:
 
 
 async def read_request(reader: asyncio.StreamReader, connection: int) -> Received:
-    """Reads one request with a `Content-Length`. Raises IncompleteReadError at the end of the connection."""
+    """Reads a request with a `Content-Length`. Raises IncompleteReadError at the end of the connection."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("ascii")
     first, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
     method, target, _ = first.split(" ")

@@ -18,8 +18,8 @@ STEPS = 10
 
 
 class Slowness:
-    """Watches, in a thread, how late the machine lets a sleeper wake up, so that promises of time can be held to
-    exactly on a machine that is idle, and fairly on one that is not."""
+    """Measures, in a thread, how late the machine wakes a sleeping thread. So limits of time can be strict on an idle
+    machine and fair on a busy machine."""
 
     def __init__(self) -> None:
         self.worst = 0.0
@@ -30,11 +30,11 @@ class Slowness:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def within(self, seconds: float) -> float:
-        """The limit for what is to take less than so many seconds."""
+        """The limit for work that must take less than this many seconds."""
         return seconds + STEPS * self.worst
 
     def share(self) -> float:
-        """The share of the time in which the machine was there for who had something to do: 1 on an idle one."""
+        """The share of the time in which the machine ran a ready thread: 1 on an idle machine."""
         return 1.0 - self._lost / self._looked if self._looked else 1.0
 
     def __enter__(self) -> Self:

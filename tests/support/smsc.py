@@ -36,7 +36,7 @@ async def wait_until(condition: Callable[[], object], what: str = "") -> None:
 
 
 class SmscLink(asyncio.Protocol):
-    """One connection of an ESME."""
+    """A connection of an ESME."""
 
     def __init__(self, smsc: "Smsc") -> None:
         self._smsc = smsc
@@ -142,7 +142,7 @@ class SmscLink(asyncio.Protocol):
         return self._transport.get_write_buffer_size() if self._transport is not None else 0
 
     def read(self, goes_on: bool) -> None:
-        """Reads what comes, or leaves it to fill the connection."""
+        """Reads received octets, or leaves them to fill the connection."""
         assert self._transport is not None
         if goes_on:
             self._transport.resume_reading()
@@ -201,7 +201,7 @@ class Smsc:
         self._server = await loop.create_server(lambda: SmscLink(self), "127.0.0.1", self.port, ssl=self._tls)
 
     async def close(self) -> None:
-        """Takes no more connections; those that are there stay."""
+        """Stops accepting; open connections stay."""
         if self._server is not None:
             await stop_listening(self._server)
             self._server = None

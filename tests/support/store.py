@@ -28,10 +28,10 @@ NODE = 7
 
 
 class Opener(Protocol):
-    """Opens stores on the same data: each finds what was written before."""
+    """Opens stores on the same data: each finds earlier rows."""
 
     embedded: bool
-    """Whether there is one engine at a time, a new one giving up the claims of all others."""
+    """Whether there is a single engine at a time, so that a new engine gives up the claims of all others."""
 
     async def __call__(self) -> Store: ...
 
@@ -120,7 +120,7 @@ class Given:
         return message
 
     def accept(self, *messages: Message, **fields: Any) -> Accept:
-        """A request with one message."""
+        """A request with a single message."""
         (message,) = messages
         values: dict[str, Any] = {
             "account": message.account,

@@ -1,12 +1,12 @@
 """Runs tests while their processes stand still at random: `python -m tests.support.strain PYTEST-ARGUMENTS`.
 
-A test that looks once at something that another process brings about passes on most machines on most days. Here each
-process below pytest (its workers, gateways, operators, databases, browsers) is stopped again and again for up to
-`LONGEST_S`, at moments that nobody chose, as a machine does that has other things to do; what depends on who comes
-first fails in minutes and not in one run of a hundred. Linux only: processes are found in `/proc`.
+A test that checks once for the effect of another process passes on most machines on most days. Here each process below
+pytest (its workers, gateways, operators, databases, browsers) is stopped repeatedly for up to `LONGEST_S`, at random
+moments, as on a busy machine. A race then fails within minutes instead of in 1 % of the runs. Linux only: processes are
+found in `/proc`.
 
-A process that a test has stopped itself stays so, unless it stood still already: it goes on then, and the test fails
-for no fault of its own.
+A process that a test has stopped itself stays stopped. But if it was stopped here already, it is resumed, and the test
+fails without an error of its own.
 """
 
 import argparse
@@ -33,7 +33,7 @@ STOPPED = "T"
 
 
 class Strain:
-    """Stops processes below the one with the identifier `root`, which itself goes on."""
+    """Stops processes below the process `root`, which itself goes on."""
 
     def __init__(self, root: int, random: Random) -> None:
         self.pauses = 0
@@ -44,8 +44,8 @@ class Strain:
         self._stopped: dict[int, float] = {}
 
     def look(self) -> None:
-        """Lets go of those whose time is over, and may stop one more: rather one that is at work than one that
-        waits, of which there are many."""
+        """Resumes processes after their time, and may stop another: rather a working process than one of the many
+        waiting processes."""
         now = time.monotonic()
         for pid in [pid for pid, until in self._stopped.items() if until <= now]:
             self._go_on(pid)

@@ -1,4 +1,4 @@
-"""Offers the timeouts of tests, long enough for slow machines that run much at once. A shorter one proves no more."""
+"""Offers the timeouts of tests, long enough for slow and busy machines. A shorter timeout proves no more."""
 
 PATIENCE_S = 60.0
 """Seconds to wait for a condition, an answer, a page."""

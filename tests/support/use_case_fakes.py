@@ -39,7 +39,7 @@ class NotedGathering:
         self.lookup_wakes += 1
 
     def take(self) -> Facts:
-        """The facts gathered; the next ones go into others."""
+        """Returns the gathered facts; later facts go into a new object."""
         facts, self.facts = self.facts, Facts()
         return facts
 
@@ -63,7 +63,7 @@ class SetClock:
 
 
 class NotedCarrier:
-    """`app.ports.Carrier` that keeps what it is given."""
+    """`app.ports.Carrier` that keeps the submitted parts."""
 
     header_octets = HEADER_OCTETS
 

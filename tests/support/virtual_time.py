@@ -1,6 +1,6 @@
-"""An event loop whose time passes only while nothing else is to be done: an hour takes as long as what happens in it.
+"""An event loop with virtual time, which passes only while no callback is ready. An hour takes as long as its events.
 
-Nothing of the real world may be waited for: no thread, no socket.
+Code must not wait for the real world: for a thread or a socket.
 """
 
 import asyncio

@@ -25,7 +25,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 class Results:
-    """Listens to a sender. Results are kept by key; a second one for a key fails the test."""
+    """Listens to a sender. Results are kept by key. A second result for a key fails the test."""
 
     def __init__(self, sender: WebhookSender) -> None:
         self.by_key: dict[int, TryResult] = {}

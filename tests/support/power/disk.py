@@ -1,13 +1,12 @@
-"""A disk whose power goes: what it may hold then, of what programs asked of it by that moment.
+"""A disk that loses power: its possible contents then, by the calls of programs up to that moment.
 
-What was synced is there. Of what was written since, any part may be: writes reach the disk in any order, a sector at
-a time, and a file's length is whatever it was after any of them. What was never written of a file that is long enough
-is zeros, or what lay on the disk before.
+Synced data is there. Of later writes any part may be there: writes reach the disk in any order, a sector at a time, and
+a file's length is the length after any of them. Parts of a file that were never written are zeros, or old data of the
+disk.
 
-Names are kept by one of two rules, and programs have to get along with both. `Rule.POSIX`: a name that was made,
-taken away or changed is so for certain once its directory was synced, and the changes since may be on the disk in any
-combination. `Rule.JOURNAL`, as ext4 and XFS have it: changes reach the disk in their order, and each sync of whatever
-file takes along all that came before it.
+Names follow either of two rules, and programs must survive both. `Rule.POSIX`: a created, removed or changed name is
+certain once its directory was synced. Later changes may be on the disk in any combination. `Rule.JOURNAL`, as in ext4
+and XFS: changes reach the disk in their order, and each sync of any file includes all earlier changes.
 """
 
 import random
@@ -30,12 +29,12 @@ class Rule(Enum):
 
 
 class Fate(Enum):
-    """What becomes of writes that were not synced."""
+    """The fate of writes that were not synced."""
 
     LOST = "lost"
     KEPT = "kept"
     PREFIX = "prefix"
-    """The first so many, the last of them in part."""
+    """The first few writes, the last of them in part."""
     SOME = "some"
     """Each write as a whole, or not."""
     TORN = "torn"
@@ -65,7 +64,7 @@ class _File:
     pending: list[_Change] = field(default_factory=list)
 
     def sync(self, before: int) -> None:
-        """What was written before that entry of the log is on disk."""
+        """Writes before that entry of the log are on disk."""
         done = 0
         for change in self.pending:
             if change.number >= before:
@@ -104,7 +103,7 @@ class _File:
         pieces: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
         for change in self.pending:
             if isinstance(change, _Truncate):
-                # what lies beyond is zeros if the file grows again
+                # the rest is zeros if the file grows again
                 for at, end in _sectors(change.size, sizes[-1]):
                     pieces[at // SECTOR].append((at, bytes(end - at)))
                 sizes.append(change.size)
@@ -154,8 +153,8 @@ def _apply(content: bytearray, change: _Change, filler: random.Random | None = N
 
 @dataclass(frozen=True, slots=True)
 class _Naming:
-    """One change of names. A file, or None for a directory; `old` is the name that it had, if it is renamed. `new`
-    None: the name goes."""
+    """A change of names. A file, or None for a directory. `old`: its previous name if it is renamed. `new` None: the
+    name is removed."""
 
     number: int
     old: str
@@ -179,8 +178,8 @@ def _rename(names: _Names, change: _Naming) -> None:
 
 
 class Disk:
-    """Goes through a log. `before` is what lay below `root` when it began, by path from there: durable, all of it.
-    None: not even the root was there."""
+    """Reads a log. `before`: the files below `root` at the start, by relative path, all durable. None: there was no
+    root."""
 
     def __init__(self, root: Path, entries: Sequence[Entry], before: Mapping[str, bytes] | None = None) -> None:
         self._root = str(root.parent.resolve() / root.name)
@@ -206,13 +205,13 @@ class Disk:
         self._at = cut
 
     def live(self) -> dict[str, bytes]:
-        """The files that programs see now, by path from the root. What is in a -shm is not known."""
+        """The files that programs see now, by path from the root. Contents of a -shm are unknown."""
         files = ((path, file) for path, file in self._now.items() if file is not None)
         return {self._below(path): file.image(Fate.KEPT, random.Random(0)) for path, file in files}
 
     def write(self, target: Path, seed: int, *, fate: Fate | None = None, rule: Rule | None = None) -> None:
-        """Makes `target`, which must not be there, what the disk holds in place of the root if the power goes now.
-        That may be nothing. All chance comes from the seed; `fate` and `rule` take one out of it."""
+        """Writes the contents of the root after a power loss now to `target`, which must not exist. That may be
+        nothing. All chance comes from the seed; `fate` and `rule` fix a choice."""
         chance = random.Random(seed)
         rule = chance.choice(list(Rule)) if rule is None else rule
         fate = chance.choice([*Fate, Fate.TORN]) if fate is None else fate

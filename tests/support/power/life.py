@@ -1,5 +1,5 @@
-"""One life of a recorded gateway, with customers, an operator, a receiver and somebody at the terminal; and what is
-left of it if the power goes at any moment."""
+"""The life of a recorded gateway, with customers, an operator, a receiver and a user at the terminal; and its remains
+after a power loss at any moment."""
 
 import os
 import random
@@ -38,7 +38,7 @@ DATA = "var/data"
 
 @dataclass
 class Life:
-    """`told` is what everybody had heard when it ended."""
+    """`told`: the promises that all sides had got when it ended."""
 
     root: Path
     entries: list[Entry]
@@ -48,10 +48,10 @@ class Life:
     store: str = f"{DATA}/{STORE_FILE}"
     """Likewise."""
     before: dict[str, bytes] | None = None
-    """What was there when it began; None: not even the root."""
+    """The files at the start; None without a root."""
 
     def moment(self, cut: int) -> float:
-        """What was told before this was told before the power went: right before the next entry."""
+        """Promises before this time were given before the power loss, right before the next entry."""
         return self.entries[cut].at / 1e9 if cut < len(self.entries) else float("inf")
 
     def that_lies(self, lies: Callable[[Entry], bool]) -> "Life":
@@ -84,8 +84,8 @@ def first_start(folder: Path, **recorded: Any) -> Life:
 
 
 def again(life: Life, cut: int, folder: Path, seed: int, **recorded: Any) -> Life:
-    """What comes after a cut: a command is the first to open what is left, so that a cut of this one may be amid the
-    recovery from the other. `life` is of a gateway whose first command had ended by the cut."""
+    """The life after a cut. A command is the first to open the remains, so that a second cut may fall into the recovery
+    from the first. `life`: of a gateway with a first command that had ended by the cut."""
     recorder = Recorder(folder / "again", folder / "log-of-again", **recorded)
     disk = Disk(life.root, life.entries, life.before)
     disk.advance(cut)
@@ -113,8 +113,7 @@ def keeping_house(folder: Path, **recorded: Any) -> Life:
 
 
 def under_load(folder: Path, messages: int, commands: int = 1, **recorded: Any) -> Life:
-    """Until so many rounds of commands were given and so many more messages answered 200; then the gateway is
-    killed."""
+    """Waits for this many rounds of commands and this many more messages with a 200, then kills the gateway."""
     recorder = Recorder(folder / "disk", folder / "log", **recorded)
     data = recorder.root / DATA
     admin = Admin(data, recorder.settings)
@@ -146,7 +145,7 @@ def under_load(folder: Path, messages: int, commands: int = 1, **recorded: Any) 
 
 
 def _command(admin: Admin, number: int, told: Told, root: Path) -> None:
-    """What somebody at the terminal does meanwhile."""
+    """The commands of a user at the terminal meanwhile."""
     name = f"account-{number}"
     admin.account(name, "10")
     told.accounts[name] = time.time()
@@ -160,7 +159,7 @@ def _command(admin: Admin, number: int, told: Told, root: Path) -> None:
 
 
 def _plan(url: str, key: str, told: Told) -> None:
-    """A customer who schedules messages and cancels every other one, until the gateway is gone."""
+    """A customer who schedules messages and cancels every second message, until the gateway is gone."""
     with suppress(OSError, HTTPException), Customer(url, "acme", key) as customer:
         for number in count(491_800_000_000):
             to = str(number)
@@ -192,7 +191,7 @@ def cut_power(
     life: Life, cuts: Sequence[int], folder: Path, seed: int = 0, *, fate: Fate | None = None, rule: Rule | None = None,
     stop: bool = False,
 ) -> list[Finding]:  # fmt: skip
-    """What is broken after each of the cuts, which are in ascending order. `stop`: the first finding is enough."""
+    """Yields the broken promises after each of the cuts, in ascending order. `stop`: ends after the first finding."""
     disk = Disk(life.root, life.entries, life.before)
     findings = []
     for number, cut in enumerate(cuts):

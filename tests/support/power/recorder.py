@@ -1,4 +1,4 @@
-"""The library that records what programs ask of the disk, compiled where it is wanted; and the log that it writes."""
+"""The library that records programs' calls to the disk, compiled on demand, and its log."""
 
 import atexit
 import fcntl
@@ -20,7 +20,7 @@ _HEAD = struct.Struct("<IIQQQII")
 _MAGIC = 0x52575031
 
 LIES = ("wal", "rest", "folders", "all")
-"""Whose syncs may be said to be done and not be: SQLite's log, other files, directories, all of them."""
+"""The syncs that may be skipped although they report success: of SQLite's log, other files, directories, or all."""
 
 
 class Kind(IntEnum):
@@ -37,7 +37,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`at` is in ns since the Unix epoch. What the others are is said in recorder.c."""
+    """`at`: ns since the Unix epoch. recorder.c describes the other fields."""
 
     kind: Kind
     at: int
@@ -60,10 +60,10 @@ def library() -> Path:
 
 @dataclass(frozen=True)
 class Recorder:
-    """Programs with these `settings` as their environment are recorded: what they do below `root`, in `log`.
+    """Records the calls of programs with these `settings` in their environment, below `root`, in `log`.
 
-    The log must not lie below the root, which need not be there yet. `lies` is one of LIES, or none; `sync_us` is how
-    long a sync takes, in microseconds; 0 is as long as it does.
+    The log must not lie below the root, which need not be there yet. `lies` is one of LIES, or none; `sync_us`:
+    duration of a sync in microseconds; 0 for the real duration.
     """
 
     root: Path
@@ -83,13 +83,13 @@ class Recorder:
 
     @contextmanager
     def between_entries(self) -> Iterator[None]:
-        """All that was done is in the log: whoever is killed now leaves no more than it says."""
+        """All calls so far are in the log. A process that is killed now leaves no further changes."""
         with self.log.open("ab") as log:
             fcntl.lockf(log, fcntl.LOCK_EX)  # recorder.c has this lock while something is done and logged
             yield
 
     def entries(self) -> list[Entry]:
-        """In the order in which things happened. A last one that was cut off with its process is left out."""
+        """Entries in the order of their calls. A last entry that was cut off with its process is left out."""
         return list(_read(self.log.read_bytes())) if self.log.exists() else []
 
 

@@ -1,4 +1,4 @@
-"""Kills under load, each of which takes the power too: the gateway is started again on what a disk would hold then."""
+"""Kills under load with a power loss: the gateway is started again on the contents that a disk would have then."""
 
 import shutil
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def lose_power_under_load(
     seed: int = 0,
     sync_us: int = 0,
 ) -> Toll:
-    """As `kill_under_load`: what is expected after a kill is expected after a loss of power."""
+    """Like `kill_under_load`: the same must hold after a power loss."""
     recorder = Recorder(folder / "node0", folder / "log", sync_us=sync_us)
     before: dict[str, bytes] | None = None
 

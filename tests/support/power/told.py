@@ -1,5 +1,5 @@
-"""Offers `Told`: the promises that everybody was given by a moment, and `broken`, which finds those that a store lost
-with the power."""
+"""Offers `Told`, the promises given by a moment, and `broken`, which finds the promises that a store lost with the
+power."""
 
 import asyncio
 import sqlite3
@@ -45,8 +45,8 @@ FROM number_block AS b ORDER BY b.block
 
 @dataclass
 class Told:
-    """All moments are seconds since the Unix epoch, of a clock that the recorder's is too; they are of when somebody
-    surely had heard it. Messages are named by their destinations, each of which has one."""
+    """Moments are seconds since the Unix epoch, by the same clock as the recorder's. By that moment the promise had
+    certainly arrived. Messages are named by their destinations, which are all different."""
 
     accepted: dict[str, tuple[str, float]] = field(default_factory=dict)
     """A 200, with the id that came with it."""
@@ -63,7 +63,7 @@ class Told:
     """By their names, as commands have answered that they are there."""
     top_ups: list[tuple[str, Decimal, float]] = field(default_factory=list)
     copies: dict[str, float] = field(default_factory=dict)
-    """Backups by their file's name, when the command began. What was told before that must be in them."""
+    """Times at which the commands of backups began, by file name. Earlier promises must be in the backups."""
     copied: dict[str, float] = field(default_factory=dict)
     """Times at which the commands had ended."""
 
@@ -105,8 +105,8 @@ class Told:
 
 
 def broken(store: Path, told: Told) -> list[str]:
-    """What a store's file, opened as a gateway would open it, does not know of what was told; and what is wrong in it
-    besides. Nothing if all is well."""
+    """Yields the promises that are missing in a store's file, opened as by a gateway, and other errors in it. Nothing
+    if all is well."""
     store.parent.mkdir(parents=True, exist_ok=True)
     try:
         problems, recovery = asyncio.run(_opened(store))
@@ -174,7 +174,8 @@ def _wrong_blocks(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _unsent(recovery: Recovery, told: Told) -> Iterable[str]:
-    """What a start would send though it knew for certain that it had not: those would go beyond the window."""
+    """Yields messages that the operator has although a start takes them for never sent. Only outcomes of the window may
+    be unknown."""
     for queued in recovery.unsent:
         if not queued.attempted and queued.message.destination in told.submitted:
             yield f"the operator has the message to {queued.message.destination}, which is taken for never sent"
