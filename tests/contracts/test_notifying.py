@@ -142,6 +142,17 @@ async def test_a_callback_that_is_over_is_owed_no_more(
     assert (await store.commits.recover(0, NODE)).owed == []
 
 
+async def test_a_retry_of_a_commit_that_is_made_again_does_not_outlive_its_end(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await ended(given, account)
+    facts = retry(message)
+    facts.callbacks = done(message, CallbackEnd.DELIVERED).callbacks
+    await store.commits.record(facts)
+    assert await store.notices.next_due() is None
+    assert await store.notices.claim(10, START + 99, NODE) == []
+
+
 async def test_the_first_end_stays(store: Store, given: Given, account: Account) -> None:
     message = await ended(given, account)
     await store.commits.record(retry(message))

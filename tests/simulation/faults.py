@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -87,8 +88,9 @@ class Around:
         if not iscoroutinefunction(attribute):
             return attribute
 
-        async def around(*args: Any) -> Any:
-            return await self._around(f"{self._port}.{name}", attribute, args)
+        async def around(*args: Any, **named: Any) -> Any:
+            call = partial(attribute, **named) if named else attribute
+            return await self._around(f"{self._port}.{name}", call, args)
 
         return around
 
@@ -154,7 +156,9 @@ _SLOW = frozenset({
     "queue.claim", "queue.accounts", "queue.claim_expired", "queue.next_due", "receipts.find", "receipts.outstanding",
     "receipts.overdue", "receipts.forget", "notices.claim", "notices.accounts", "notices.next_due", "commits.recover",
     "network.revision", "network.tables", "accounts.by_id", "inbound.repeated", "inbound.gather", "inbound.ready",
-    "inbound.forget", "customers.cancel", "customers.reschedule", "retention.advance", "retention.retry",
+    "inbound.forget", "customers.replayed", "binds.enter", "binds.leave", "binds.report", "binds.submissions",
+    "binds.forget_submissions", "accounts.find", "customers.cancel", "customers.reschedule", "retention.advance",
+    "retention.retry",
 })  # fmt: skip
 
 

@@ -1,14 +1,18 @@
 """What the simulated gateway is put through: each plan, with a seed, is one world that happens again the same way."""
 
+import random
 import traceback
 from contextlib import ExitStack
 from types import ModuleType
 from unittest.mock import patch
 
+from heliograph.adapters.smpp_server import connection
 from heliograph.app.dispatch import claims, dispatcher, lane
 from heliograph.app.notices import notifier
 from heliograph.app.receipts import awaiting
+from heliograph.net import bounded_reader
 from heliograph.runtime import group_commit, retention, upkeep
+from tests.simulation import esmes
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
 
@@ -49,6 +53,10 @@ PLANS: dict[str, Plan] = {
     "suspensions-memory": Plan(suspensions=0.03, requests_s=15.0, short_memory=True, recipients=6, lives=4),
     "suspensions-phones": Plan(suspensions=0.03, phones=0.6, opt_outs=True, lives=4),
     "suspensions-shards": Plan(suspensions=0.03, shards=2, lives=4),
+    "esme": Plan(esmes=0.5, requests_s=4.0, lives=4, graceful=True),
+    "esme-crashes": Plan(esmes=0.8, requests_s=3.0, lives=5),
+    "esme-memory": Plan(esmes=0.8, requests_s=6.0, short_memory=True, lives=4, graceful=True),
+    "esme-phones": Plan(esmes=0.5, phones=0.6, requests_s=4.0, lives=4, graceful=True),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 
@@ -86,6 +94,10 @@ def live(plan: Plan, seed: int) -> Simulation:
             limits.enter_context(patch.object(where, name, most))
         for where, name, number in _OFTEN if any(plan.retain_s) else []:
             limits.enter_context(patch.object(where, name, number))
+        if plan.esmes:
+            limits.enter_context(patch.object(bounded_reader, "PORTION_OCTETS", esmes.PORTION_OCTETS))
+            for name, limit in esmes.patched(random.Random(seed)).items():
+                limits.enter_context(patch.object(connection, name, limit))
         try:
             run(simulation.run())
         except Exception:  # noqa: BLE001 - whatever it is, it is found, beside what was found before

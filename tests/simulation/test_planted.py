@@ -1,6 +1,7 @@
 """Each checker of the simulation finds what it is for: a part of the gateway, or of its world, is broken on purpose."""
 
 import ast
+import asyncio
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -8,9 +9,20 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
+from heliograph.adapters.smpp_server import deliverer
+from heliograph.adapters.smpp_server.addresses import Spelling
+from heliograph.adapters.smpp_server.connection import EsmeConnection
+from heliograph.adapters.smpp_server.deliverer import BindDeliverer
+from heliograph.adapters.smpp_server.expected import Expected
+from heliograph.adapters.smpp_server.registry import Binds
+from heliograph.adapters.smpp_server.requests import RequestAnswers
+from heliograph.adapters.smpp_server.resubmissions import Resubmissions
+from heliograph.adapters.smpp_server.services import Delay, Services
+from heliograph.adapters.smpp_server.submission import SubmissionReader
 from heliograph.app.commit import isolate
 from heliograph.app.commit.isolate import Bisection
 from heliograph.app.commit.pieces import NAMED, OWNED, joined
@@ -70,7 +82,11 @@ from heliograph.domain.pace.pace import Pace
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit
-from tests.simulation import checks, consents, days, forgetting, suspensions
+from heliograph.smpp import pdu as p
+from heliograph.smpp.constants import CommandStatus
+from heliograph.smpp.session import Session
+from tests.simulation import checks, consents, days, esmes, forgetting, suspensions
+from tests.simulation.esmes import Esmes
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
 from tests.simulation.world import Plan
@@ -94,6 +110,8 @@ REPLIES = replace(PHONES, replies=True)
 OPT_OUTS = replace(PHONES, opt_outs=True, requests_s=10.0)
 
 SUSPENSIONS = replace(BRIEF, suspensions=0.05, busy_s=40.0, rate=4.0, lives=2)
+
+ESMES = replace(BRIEF, esmes=0.9, busy_s=40.0, lives=3, graceful=True)
 
 DAYS = replace(BRIEF, day_s=4.0, busy_s=20.0, lives=3)
 
@@ -949,6 +967,166 @@ def what_was_held_is_let_go_too_late(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryQueue, "resume", broken)
 
 
+# --- customers' SMPP clients
+
+
+def _by_kind(kind: str) -> Callable[[Any], bool]:
+    """Returns whether a connection is of the customer of that name."""
+    return lambda connection: connection._who is not None and connection._who.view.account.name == kind
+
+
+@bug("ESME_ROK was written for", "was answered with .*, and is stored as", plan=ESMES)
+def ok_comes_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    keys = count(1)
+
+    def broken(self: EsmeConnection, pdu: Any, name: str | None, number: int, accept: Accept) -> None:
+        if accept.verdict is Verdict.UNAVAILABLE:
+            accept.verdict, accept.key = Verdict.ACCEPTED, accept.key or next(keys)
+        stored(self, pdu, name, number, accept)
+
+    stored = EsmeConnection._stored
+    patch.setattr(EsmeConnection, "_stored", broken)
+
+
+@bug(r"was sent again by \S+, and is charged", plan=ESMES)
+def a_reference_is_not_read(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SubmissionReader, "_reference", lambda *_: None)
+
+
+@bug(r"was sent again by \S+, and is charged", plan=ESMES)
+def a_lost_answer_is_not_noted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Resubmissions, "lost", Resubmissions.arrived)
+
+
+@bug(r"was sent again by \S+, and is charged", plan=replace(ESMES, requests_s=6.0, short_memory=True, lives=4))
+def a_submission_under_way_is_not_lost_with_its_connection(patch: pytest.MonkeyPatch) -> None:
+    lost = EsmeConnection.connection_lost
+
+    def broken(self: EsmeConnection, exc: Exception | None) -> None:
+        named, self._named = self._named, set()
+        lost(self, exc)
+        self._named = named
+
+    patch.setattr(EsmeConnection, "connection_lost", broken)
+
+
+@bug("is charged .* times, and was so", plan=ESMES)
+def what_is_stored_is_refused(patch: pytest.MonkeyPatch) -> None:
+    accepted, is_plain = EsmeConnection.accepted, _by_kind("plain")
+
+    def broken(self: EsmeConnection, pdu: Any, *rest: Any) -> None:
+        if is_plain(self):
+            self.decline(pdu, CommandStatus.ESME_RMSGQFUL, "planted")
+        else:
+            accepted(self, pdu, *rest)
+
+    patch.setattr(EsmeConnection, "accepted", broken)
+
+
+@bug("deliver_sm wait for their answers, in a window of", plan=ESMES)
+def the_window_of_deliveries_is_too_large(patch: pytest.MonkeyPatch) -> None:
+    limit: Any = Session.window_limit
+    patch.setattr(Session, "window_limit", property(limit.fget, lambda self, most: limit.fset(self, most + 3)))
+
+
+@bug("requests wait, in a window of", plan=ESMES)
+def a_client_is_read_beyond_its_window(patch: pytest.MonkeyPatch) -> None:
+    stop = EsmeConnection._stop_reading
+    patch.setattr(EsmeConnection, "_stop_reading", lambda self, why: None if why == "window" else stop(self, why))
+
+
+@bug("octets wait for a client that does not read", plan=ESMES)
+def a_client_that_does_not_read_is_written_to(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(EsmeConnection, "pause_writing", lambda _: None)
+
+
+@bug("was sent again after its end was stored", plan=ESMES)
+def an_acknowledged_receipt_is_sent_again(patch: pytest.MonkeyPatch) -> None:
+    answered = BindDeliverer.answered
+
+    def broken(self: BindDeliverer, answers: Sequence[tuple[Notice, int]]) -> None:
+        answered(self, answers)
+        for notice, status in answers:
+            if status == 0:
+                asyncio.get_running_loop().call_later(2.0, self.deliver, [notice])
+
+    patch.setattr(BindDeliverer, "answered", broken)
+
+
+@bug("is done, and no client acknowledged it", plan=ESMES)
+def a_silent_client_counts_as_told(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(BindDeliverer, "unanswered", lambda self, notice, _: self.answered([(notice, 0)]))
+
+
+@bug("is done, and no client acknowledged it", plan=ESMES)
+def a_lost_connection_counts_as_told(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(BindDeliverer, "lost", lambda self, notices: self.answered([(notice, 0) for notice in notices]))
+
+
+@bug("has failed, and no client refused it", plan=ESMES)
+def a_receipt_that_is_put_off_fails(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(deliverer, "PUT_OFF", frozenset())
+
+
+@bug("was never made", plan=ESMES)
+def a_bind_wakes_no_parked_receipt(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(BindDeliverer, "reachable", lambda _: [])
+
+
+@bug("asks for receipts of failures, and its success was told", plan=ESMES)
+def success_is_always_told(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Expected, "wants", lambda *_: True)
+
+
+@bug("a receipt of .* came to the account", plan=ESMES)
+def receipts_go_to_any_bind(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Binds, "of", lambda self, _: self.all())
+
+
+@bug("the receipt of .* spells", plan=ESMES)
+def receipts_spell_numbers_as_they_are_kept(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Spelling, "written", lambda self, kept: p.Address(self.ton, self.npi, kept))
+
+
+@bug("the store has the binds", plan=ESMES)
+def a_bind_that_ends_keeps_its_row(patch: pytest.MonkeyPatch) -> None:
+    async def broken(self: EsmeConnection) -> None:
+        self._binds.leave(self)
+
+    patch.setattr(EsmeConnection, "_leave", broken)
+
+
+@bug("the store has the binds", plan=replace(ESMES, lives=5))
+def a_bind_that_the_store_kept_is_not_removed_later(patch: pytest.MonkeyPatch) -> None:
+    serve = Esmes.serve
+
+    async def broken(self: Esmes, services: Services, *rest: Any) -> None:
+        services.departed = MagicMock(spec=set)
+        services.departed.__iter__ = lambda _: iter(())
+        await serve(self, services, *rest)
+
+    patch.setattr(Esmes, "serve", broken)
+
+
+@bug("the listener still holds", plan=ESMES)
+def a_submission_is_taken_for_under_way_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Delay, "is_long", lambda *_: False)
+    patch.setattr(Delay, "end", lambda *_: None)
+
+
+@bug("the bind .* still holds something", plan=ESMES)
+def a_request_has_no_answer(patch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> None:
+        """Says nothing."""
+
+    patch.setattr(RequestAnswers, "query", broken)
+
+
+@bug("a name of a submission is still under way", plan=ESMES)
+def a_refused_submission_keeps_its_name(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Resubmissions, "refused", lambda *_: None)
+
+
 # --- the tests
 
 
@@ -1062,7 +1240,7 @@ def test_without_a_bug_nothing_is_found() -> None:
 def test_every_sentence_of_the_checkers_is_brought_out_by_a_bug() -> None:
     """So that a new check comes with the bug that it finds."""
     sentences = []
-    sources = (inspect.getsource(each) for each in (checks, consents, days, forgetting, suspensions))
+    sources = (inspect.getsource(each) for each in (checks, consents, days, esmes, forgetting, suspensions))
     nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
     for node in nodes:
         if isinstance(node, ast.JoinedStr):

@@ -7,36 +7,51 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
+from heliograph.adapters.smpp_server.deliverer import BindDeliverer
+from heliograph.adapters.smpp_server.registry import Binds
+from heliograph.adapters.smpp_server.services import Services
 from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Price, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.ports import Carrier, CarrierEvents, NotScheduled, Store, Unavailable
+from heliograph.app.notice import KnownAccounts
+from heliograph.app.observing.counters import BindCounters
+from heliograph.app.observing.refusals import Refusals
+from heliograph.app.ports import Carrier, CarrierEvents, Gathering, NotScheduled, Store, Unavailable
+from heliograph.app.sending.authenticate import Authenticator
 from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.failure_register import FailureRegister
+from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.config.opt_out import load_opt_out_words
+from heliograph.domain.limits.defaults import LOGIN_WINDOW_S
 from heliograph.domain.message.retention import RetentionDays
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.pricing import BUILT_IN_PRICE
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.text.segment import count
+from heliograph.net.proxies import Proxies
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation import checks, forgetting, phones
 from tests.simulation.consents import Consents
 from tests.simulation.days import Days
+from tests.simulation.esmes import ESME_TERMS, Esmes
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.simulation.suspensions import Suspensions
 from tests.support.connectors import smpp_connector
+from tests.support.gateway import PlainSecrets
 from tests.support.memory_retention import with_archive
 from tests.support.memory_rows import Rows, merged
+from tests.support.secrets import rehash
 from tests.support.shards import SLOTS, Shards
 from tests.support.store import CREDIT
 from tests.support.virtual_time import VirtualClock
 
 GRACE_MS = 180_000
 HOUR_MS = 3_600_000
+CALLBACK_HOURS = 0.3
 MOST_BEHIND_MS = -500_000
 """How far a clock may be behind: once it is set right, the repeats of the last ten minutes are still known."""
 
@@ -91,6 +106,8 @@ class Plan:
     """Days are that short, and accounts have limits for each; 0: they have none."""
     suspensions: float = 0.0
     """The share of steps at which an account is suspended or resumed."""
+    esmes: float = 0.0
+    """The share of steps at which customers' SMPP clients send, or misbehave."""
     unfit: float = 0.0
     """The share of what operators, receivers and customers say that no store takes."""
 
@@ -141,6 +158,7 @@ class Simulation:
         self.consents = Consents(self.phones, self.operators)
         self.limited_days = Days()
         self.suspensions = Suspensions(chance, self.operators, self.clock.monotonic)
+        self.esmes = Esmes(random.Random(self.seed), lambda: self.shards, self._recipient, self.arrived, self.wrong)
 
     @property
     def rows(self) -> Rows:
@@ -186,6 +204,7 @@ class Simulation:
             if self.suspensions.is_suspended(account):
                 await self._suspend(account, suspended=False)
         self.odds.stop()
+        self.esmes.calm()
         self.clock.ahead = max(0, self.clock.ahead)
         calm = self.clock.now()
         await asyncio.sleep(CALM_S * (2 if self.plan.clock_jumps else 1))
@@ -203,6 +222,9 @@ class Simulation:
             self.wrong += checks.liveness(self.rows, calm)
         self.wrong += checks.rates(operators)
         self.wrong += checks.order(operators, self.planned | self.suspensions.held)
+        if self.plan.esmes:
+            self.wrong += self.esmes.end(self.rows)
+            await self.esmes.stop()
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)
         self.wrong += phones.check(self.rows, self.phones, self.arrived) + phones.leftovers(engine.reception)
@@ -219,6 +241,11 @@ class Simulation:
             await self.store.accounts.create(
                 account, ApiKey("k", 0, b"", 0), (10_000 if name == "rich" else 15) * CREDIT, ()
             )
+        for name, terms in ESME_TERMS.items() if self.plan.esmes else ():
+            account = Account(0, name, "", bytes(32), created=self.clock.now(), smpp=terms)
+            key = ApiKey("k", 0, b"", 0)
+            created = await self.store.accounts.create(account, key, (60 if name == "plain" else 10_000) * CREDIT, ())
+            self.esmes.add(name, created.id, terms)
         for number in (1, 2):
             window = self.chance.choice((1, 2, 5, 10))
             connector = smpp_connector(0, f"op{number}", "", 0, "", "", window=window, rate=self.plan.rate)
@@ -238,9 +265,12 @@ class Simulation:
             await self.store.accounts.update(2, {"daily_spend": DAILY_SPEND, "daily_messages": DAILY_MESSAGES})
         if self.plan.phones:
             reply = "body" if self.plan.replies else "off"
-            changes = {"inbound_url": "http://example.com/inbound", "inbound_reply": reply}
+            changes: dict[str, Any] = {"inbound_url": "http://example.com/inbound", "inbound_reply": reply}
             if self.plan.opt_outs:
                 changes |= {"stop_text": "You get no more.", "help_text": "Nobody can help."}
+            if self.plan.esmes:
+                changes |= {"inbound_way": "bind", "smpp": ESME_TERMS["plain"]}
+                self.esmes.add("rich", 1, ESME_TERMS["plain"])
             await self.store.accounts.update(1, changes)
             await self.store.inbound.add_number(InboundNumber(0, phones.OWNED_NUMBER, 1))
             await self.store.network.set_price(Price("default", "", BUILT_IN_PRICE, 5))
@@ -251,7 +281,7 @@ class Simulation:
         return self.odds
 
     async def _start(self) -> tuple[Engine, ScriptedSender]:
-        deadlines = TimeLimits(self.plan.validity_ms / HOUR_MS, GRACE_MS / HOUR_MS, callback_retry=0.3)
+        deadlines = TimeLimits(self.plan.validity_ms / HOUR_MS, GRACE_MS / HOUR_MS, callback_retry=CALLBACK_HOURS)
         while True:
             self.node += 1
             sender = self._make_sender()
@@ -263,11 +293,46 @@ class Simulation:
                 await asyncio.sleep(1.0)
                 continue
             self.intake = engine.gatherer
+            if self.plan.esmes:
+                await self._listen(engine)
             self.suspensions.started()
             if self.plan.replies:
                 composer = Composer(engine._environment.directory, lambda _: None, SendRules())
                 engine.replies.sending = Sending(composer, self.store.customers, engine.gatherer, self.clock)
             return engine, sender
+
+    async def _listen(self, engine: Engine) -> None:
+        """Serves SMPP clients, as `composition` does."""
+        directory, secrets = engine._environment.directory, PlainSecrets()
+        rules = SendRules(validity_ms=self.plan.validity_ms)
+        composer = Composer(directory, lambda _: None, rules)
+
+        async def verify(hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:
+            return secrets.verify_password(hashed, password)
+
+        register = FailureRegister("test", LOGIN_WINDOW_S, bytes(32), self.clock.now)
+        services = Services(
+            authenticator=Authenticator(directory, secrets, verify, register, rehash(secrets, self.store)),
+            sending=Sending(composer, self.store.customers, engine.gatherer, self.clock),
+            rescheduling=Rescheduling(self.store.customers, composer),
+            customers=self.store.customers,
+            directory=directory,
+            clock=self.clock,
+            journal=self.journal,
+            refusals=Refusals(),
+            wake=engine.gatherer.wake_feeder,
+            store=self.store.binds,
+            node=self.node,
+            longest_validity_ms=rules.validity_ms,
+            proxies=Proxies(()),
+        )
+        await self.store.binds.clear()
+        await self.esmes.serve(services, self._binds, self._deliverer)
+
+    def _make_deliverer(self, _: Gathering, accounts: KnownAccounts) -> BindDeliverer:
+        self._binds = Binds(BindCounters())
+        self._deliverer = BindDeliverer(self._binds, accounts, self.clock, CALLBACK_HOURS)
+        return self._deliverer
 
     def _world(self, sender: ScriptedSender) -> Environment:
         return Environment(
@@ -281,6 +346,7 @@ class Simulation:
             jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),
             opt_out_words=load_opt_out_words(),
+            ways={Way.BIND: self._make_deliverer} if self.plan.esmes else {},
             retention=RetentionDays(*(seconds / 86_400 for seconds in self.plan.retain_s)),
         )
 
@@ -313,6 +379,8 @@ class Simulation:
             self.wrong += self.limited_days.commit(self.administered, facts)
             if self.plan.suspensions:
                 self.wrong += self.suspensions.commit(self.shards)
+            if self.plan.esmes:
+                self.wrong += self.esmes.look()
 
     def _on_submit(self, connector: int, message: Message) -> None:
         self.wrong += forgetting.submitted(message)
@@ -328,6 +396,8 @@ class Simulation:
 
     async def _end(self, engine: Engine, sender: ScriptedSender) -> None:
         if self.plan.graceful and self.chance.random() < 0.7:
+            if self.plan.esmes:
+                await self.esmes.stop()
             await engine.stop(20.0)
             self._kill_links(sender)
         else:
@@ -346,6 +416,7 @@ class Simulation:
         if engine._pump_timer is not None:
             engine._pump_timer.cancel()
         self._kill_links(sender)
+        self.esmes.crash()
         sent = self.rows.sent
         for operator in self.operators.values():
             for name in operator.submits:
@@ -376,6 +447,8 @@ class Simulation:
             elif self.plan.clock_jumps:
                 jump = self.chance.choice((-120_000, -5_000, 5_000, 70_000, 100_000, -200_000))
                 self.clock.ahead = max(MOST_BEHIND_MS, self.clock.ahead + jump)
+            if self.plan.esmes and self.chance.random() < self.plan.esmes:
+                self.esmes.step()
             if self.plan.phones and self.chance.random() < self.plan.phones:
                 self.phones.write()
             if self.plan.suspensions and self.chance.random() < self.plan.suspensions:

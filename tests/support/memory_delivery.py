@@ -138,10 +138,10 @@ class MemoryCommits(MemoryReading):
         for each in {each.key: each for each in fresh}.values():
             position = rows.positions.get(each.key, each.key)
             self._place.enter(each.account, EntryKind.INBOUND, -each.price, each.key, each.at, key=position)
-        for done in facts.callbacks:
-            self._called_back(rows, done)
         for retry in facts.callback_retries:
             self._retry(rows, retry)
+        for done in facts.callbacks:
+            self._called_back(rows, done)
         rows.marks.update(facts.marks)
 
     def _progress(self, rows: Rows, part: PartReceipt) -> None:

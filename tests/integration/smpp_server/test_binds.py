@@ -248,6 +248,23 @@ async def test_a_bind_whose_end_the_store_did_not_take_is_forgotten_later(
     await rig.bound()
 
 
+async def test_a_bind_that_ends_while_it_is_reported_is_forgotten(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "REPORT_S", 0.01)
+    client, report = await rig.bound(), rig.services.store.report
+
+    async def late(*reported: Any) -> list[int]:
+        client.close()
+        await wait_until(lambda: not rig.server._connections and not rig.services.tasks)
+        return await report(*reported)
+
+    monkeypatch.setattr(rig.services.store, "report", late)
+    reporting = asyncio.create_task(rig.server.report())
+    await wait_until(lambda: rig.services.departed)
+    await wait_until(lambda: not rig.services.departed)
+    reporting.cancel()
+    assert await rig.services.store.all(rig.gateway.clock.now()) == []
+
+
 async def test_a_connection_that_ends_while_it_binds_leaves_no_bind(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     enter = rig.services.store.enter
 
@@ -602,7 +619,9 @@ async def test_work_that_fails_is_answered(rig: Rig, monkeypatch: pytest.MonkeyP
     client = await rig.bound()
     answer = await client.ask(p.QuerySm(message_id="019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2"))
     assert answer.status == CommandStatus.ESME_RSYSERR
-    assert [event for _, event, _ in rig.gateway.journal.lines if event == "answer.failed"] == ["answer.failed"]
+    monkeypatch.setattr(rig.services.store, "enter", broken)
+    assert await (await rig.connect()).bind() == -1
+    assert [event for _, event, _ in rig.gateway.journal.lines if event == "answer.failed"] == ["answer.failed"] * 2
 
 
 async def test_a_scheduled_message_is_cancelled_once(rig: Rig) -> None:

@@ -117,8 +117,9 @@ def test_a_success_that_nobody_asked_for_is_done(rig: Rig) -> None:
 @pytest.mark.parametrize("status", CommandStatus)
 def test_an_answer_ends_a_notice_or_puts_it_off(rig: Rig, status: CommandStatus) -> None:
     rig.deliverer.answered([(notice(), status)])
-    end = CallbackEnd.DELIVERED if status == 0 else None if status in PUT_OFF else CallbackEnd.FAILED
-    assert [(each.end, each.code, each.away) for each in rig.told] == [(end, status, False)]
+    away = status == CommandStatus.ESME_RINVBNDSTS  # the client had unbound
+    end = CallbackEnd.DELIVERED if status == 0 else None if away or status in PUT_OFF else CallbackEnd.FAILED
+    assert [(each.end, each.code, each.away) for each in rig.told] == [(end, status, away)]
     assert rig.binds.counts.deliveries == {status: 1}
 
 

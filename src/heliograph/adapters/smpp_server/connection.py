@@ -215,7 +215,7 @@ class EsmeConnection(asyncio.Protocol):
         if exc is None and not self._is_cut:
             self._given_before = len(self._given)
             self.settle()
-        for name in (*self._given, *self._named):
+        for name in (*self._given, *sorted(self._named)):
             self._services.resubmissions.lost(self.account, name)
         self._given = []
         self._named.clear()
@@ -318,6 +318,13 @@ class EsmeConnection(asyncio.Protocol):
     # --- the bind
 
     async def _sign_in(self, request: p.BindRequest) -> None:
+        try:
+            await self._bind(request)
+        except Exception as problem:  # noqa: BLE001 - whatever it is, no timer ends a client that waits for its bind
+            self._services.journal.log("error", "answer.failed", bind=self.id, problem=repr(problem))
+            self.abort()
+
+    async def _bind(self, request: p.BindRequest) -> None:
         status, view = await self._proven(request)
         if self.session.closing or self.session.state is SessionState.CLOSED:
             return

@@ -5,7 +5,8 @@ notice --> the bind of its account with most free slots --deliver_sm--> client
                  | none bound, all full: parked                 | ESME_ROK            delivered
                  v                                              | put-off status,     tried again later
           row, claimed once the account is reachable            |   or no answer
-                                                                | connection lost     parked, sent after a rebind
+                                                                | connection lost,    parked, sent after a rebind
+                                                                |   ESME_RINVBNDSTS
                                                                 | any other status    failed, may be replayed
 """
 
@@ -142,6 +143,9 @@ class BindDeliverer:
             counts[status] += 1
             if status == 0:
                 results.append(TriedNotice(notice.key, CallbackEnd.DELIVERED))
+            elif status == CommandStatus.ESME_RINVBNDSTS:  # the client had unbound: nothing is wrong with the notice
+                self.suspect(notice.account)
+                results.append(TriedNotice(notice.key, None, status, _LOST, away=True))
             else:
                 end = None if status in PUT_OFF else CallbackEnd.FAILED
                 results.append(TriedNotice(notice.key, end, status, CommandStatus.name_of(status)))

@@ -33,7 +33,7 @@ class Connections(Generic[C]):
     flood of new connections is looked at one by one."""
 
     def __init__(self) -> None:
-        self._all: set[C] = set()
+        self._all: dict[C, None] = {}
         self._unbound: dict[C, str] = {}
         """Their hosts, slowest first."""
         self._unbound_of: Counter[str] = Counter()
@@ -46,7 +46,7 @@ class Connections(Generic[C]):
 
     def enter(self, connection: C, host: str) -> None:
         """Adds a connection that is not bound."""
-        self._all.add(connection)
+        self._all[connection] = None
         self._unbound[connection] = host
         self._unbound_of[host] += 1
 
@@ -60,7 +60,7 @@ class Connections(Generic[C]):
 
     def leave(self, connection: C) -> None:
         """Forgets a connection."""
-        self._all.discard(connection)
+        self._all.pop(connection, None)
         self.bound(connection)
 
     def unbound_of(self, host: str) -> int:

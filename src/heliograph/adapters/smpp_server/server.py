@@ -79,6 +79,8 @@ class SmppServer:
                     self._binds.drop(number)
                 reported |= {each.id: replace(each.state) for each in changed}
                 reported = {number: state for number, state in reported.items() if number in bound}
+            # A bind may have ended, and left, before its report was written.
+            services.departed |= {each.id for each in changed if not bound[each.id].session.bound}
 
     async def _settle(self) -> None:
         """Forgets submissions whose answers have arrived, and reads the lost ones of other nodes."""

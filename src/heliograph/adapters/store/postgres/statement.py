@@ -202,9 +202,9 @@ def add_others(
     _add_rows(calls, "delete_awaiting", facts, "awaiting_matched")
     _add_inbound(calls, facts, node)
     _add_columns(calls, facts, "inbound_replies")
-    _add_new(calls, facts, "callbacks", again=again)
-    if facts.callback_retries:
+    if facts.callback_retries:  # before the ends: a retry of a commit that is made again must not outlive its end
         _add_retries(calls, facts.callback_retries, node)
+    _add_new(calls, facts, "callbacks", again=again)
     if facts.marks:
         calls.add("record_marks", worker, list(facts.marks), list(facts.marks.values()))
 

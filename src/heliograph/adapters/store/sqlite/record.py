@@ -385,7 +385,16 @@ def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:
 
 
 def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
-    """Ends callbacks and keeps retries. The row of a callback that ended undelivered stays, not due, for a replay."""
+    """Keeps retries and ends callbacks. The row of a callback that ended undelivered stays, not due, for a replay.
+
+    Retries come first: a retry of a commit that is made again must not outlive its end.
+    """
+    if facts.callback_retries:
+        rows = [
+            (*_retry_row(each), +each.way, +each.parked, node if each.claimed else None)
+            for each in facts.callback_retries
+        ]
+        _RETRY_CALLBACK(db, rows)
     if facts.callbacks:
         _INSERT_CALLBACK(db, list(map(_callback_row, facts.callbacks)))
         delivered: list[int] = []
@@ -399,12 +408,6 @@ def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
             db.execute(_END_RETRY, (many(delivered),))
         if ended:
             db.executemany(_KEEP_RETRY, ended)
-    if facts.callback_retries:
-        rows = [
-            (*_retry_row(each), +each.way, +each.parked, node if each.claimed else None)
-            for each in facts.callback_retries
-        ]
-        _RETRY_CALLBACK(db, rows)
 
 
 def earlier(db: sqlite3.Connection, accept: Accept, here: Accept | None) -> Accept | None:
