@@ -67,8 +67,8 @@ def test_what_cannot_be_listened_to_is_said(tmp_path: Path, data: Path, admin: A
         for arguments, problem in (
             (("--key", "wrong", "--server", gateway.url), "error: "),
             (("--key", "x", "--server", "http://127.0.0.1:1"), "no answer from 127.0.0.1"),
-            (("--key", "x", "--server", "nowhere"), "is no URL"),
-            (("--key", "x", "--server", gateway.url, "--forward", "8081"), "is no URL"),
+            (("--key", "x", "--server", "nowhere"), "is not the URL"),
+            (("--key", "x", "--server", gateway.url, "--forward", "8081"), "is not a URL"),
         ):
             done = subprocess.run(
                 [str(PROGRAM), "listen", "--user", "acme", *arguments, "--json"], cwd=tmp_path, env=clean_environment(),

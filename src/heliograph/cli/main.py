@@ -50,12 +50,14 @@ _MODULES = {
     "context": "context",
     "completion": "completion",
 }
-"""By command, in the order in which people meet them: a module of `commands`, or a resource that it is drawn from."""
+"""The module of each command in `commands`, or the resource that it is drawn from. The order is that of `--help`."""
 
 
 class _Commands(UserDict[str, Any]):
-    """Each command, imported when it is asked for: `serve` stays for weeks with what it has imported, and the others
-    are to be there at once."""
+    """Commands that are imported on use.
+
+    `serve` runs for weeks, so it must not import the modules of other commands. Other commands must start quickly.
+    """
 
     def __getitem__(self, name: str) -> click.Command:
         found = self.data[name]
@@ -76,7 +78,7 @@ class _Commands(UserDict[str, Any]):
     commands=_Commands(_MODULES),
     context_settings={"max_content_width": 100},
     epilog=examples(
-        "heliograph serve --dev                       # try it: with a simulated operator and a demo account",
+        "heliograph serve --dev                       # a first try, with a simulated operator and a demo account",
         "heliograph account create acme --credit 100",
         "heliograph connector add op1 --host smsc.example.net --port 2775 --system-id acme --password W",
         'heliograph route add --prefix "" --connector op1',
@@ -87,8 +89,8 @@ class _Commands(UserDict[str, Any]):
 def heliograph() -> None:
     """A self-hosted SMS gateway: HTTP in, SMPP out.
 
-    Commands that administer work while the gateway runs and while it does not; a running one heeds them within
-    five seconds.
+    Commands of administration work whether the gateway runs or not. A running gateway applies changes within five
+    seconds.
     """
 
 

@@ -137,8 +137,8 @@ def test_a_message_with_wishes(send: Callable[..., Result], gateway: Gateway) ->
 @pytest.mark.parametrize(
     ("tlvs", "words"),
     [
-        (("entity",), "--tlv entity: a name or number"),
-        (("=1",), "--tlv =1: a name or number"),
+        (("entity",), "--tlv entity: give a name or number"),
+        (("=1",), "--tlv =1: give a name or number"),
         (("a=1", "a=2"), "--tlv a is given twice"),
     ],
 )

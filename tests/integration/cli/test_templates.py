@@ -74,10 +74,10 @@ def test_a_table_is_imported_whole_or_not_at_all(run: Any, tmp_path: Path) -> No
     table.write_text("name,text,account\na,Hi,\nb,Hi,nobody\n")
     assert "template b: account: there is no account nobody" in run("import", str(table)).stderr
     table.write_bytes("name,text\na,Grüße\n".encode("latin-1"))
-    assert "is no UTF-8" in run("import", str(table)).stderr
+    assert "is not UTF-8" in run("import", str(table)).stderr
     assert "cannot be read" in run("import", "nowhere.csv").stderr
     table.write_text("name,text\n")
-    assert "has no template that could be imported" in run("import", str(table)).stderr
+    assert "has no approved template" in run("import", str(table)).stderr
     names = [each["name"] for each in json.loads(run("list", "--json").stdout)["templates"]]
     assert names == ["Bill", "Code"]
 

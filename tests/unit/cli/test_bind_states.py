@@ -66,21 +66,19 @@ def test_a_disabled_one_is_disabled_whatever_was_said() -> None:
 
 def test_a_bound_one_tells_window_rate_and_answers() -> None:
     shown = text(said())
-    assert "as said 2 s ago" in shown
+    assert "as reported 2 s ago" in shown
     assert "It is bound." in shown
     assert "window    4 of 10 in use" in shown
-    assert "rate      100 a second at most\n" in shown
+    assert "rate      at most 100 a second\n" in shown
     assert "submitted 90, late answers 1\n" in shown
     assert "bound since 2027-01-15T07:59:00Z, 3 of 10 in flight, answers after 12.5 ms" in shown
 
 
 def test_a_throttled_one_tells_its_pace() -> None:
     shown = text(said(pace=47.3, pace_learnt=NOW - 62_000, throttles=12))
-    assert (
-        "100 a second at most; 47.3 a second now, which is what the operator takes, for 1 min; throttled 12 " in shown
-    )
+    assert "at most 100 a second; 47.3 a second now, learnt from the operator 1 min ago; throttled 12 " in shown
     growing = text(said(rate=0.0, pace=340.0))
-    assert "rate      no limit is set; 340 a second so far, to find out what the operator takes\n" in growing
+    assert "rate      no limit is set; 340 a second now, while the operator's limit is being learnt\n" in growing
     noisy = text(said(put_off=0.104))
     assert "10% of the parts are throttled at any pace, and sent again" in noisy
     assert "rate      no limit is set\n" in text(said(rate=0.0, pace=None))
@@ -88,14 +86,14 @@ def test_a_throttled_one_tells_its_pace() -> None:
 
 def test_questions_are_counted_and_say_why_there_are_no_more() -> None:
     assert "queries" not in text(said())
-    assert "queries   query_sm asked 7 times, told 5 states\n" in text(said(asked=7, told=5))
+    assert "queries   query_sm sent 7 times, 5 states received\n" in text(said(asked=7, told=5))
     off = text(said(asked=1, queries_off="ESME_RINVCMDID"))
-    assert "told 0 states; off, since the operator responded with ESME_RINVCMDID: until it is configured anew" in off
+    assert "0 states received; off, because the operator responded with ESME_RINVCMDID; on again after a change" in off
 
 
 def test_a_rate_of_this_time_of_day_says_until_when() -> None:
     until = NOW + 3_600_000
-    assert "rate      100 a second at most until 2027-01-15T09:00:00Z\n" in text(said(rate_until=until))
+    assert "rate      at most 100 a second until 2027-01-15T09:00:00Z\n" in text(said(rate_until=until))
     assert "rate      no limit is set until 2027-01-15T09:00:00Z\n" in text(said(rate=0.0, pace=None, rate_until=until))
     off = said(rate=0.0, off=True, pace=30.0, throttles=3, rate_until=until)
     assert "rate      nothing is sent until 2027-01-15T09:00:00Z\n" in text(off)
@@ -108,7 +106,7 @@ def test_wrong_credentials_say_what_is_wrong_and_when_it_is_tried_again() -> Non
     )
     shown = text(said(bound=0, binds=[waiting], credentials_refused=True, credentials_retry_in=58.0))
     assert "the operator refuses system_id acme or its password; tried again in 56 s" in shown
-    assert "tries again in 59 s" in shown
+    assert "next try in 59 s" in shown
     assert f"last error, 5 s ago: {error}" in shown
     assert "secret" not in shown
 
@@ -120,7 +118,7 @@ def test_an_error_that_is_over_is_told_as_what_was_before() -> None:
 
 
 def test_what_is_old_or_was_never_said_is_called_so() -> None:
-    assert "no gateway runs now" in text(said(FRESH_MS))
-    assert "No gateway has run with it yet." in text()
+    assert "no gateway is running now" in text(said(FRESH_MS))
+    assert "No gateway has used this connector yet." in text()
     assert "(node 2)" in text(said(), said(node=2))
     assert "unknown" in text(NOTHING)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.cli.command import Failure, echo_json, print_fields, print_table, tell
-from heliograph.cli.commands.tail import shown
+from heliograph.cli.commands.tail import format_event
 from heliograph.cli.main import heliograph
 from heliograph.domain.display import harmless
 
@@ -31,7 +31,7 @@ def test_no_text_commands_the_terminal(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_no_happening_commands_the_terminal() -> None:
-    line = shown(dict.fromkeys(("time", "event", "id", "account", "to", "operator_id"), EVIL))
+    line = format_event(dict.fromkeys(("time", "event", "id", "account", "to", "operator_id"), EVIL))
     assert "\x9b" not in line
     assert "\u202e" not in line
     assert line.count(WRITTEN_OUT) == 5

@@ -69,13 +69,13 @@ def test_a_row_keeps_its_reference_when_others_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "defaults", "problem"),
     [
-        ("", DEFAULTS, "needs a header row with a column `to`; its first row has nothing"),
+        ("", DEFAULTS, "needs a heading with the column `to`; its first row has nothing"),
         ("447700900123,Ann\n", DEFAULTS, "its first row has 447700900123, Ann"),
         ("to,name,name\n", DEFAULTS, "the column name twice"),
         ("to\n", DEFAULTS, "--content has {name}"),
         ("to,name\n", {"content": "x"}, "no column `from`; add it, or give --from"),
         ("to,name\n", {"from": "ACME"}, "no column `content`"),
-        ("to,name\n1,2\n1,2,3\n", DEFAULTS, "line 3: more cells"),
+        ("to,name\n1,2\n1,2,3\n", DEFAULTS, "line 3: it has more cells"),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, text: str, defaults: dict[str, str], problem: str) -> None:

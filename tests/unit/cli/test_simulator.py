@@ -73,4 +73,4 @@ def test_the_help_lists_every_knob_and_every_magic_number() -> None:
         assert f"{name} {preset.what}" in lines
     for digits, scenario in SCENARIOS.items():
         assert f"...{digits} {scenario.what}" in lines
-    assert f"any other {ORDINARY.what}" in lines
+    assert f"other digits {ORDINARY.what}" in lines

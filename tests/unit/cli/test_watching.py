@@ -15,9 +15,9 @@ from rich.console import Console
 from heliograph.adapters.metrics.exposition import Sample, render
 from heliograph.app.observing.catalogue import MS_SHORT, US_COMMIT
 from heliograph.app.observing.counters import Histogram
-from heliograph.cli.commands.tail import shown
+from heliograph.cli.commands.tail import format_event
 from heliograph.cli.commands.top import view
-from heliograph.cli.live.gateway_figures import MetricsSample, picture
+from heliograph.cli.live.gateway_figures import MetricsSample, figures_between
 from heliograph.cli.main import heliograph
 
 HARD = 'op "x\\y\nz'
@@ -55,7 +55,7 @@ def text(scale: int, *, up: int = 2, name: str = HARD) -> str:
 
 
 def test_rates_are_of_the_time_between_two_looks() -> None:
-    found = picture(MetricsSample.read(text(1), 10.0), MetricsSample.read(text(3), 12.0))
+    found = figures_between(MetricsSample.read(text(1), 10.0), MetricsSample.read(text(3), 12.0))
     assert found["version"] == "0.1.0"
     assert found["rates"]["accepted"] == 110.0
     assert found["rates"]["delivered"] == 80.0
@@ -73,33 +73,35 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
 def test_a_gateway_elsewhere_cannot_command_the_terminal() -> None:
     evil = text(1, name="op\x9b2J\u202e", up=0)
     stream = StringIO()
-    Console(file=stream, width=160).print(view(picture(MetricsSample.read(evil, 1.0), MetricsSample.read(evil, 2.0))))
+    Console(file=stream, width=160).print(
+        view(figures_between(MetricsSample.read(evil, 1.0), MetricsSample.read(evil, 2.0)))
+    )
     assert "op\\u009b2J\\u202e is not bound" in stream.getvalue()
     assert not set(stream.getvalue()) & set("\x9b\u202e")
 
 
 def test_latencies_are_of_the_time_between_two_looks() -> None:
-    found = picture(MetricsSample.read(text(1), 10.0), MetricsSample.read(text(2), 11.0))
+    found = figures_between(MetricsSample.read(text(1), 10.0), MetricsSample.read(text(2), 11.0))
     assert found["latency"]["accept"] == {"p50": 0.002, "p95": 0.5, "p99": 0.5}
     assert found["latency"]["commit"] == {"p50": None, "p95": None, "p99": None}, "beyond the last class"
-    nothing = picture(MetricsSample.read(text(1), 10.0), MetricsSample.read(text(1), 11.0))
+    nothing = figures_between(MetricsSample.read(text(1), 10.0), MetricsSample.read(text(1), 11.0))
     assert nothing["latency"]["accept"] == {"p50": None, "p95": None, "p99": None}
     assert nothing["rates"]["accepted"] == 0
 
 
 def test_a_gateway_that_was_started_again_has_no_negative_rates() -> None:
-    found = picture(MetricsSample.read(text(3), 10.0), MetricsSample.read(text(1), 11.0))
+    found = figures_between(MetricsSample.read(text(3), 10.0), MetricsSample.read(text(1), 11.0))
     assert min(found["rates"].values()) == 0
 
 
 def test_a_picture_is_json() -> None:
-    json.dumps(picture(MetricsSample.read(text(1), 1.0), MetricsSample.read(text(2), 2.0)), allow_nan=False)
+    json.dumps(figures_between(MetricsSample.read(text(1), 1.0), MetricsSample.read(text(2), 2.0)), allow_nan=False)
 
 
 @pytest.mark.parametrize("up", [0, 1, 2])
 def test_people_see_what_there_is(up: int) -> None:
     console = Console(file=StringIO(), width=120, color_system=None)
-    console.print(view(picture(MetricsSample.read(text(1), 1.0), MetricsSample.read(text(2, up=up), 2.0))))
+    console.print(view(figures_between(MetricsSample.read(text(1), 1.0), MetricsSample.read(text(2, up=up), 2.0))))
     assert isinstance(console.file, StringIO)
     printed = console.file.getvalue()
     assert f"{up}/2" in printed
@@ -108,7 +110,7 @@ def test_people_see_what_there_is(up: int) -> None:
     assert "<2 ms" in printed
     assert "balance 12.5" in printed
     assert ("is not bound, and its messages wait: heliograph connector show" in printed) == (up == 0)
-    assert "takes nothing" not in printed
+    assert "accepts no messages" not in printed
 
 
 def test_the_total_that_waits_is_that_of_the_connectors_and_of_the_store() -> None:
@@ -124,7 +126,7 @@ def test_the_total_that_waits_is_that_of_the_connectors_and_of_the_store() -> No
         return render(samples).decode()
 
     def looked(in_store: int) -> dict[str, Any]:
-        return picture(MetricsSample.read(page(in_store), 1.0), MetricsSample.read(page(in_store), 2.0))
+        return figures_between(MetricsSample.read(page(in_store), 1.0), MetricsSample.read(page(in_store), 2.0))
 
     found = looked(0)
     assert found["now"]["waiting"] == sum(each["queue"] for each in found["connectors"]) == 1_897
@@ -145,7 +147,7 @@ def refusing(credit: int, replayed: int) -> MetricsSample:
 
 
 def test_the_reasons_of_refused_requests_are_told_and_what_was_replayed_is_none() -> None:
-    found = picture(refusing(1, 0), refusing(4, 90))
+    found = figures_between(refusing(1, 0), refusing(4, 90))
     assert (found["refused_by_reason"], found["rates"]["refused"]) == ({"credit": 1.0}, 1.0)
     console = Console(file=StringIO(), width=120, color_system=None)
     console.print(view(found))
@@ -156,7 +158,7 @@ def test_the_reasons_of_refused_requests_are_told_and_what_was_replayed_is_none(
 def test_people_see_whose_requests_are_refused_for_what() -> None:
     at = "2026-11-25T09:31:57.000Z"
     totals = [{"account": f"acme{n}\x1b", "reason": "credit", "requests": 681 - n, "latest": at} for n in range(10)]
-    found = picture(refusing(1, 0), refusing(4, 0))
+    found = figures_between(refusing(1, 0), refusing(4, 0))
     found["refused"] = {"since": "2026-11-25T08:00:00.000Z", "totals": totals}
     console = Console(file=StringIO(), width=120, color_system=None)
     console.print(view(found))
@@ -181,14 +183,14 @@ def test_people_are_told_of_an_operator_that_takes_nothing() -> None:
         return render(samples).decode()
 
     console = Console(file=StringIO(), width=120, color_system=None)
-    console.print(view(picture(MetricsSample.read(page(3), 1.0), MetricsSample.read(page(5), 2.0))))
+    console.print(view(figures_between(MetricsSample.read(page(3), 1.0), MetricsSample.read(page(5), 2.0))))
     assert isinstance(console.file, StringIO)
-    assert "The operator of op1 takes nothing and puts off what it is sent" in console.file.getvalue()
+    assert "The operator of op1 accepts no messages at the moment" in console.file.getvalue()
 
 
 def test_a_gateway_that_has_said_nothing_yet_is_shown_all_the_same() -> None:
     console = Console(file=StringIO(), width=80, color_system=None)
-    console.print(view(picture(MetricsSample.read("", 1.0), MetricsSample.read("garbage {\n\n", 2.0))))
+    console.print(view(figures_between(MetricsSample.read("", 1.0), MetricsSample.read("garbage {\n\n", 2.0))))
     assert isinstance(console.file, StringIO)
     assert "STORE UNAVAILABLE" in console.file.getvalue()
     assert "no connector" in console.file.getvalue()
@@ -215,7 +217,7 @@ def test_a_gateway_that_has_said_nothing_yet_is_shown_all_the_same() -> None:
     ],
 )
 def test_a_line_of_tail(happening: dict[str, Any], line: str) -> None:
-    plain = re.sub(r"\x1b\[\d+m", "", shown(happening))
+    plain = re.sub(r"\x1b\[\d+m", "", format_event(happening))
     assert plain.split() == line.split()
 
 
@@ -245,5 +247,5 @@ def test_without_a_gateway_one_is_told_to_start_it(command: list[str], tmp_path:
 
 
 def test_what_an_operator_or_customer_wrote_commands_no_terminal() -> None:
-    line = shown({"event": "submitted", "account": "acme\x1b[2J", "operator_id": "\x1b]0;mine\x07\u202e"})
+    line = format_event({"event": "submitted", "account": "acme\x1b[2J", "operator_id": "\x1b]0;mine\x07\u202e"})
     assert line.replace(click.style(f"{'submitted':14}", fg="blue"), "").isprintable()

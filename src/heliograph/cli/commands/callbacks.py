@@ -1,4 +1,4 @@
-"""`heliograph callbacks`: receipts for customers that are pending or failed."""
+"""`heliograph callbacks`: pending and failed callbacks."""
 
 import click
 
@@ -15,7 +15,7 @@ callbacks.commands.pop("replay-message")  # it is `replay --message`
 @callbacks.command("status")
 @click.pass_obj
 def status(invocation: Invocation) -> None:
-    """Counts pending and failed callbacks; names failing hosts."""
+    """Counts pending and failed callbacks, and lists failing receivers."""
     found = invocation.ask(CALLBACKS, CALLBACKS.operation("status").asked({}))
     owed, failed = found["pending"], found["failed"]
     receivers = [
@@ -30,12 +30,12 @@ def status(invocation: Invocation) -> None:
     ]
 
     def people() -> None:
-        waits = counted(owed, "receipt waits", "receipts wait") if owed else "No receipt waits"
-        click.echo(f"{waits} to be pushed, or for another try.")
+        waits = counted(owed, "callback waits", "callbacks wait") if owed else "No callback waits"
+        click.echo(f"{waits} for a try.")
         if failed:
-            click.echo(f"{counted(failed, 'receipt')} failed; to retry: heliograph callbacks replay --all")
+            click.echo(f"{counted(failed, 'callback')} failed. To retry: heliograph callbacks replay --all")
         if receivers:
-            click.echo("\nReceivers that fail:\n")
+            click.echo("\nFailing receivers:\n")
             rows = [tuple(row.values()) for row in receivers]
             print_table(("RECEIVER", "PENDING", "TRIES", "NEXT", "PROBLEM"), rows, empty="")
 
@@ -50,19 +50,19 @@ def status(invocation: Invocation) -> None:
         "heliograph callbacks replay --all",
     ),
 )
-@click.option("--account", "name", metavar="NAME", help="All of this account's.")
-@click.option("--message", metavar="ID", help="This message's.")
-@click.option("--all", "everything", is_flag=True, help="Everybody's.")
+@click.option("--account", "name", metavar="NAME", help="All failed callbacks of this account.")
+@click.option("--message", metavar="ID", help="The callback of this message.")
+@click.option("--all", "everything", is_flag=True, help="All failed callbacks of all accounts.")
 @click.pass_obj
 def replay(invocation: Invocation, name: str | None, message: str | None, everything: bool) -> None:
-    """Retries failed receipts, also receipts refused for good with 410."""
+    """Retries failed callbacks, including those refused with 410."""
     if (name is not None) + (message is not None) + everything != 1:
-        raise Failure("Say what to replay: --account NAME, --message ID or --all.")
+        raise Failure("Choose the callbacks to retry: --account NAME, --message ID or --all.")
     if message is not None and ids.parse(message) is None:
-        raise Failure(f"{message!r} is no id of a message; it has 32 hexadecimal characters.")
+        raise Failure(f"{message!r} is not an id of a message; an id has 32 hexadecimal characters.")
     if message is None:
         count = invocation.ask(CALLBACKS, CALLBACKS.operation("replay").asked({"account": name}))["count"]
     else:
         invocation.ask(CALLBACKS, CALLBACKS.operation("replay-message").asked({"message": message}))
         count = 1
-    invocation.show({"replayed": count}, lambda: click.echo(f"{counted(count, 'receipt')} to be pushed again."))
+    invocation.show({"replayed": count}, lambda: click.echo(f"{counted(count, 'callback')} retried."))

@@ -1,4 +1,4 @@
-"""`heliograph completion`: commands and options completed by the shell."""
+"""`heliograph completion`: completion of commands and options in the shell."""
 
 import click
 
@@ -19,14 +19,14 @@ _VARIABLE = "_HELIOGRAPH_COMPLETE"
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Prints the script by which the shell completes commands."""
+    """Prints the completion script of a shell."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
     if kind is None:
         raise Failure(f"there is no completion for {shell}")
     completer = kind(context.find_root().command, {}, "heliograph", _VARIABLE)
-    # not `source()`, which looks for the shell on this machine first
+    # `source()` would fail if the shell is not installed on this machine.
     script = completer.source_template % completer.source_vars()
     invocation = context.find_object(Invocation) or Invocation()
     invocation.show({"shell": shell, "script": script}, lambda: click.echo(script))

@@ -1,4 +1,4 @@
-"""`heliograph connector`: operator accounts, and whether they can be bound."""
+"""`heliograph connector`: operator accounts, and tests of their binds."""
 
 import sys
 import time
@@ -19,7 +19,7 @@ _add: Any = _adding.callback
 
 
 def _ask_and_add(**given: Any) -> None:
-    """Asks for the secrets that a connector needs, at a terminal."""
+    """Asks for missing secrets on a terminal, then adds the connector."""
     for name, setting in KINDS[given["kind"]].settings.items() if sys.stdin.isatty() else ():
         if setting.secret and setting.default is None and given[name] is None:
             given[name] = click.prompt(name.replace("_", " ").capitalize(), hide_input=True, err=True)
@@ -33,9 +33,9 @@ _adding.callback = _ask_and_add
 @click.argument("name")
 @click.pass_obj
 def show(invocation: Invocation, name: str) -> None:
-    """One connector, and the last report of each node on its binds.
+    """A connector, with the last report of each node about its binds.
 
-    With --json it has the whole reports, counters too.
+    With --json the answer has the complete reports, including counters.
     """
     import msgspec
 
@@ -52,7 +52,7 @@ def show(invocation: Invocation, name: str) -> None:
         try:
             states = [msgspec.convert(each["state"], ConnectorState) for each in result["links"]]
         except msgspec.ValidationError as problem:
-            raise Failure(f"the gateway reports binds as another version does: {problem}") from problem
+            raise Failure(f"the gateway has another version, and its reports cannot be read: {problem}") from problem
         reports = [
             ConnectorReport(0, each["node"], state, parse_utc(each["time"]))
             for each, state in zip(result["links"], states, strict=True)

@@ -1,5 +1,7 @@
-"""Groups of commands that several resources share: `heliograph account` with the ledger, `heliograph admin` with tokens
-and the audit log."""
+"""Groups of commands from several resources.
+
+`heliograph account` has the ledger too; `heliograph admin` has tokens and the audit log too.
+"""
 
 from heliograph.app.resources.accounts import ACCOUNTS, LEDGER
 from heliograph.app.resources.audit import AUDIT

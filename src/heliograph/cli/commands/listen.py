@@ -1,4 +1,4 @@
-"""`heliograph listen`: notices of an account, brought to a program on one's own machine."""
+"""`heliograph listen`: forwards the notices of an account to a program on the developer's machine."""
 
 import json
 import time
@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import click
 
 from heliograph.cli.command import Command, Failure, Invocation, examples, tell
+from heliograph.domain.display import counted
 
 _WAIT_S = 25
 _TRY_AGAIN_S = 2.0
@@ -24,39 +25,44 @@ _LOCAL_S = 10.0
         "heliograph listen --user acme --key hk_... --json | jq .body",
     ),
 )
-@click.option("--forward", metavar="URL", help="The program that each notice is posted to [none: they are only shown].")
+@click.option("--forward", metavar="URL", help="The program that each notice is posted to [notices are only shown].")
 @click.option("--user", metavar="NAME", envvar="HELIOGRAPH_USER", required=True, help="The account [HELIOGRAPH_USER].")
 @click.option(
     "--key", metavar="KEY", envvar="HELIOGRAPH_API_KEY", required=True, help="Its API key [HELIOGRAPH_API_KEY]."
 )
 @click.option(
-    "--server", metavar="URL", envvar="HELIOGRAPH_URL", help="The gateway [HELIOGRAPH_URL, else that of the settings]."
+    "--server",
+    metavar="URL",
+    envvar="HELIOGRAPH_URL",
+    help="The gateway [HELIOGRAPH_URL, else the setting http.listen].",
 )
-@click.option("--count", type=click.IntRange(1), metavar="N", help="End after so many notices [never].")
+@click.option("--count", type=click.IntRange(1), metavar="N", help="End after N notices [never].")
 @click.pass_obj
 def listen(
     invocation: Invocation, forward: str | None, user: str, key: str, server: str | None, count: int | None
 ) -> None:
-    """Posts what an account is told to a local program.
+    """Forwards the callbacks of an account to a local program.
 
-    Receipts and messages from phones come with the body, headers and signature that a receiver gets, as they are made,
-    over the API: nothing has to reach this machine. The account's own receivers get theirs all the same; without any
-    one sees what they would get. What the program answers is shown, and means nothing to the gateway."""
+    Use it to develop a receiver of callbacks on a machine that the gateway cannot reach. The command fetches each
+    notice over the API as soon as it is made, and posts it with the body, headers and signature of a real callback. It
+    shows the answer of your program.
+
+    The gateway ignores these answers. It still posts to the callback URLs of the account, if it has any."""
     from heliograph.cli.commands.send import own_url
     from heliograph.cli.remote.client import BadUrl
 
     address = server or own_url(invocation)
     try:
-        ear = NoticeStream(address, user, key)
+        stream = NoticeStream(address, user, key)
         local = None if forward is None else LocalProgram(forward)
     except BadUrl as problem:
         raise Failure(str(problem)) from problem
     if not invocation.as_json:
         where = "" if forward is None else f"; forwarding to {forward}"
-        tell(f"Listening to {address} for {user}{where}. Ctrl-C ends it.")
-        click.echo(f"{'TIME':19}  {'KIND':7}  {'WHAT':44}  ANSWER")
+        tell(f"Listening to {address} for {user}{where}. Press Ctrl-C to stop.")
+        click.echo(f"{'TIME':19}  {'KIND':7}  {'NOTICE':44}  ANSWER")
     try:
-        for number, notice in enumerate(ear.notices(), 1):
+        for number, notice in enumerate(stream.notices(), 1):
             answer = "" if local is None else local.post(notice)
             _show(invocation, notice, answer)
             if number == count:
@@ -66,7 +72,7 @@ def listen(
 
 
 class NoticeStream:
-    """Asks the gateway for notices, one long poll after the other."""
+    """Fetches notices from the gateway by successive long polls."""
 
     def __init__(self, address: str, user: str, key: str) -> None:
         """Raises BadUrl."""
@@ -79,11 +85,12 @@ class NoticeStream:
         self._headers = {"Authorization": f"Basic {credentials}", "Accept": "application/json"}
 
     def notices(self) -> Iterator[dict[str, Any]]:
-        """Yields notices for ever. Raises Failure where asking again would not help."""
+        """Yields notices without end. Raises Failure for an answer that a retry would not change."""
         import http.client
 
         cursor, lost = "", False
-        # the place of now is asked for first, so that nothing is missed that is made while the first poll is on its way
+        # The first request returns at once with the cursor of now. Notices that are made before the first long poll
+        # arrives are then not missed.
         wait = 0
         while True:
             query = {"limit": "100", "wait": str(wait)} | ({"after": cursor} if cursor else {})
@@ -93,7 +100,7 @@ class NoticeStream:
                 if not cursor:
                     raise Failure(f"no answer from {self._host}: {str(problem) or type(problem).__name__}") from problem
                 if not lost:
-                    tell(f"no answer from {self._host}; trying again", err=True)
+                    tell(f"no answer from {self._host}; retrying", err=True)
                 lost = True
                 time.sleep(_TRY_AGAIN_S)
                 continue
@@ -105,7 +112,7 @@ class NoticeStream:
             lost, wait = False, _WAIT_S
             cursor = str(body["cursor"])
             if body["missed"]:
-                tell(f"{body['missed']} were made meanwhile and are not kept", err=True)
+                tell(f"{counted(body['missed'], 'notice')} missed: the gateway no longer has them", err=True)
             yield from body["notices"]
 
     def _ask(self, query: str) -> tuple[int, dict[str, Any]]:
@@ -118,7 +125,7 @@ class NoticeStream:
             response = connection.getresponse()
             body = json.loads(response.read())
             if not isinstance(body, dict):
-                raise ValueError("the answer is not the gateway's")  # noqa: TRY004 - like what is no JSON
+                raise ValueError("the answer is not from a gateway")  # noqa: TRY004 - handled like invalid JSON
             return response.status, body
         finally:
             connection.close()
@@ -133,12 +140,12 @@ class LocalProgram:
 
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadUrl(f"{url!r} is no URL, such as http://127.0.0.1:8081/receipts")
+            raise BadUrl(f"{url!r} is not a URL, such as http://127.0.0.1:8081/receipts")
         self._parts = parts
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def post(self, notice: dict[str, Any]) -> str:
-        """Posts a notice as a receiver gets it; returns the status, or why there is none."""
+        """Posts a notice like a real callback. Returns the status, such as `200 in 12 ms`, or the error."""
         import http.client
 
         host, port = str(self._parts.hostname), self._parts.port
@@ -164,11 +171,11 @@ def _show(invocation: Invocation, notice: dict[str, Any], answer: str) -> None:
         named = {name.lower(): value for name, value in notice.items()}
         echo_json({**named, "answer": answer or None})
         return
-    tell(f"{notice['Time']:19}  {notice['Kind']:7}  {_what(notice):44}  {answer}".rstrip())
+    tell(f"{notice['Time']:19}  {notice['Kind']:7}  {_summary(notice):44}  {answer}".rstrip())
 
 
-def _what(notice: dict[str, Any]) -> str:
-    """The notice in a few words."""
+def _summary(notice: dict[str, Any]) -> str:
+    """Returns a notice in a few words, for example `DELIVRD 000 0198c5f2...`."""
     body = notice["Body"]
     try:
         fields = json.loads(body) if body.startswith("{") else {name: each[0] for name, each in parse_qs(body).items()}

@@ -1,4 +1,4 @@
-"""`heliograph openapi`: the document that clients are made from."""
+"""`heliograph openapi`: the OpenAPI document, from which clients are generated."""
 
 import click
 
@@ -14,13 +14,13 @@ from heliograph.cli.command import Command, Invocation, echo_json, examples
         "openapi-generator-cli generate -i openapi-3.0.json -g java -o client",
     ),
 )
-@click.option("--narrow", is_flag=True, help="The document of OpenAPI 3.0, for generators of clients.")
+@click.option("--narrow", is_flag=True, help="Print an OpenAPI 3.0 document, for generators of clients.")
 @click.pass_obj
 def openapi(invocation: Invocation, narrow: bool) -> None:
     """Prints the OpenAPI document of the HTTP API.
 
-    It tells the limits of the settings in force. A running gateway has it at /openapi.json, narrowed at
-    /openapi-3.0.json, and as a page for people at /docs.
+    It has the limits of the settings in force. A running gateway serves it at /openapi.json, as OpenAPI 3.0 at
+    /openapi-3.0.json, and as a page at /docs.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""`heliograph price`: prices of messages, one by one and in lists."""
+"""`heliograph price`: single prices, and lists of prices."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,22 +18,28 @@ price = group_of(PRICES)
 @price.command(
     "import",
     epilog=examples(
-        "heliograph price import rates.csv --dry-run               # says what would change",
+        "heliograph price import rates.csv --dry-run               # only counts the changes",
         "heliograph price import rates.csv --plan resellers --since 2027-03-01",
         "heliograph price export --plan resellers | sed s/0.05/0.06/ | heliograph price import - --replace",
     ),
 )
 @click.argument("file", metavar="FILE")
-@click.option("--plan", metavar="PLAN", default="default", show_default=True, help="The plan of rows that name none.")
-@click.option("--since", metavar="DATE", default="", help="The date of rows that have none, as for set [at once].")
-@click.option("--replace", is_flag=True, help="Leave the plans of the file no other prices than those of the file.")
-@click.option("--dry-run", is_flag=True, help="Change nothing; say what would change.")
+@click.option("--plan", metavar="PLAN", default="default", show_default=True, help="The plan of rows without a plan.")
+@click.option("--since", metavar="DATE", default="", help="The start date of rows without a date [at once].")
+@click.option("--replace", is_flag=True, help="Remove all other prices of the plans in the file.")
+@click.option("--dry-run", is_flag=True, help="Only count the changes, without making them.")
 @click.pass_obj
 def import_prices(invocation: Invocation, file: str, plan: str, since: str, replace: bool, dry_run: bool) -> None:
-    """Sets the prices of a list, all or none; - is standard input.
+    """Sets the prices of a CSV file, all or none; - is standard input.
 
-    The list is CSV in UTF-8 with a heading that names its columns: prefix and price, and where they are wanted plan,
-    inbound and since. Cells are apart by commas, semicolons or tabs."""
+    The file is in UTF-8. Its heading has the columns prefix and price, and optionally plan, inbound and since. Cells
+    are separated by commas, semicolons or tabs. For example:
+
+    \b
+      prefix,price
+      49,0.065
+      491,0.06
+    """
     from heliograph.app.admin.price_table import PriceSheet
     from heliograph.cli.lists.reading import progress, read_file
 
@@ -52,7 +58,7 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
     if table.bad:
         raise Failure(f"{counted(len(table.bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
     if not table.prices:
-        raise Failure(f"{file} has no price.", "Nothing was imported.")
+        raise Failure(f"{file} has no prices.", "Nothing was imported.")
     rows = [{each.name: each.show(row[each.name]) for each in NEW if each.name in row} for row in table.prices]
     given = {"prices": rows, "replace": replace, "dry_run": dry_run}
     changes = invocation.ask(PRICES, PRICES.operation("import").asked(given))
@@ -63,7 +69,7 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
             [
                 (f"{would}added", changes["added"]),
                 (f"{would}changed", changes["changed"]),
-                ("the same already", changes["same"]),
+                ("unchanged", changes["same"]),
                 (f"{would}removed", changes["removed"]),
             ]
         ),
@@ -76,19 +82,19 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
         "heliograph price export > prices.csv", "heliograph price export --plan resellers -o resellers.csv"
     ),
 )
-@click.option("--plan", metavar="PLAN", help="Only this plan's.")
-@click.option("--past", is_flag=True, help="Also those that others have taken the place of.")
-@click.option("-o", "--output", metavar="FILE", default="-", help="Where the list goes [standard output].")
+@click.option("--plan", metavar="PLAN", help="Only prices of this plan.")
+@click.option("--past", is_flag=True, help="Include prices that later prices have replaced.")
+@click.option("-o", "--output", metavar="FILE", default="-", help="The file to write [standard output].")
 @click.pass_obj
 def export_prices(invocation: Invocation, plan: str | None, past: bool, output: str) -> None:
-    """Writes prices as a list that `price import` reads."""
+    """Writes prices as a CSV file that `price import` can read."""
     from heliograph.app.admin import price_table
 
     prices = invocation.ask(PRICES, PRICES.operation("list").asked({"plan": plan, "past": past}))["prices"]
     try:
         with click.open_file(output, "w", encoding="utf-8") as file:
             rows = ({each.name: each.read(row[each.name] or "") for each in NEW} for row in prices)
-            price_table.write(rows, file)  # type: ignore[arg-type] # it is opened as text
+            price_table.write(rows, file)  # type: ignore[arg-type] # opened as text
     except OSError as problem:
         raise Failure(f"{output} cannot be written: {problem.strerror or problem}") from problem
     if output != "-":

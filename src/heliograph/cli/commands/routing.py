@@ -1,4 +1,4 @@
-"""`heliograph route`: which connector takes which numbers."""
+"""`heliograph route`: the connector for each prefix of numbers."""
 
 import click
 
@@ -11,19 +11,19 @@ route = group_of(ROUTES)
 
 @route.command("remove", epilog=examples(*(f"heliograph {each}" for each in ROUTES.operation("remove").examples)))
 @click.argument("route_id", metavar="ID", type=int, required=False)
-@click.option("--prefix", metavar="DIGITS", help="Instead of the id: the route's prefix.")
-@click.option("--connector", metavar="NAME", help="With --prefix: only that connector's.")
+@click.option("--prefix", metavar="DIGITS", help="The prefix of the route, instead of its id.")
+@click.option("--connector", metavar="NAME", help="With --prefix: only a route to this connector.")
 @click.pass_obj
 def remove_route(invocation: Invocation, route_id: int | None, prefix: str | None, connector: str | None) -> None:
     """Remove a route by its id, or the route of a prefix."""
     if (route_id is None) == (prefix is None):
-        raise Failure("Name the route by its id or by --prefix.", command=invocation.typed("route list"))
+        raise Failure("Give the route's id or --prefix.", command=invocation.typed("route list"))
     if route_id is None:
         routes = invocation.ask(ROUTES, ROUTES.operation("list").asked({}))["routes"]
         fitting = [each["id"] for each in routes if each["prefix"] == prefix and connector in (None, each["connector"])]
         if len(fitting) != 1:
-            found = f"{len(fitting)} routes fit" if fitting else "No route fits"
-            raise Failure(f"{found}; nothing was changed.", "Name it by its id.", invocation.typed("route list"))
+            found = f"{len(fitting)} routes match" if fitting else "No route matches"
+            raise Failure(f"{found}. Nothing was changed.", "Give the route's id.", invocation.typed("route list"))
         route_id = fitting[0]
     remove = ROUTES.operation("remove")
     given = {"id": route_id}

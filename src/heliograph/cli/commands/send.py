@@ -1,4 +1,4 @@
-"""`heliograph send`: messages from the command line, one or a file of them, through a running gateway."""
+"""`heliograph send`: sends a message, or the messages of a CSV file, through a running gateway."""
 
 import csv
 import os
@@ -30,51 +30,60 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
         "heliograph send --file contacts.csv --from ACME --content 'Dear {name}, your code is {code}'",
         "heliograph send --to 447700900123 --from ACME --type binary --udh 0605040B8423F0 --coding 0xF5 --content 0106",
         "",
-        "# with HELIOGRAPH_USER and HELIOGRAPH_API_KEY set, --user and --key can be left out",
-        "# contacts.csv: a header row with `to`, maybe from, content, time, dlr-url, and columns for the text",
+        "# if HELIOGRAPH_USER and HELIOGRAPH_API_KEY are set, --user and --key can be left out",
+        "# contacts.csv: a heading with the column to; optional columns from, content, time, dlr-url, and columns for",
+        "# the text, for example:",
+        "#   to,name,code",
+        "#   447700900123,Ada,4711",
     ),
 )
-@click.option("--to", multiple=True, metavar="NUMBER", help="Destination; repeatable, or several with commas.")
+@click.option("--to", multiple=True, metavar="NUMBER", help="Destination; repeatable, or several separated by commas.")
 @click.option("--from", "sender", metavar="SENDER", help="Sender ID.")
 @click.option("--content", metavar="TEXT", help="The text; with --file, {column} stands for the row's cell.")
 @click.option("--at", metavar="TIME", help="When to send: YYYY-MM-DD HH:MM:SS in the account's time zone, or ISO 8601.")
 @click.option("--type", "kind", metavar="TYPE", help="text, unicode, flash or binary [text].")
-@click.option("--dlr-url", metavar="URL", help="Where the receipt goes.")
-@click.option("--validity", metavar="TIME", help="How long it is tried: seconds from 60 on, or a time as --at.")
-@click.option("--priority", metavar="0-3", help="SMPP's priority_flag; the operator says what it is worth.")
-@click.option("--udh", metavar="HEX", help="A user data header of your own, its length octet first.")
+@click.option("--dlr-url", metavar="URL", help="The URL that receipts are posted to.")
+@click.option(
+    "--validity", metavar="TIME", help="How long delivery is tried: seconds (at least 60), or a time as --at."
+)
+@click.option("--priority", metavar="0-3", help="SMPP's priority_flag; the operator decides about its effect.")
+@click.option("--udh", metavar="HEX", help="A user data header, beginning with its length octet.")
 @click.option("--coding", metavar="NUMBER", help="The data_coding of a binary message, 0 to 255 or 0x00 to 0xFF.")
 @click.option(
     "--tlv",
     "tlvs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An optional parameter, by number or by the connector's name for it; repeatable.",
+    help="An optional parameter (TLV), by its number or the connector's name for it; repeatable.",
 )
-@click.option("--progress", is_flag=True, help="With --dlr-url: ENROUTE and ACCEPTD are posted, too.")
+@click.option("--progress", is_flag=True, help="With --dlr-url: also post receipts with ENROUTE and ACCEPTD.")
 @click.option(
-    "--reference", metavar="TEXT", help="Your name for it: sent again with the same one, it is not sent twice."
+    "--reference", metavar="TEXT", help="Your name for the message. A repetition with the same name is not sent again."
 )
-@click.option("--file", "file", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file, a message a row.")
+@click.option(
+    "--file", "file", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file with a message in each row."
+)
 @click.option(
     "--campaign",
     metavar="NAME",
-    help="With --file: what the rows' references are made from. Run again with the same one, rows that were sent are "
-    "not sent again; take another to send them once more [the file's name].",
+    help="With --file: a name for this run. Another run with the same name does not send rows again that were "
+    "sent. Use another name to send them again [the file's name].",
 )
 @click.option(
-    "--results", type=click.Path(path_type=Path, dir_okay=False), help="With --file: a CSV of what became of each row."
+    "--results",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --file: write a CSV file with the result of each row.",
 )
 @click.option(
     "--connections",
     type=click.IntRange(1, _MAX_CONNECTIONS),
     default=8,
     show_default=True,
-    help="With --file: requests at once.",
+    help="With --file: concurrent requests.",
 )
 @click.option("--user", metavar="NAME", help="The account [HELIOGRAPH_USER].")
 @click.option("--key", metavar="KEY", help="Its API key [HELIOGRAPH_API_KEY].")
-@click.option("--url", metavar="URL", help="The gateway [HELIOGRAPH_URL, else where the settings say it listens].")
+@click.option("--url", metavar="URL", help="The gateway [HELIOGRAPH_URL, else the setting http.listen].")
 @click.pass_context
 def send(
     context: click.Context,
@@ -93,7 +102,7 @@ def send(
 ) -> None:
     """Sends messages as a customer, over HTTP.
 
-    Exit code 0 if all were accepted, 1 if any was not.
+    The exit code is 0 if all messages were accepted, otherwise 1.
     """
     from heliograph.cli.remote.client import BadUrl, Client
 
@@ -120,30 +129,30 @@ def send(
 
     if file is None:
         if results is not None or campaign is not None:
-            raise Failure("--results and --campaign belong to --file.")
+            raise Failure("--results and --campaign need --file.")
         accepted = _send_one(invocation, connect(), to, fields)
     else:
         if to or "reference" in fields:
-            raise Failure("With --file, destinations and references are columns of the file.")
+            raise Failure("With --file, give destinations and references as columns of the file.")
         accepted = _send_file(invocation, connect, file, fields, campaign or file.stem, results, connections)
     if not accepted:
         context.exit(1)
 
 
 def _tlv_fields(tlvs: tuple[str, ...]) -> dict[str, str]:
-    """Returns the fields of a form that these optional parameters are."""
+    """Returns the form fields of optional parameters: `{"tlv_0x1400": "1101"}` for `0x1400=1101`."""
     fields: dict[str, str] = {}
     for each in tlvs:
         name, given, value = each.partition("=")
         if not name.strip() or not given:
-            raise Failure(f"--tlv {each}: a name or number, = and a value belong there, such as 0x1400=1101.")
+            raise Failure(f"--tlv {each}: give a name or number, = and a value, such as 0x1400=1101.")
         if fields.setdefault(f"tlv_{name.strip()}", value) != value:
             raise Failure(f"--tlv {name.strip()} is given twice.")
     return fields
 
 
 def own_url(invocation: Invocation) -> str:
-    """The gateway that these settings would start."""
+    """Returns the URL of the gateway that these settings would start, for example `http://127.0.0.1:8080`."""
     from heliograph.config import parse_address
 
     host, port = parse_address(invocation.settings().http.listen)
@@ -156,7 +165,7 @@ def _send_one(invocation: Invocation, client: "Client", to: tuple[str, ...], fie
     if not to or missing:
         named = "--to" if not to else f"--{missing[0]}"
         raise Failure(f"{named} is missing.", command="heliograph send --help")
-    # a reference makes it safe to try again when the answer gets lost
+    # With a reference, the client may repeat the request safely if the answer is lost.
     request = {"reference": f"cli.{secrets.token_hex(12)}", **fields, "to": ",".join(to)}
     outcome = client.send(request)
     client.close()
@@ -166,22 +175,22 @@ def _send_one(invocation: Invocation, client: "Client", to: tuple[str, ...], fie
 
     def people() -> None:
         count = len(body.get("Messages", [body]))
-        what = "message" if count == 1 else f"batch of {counted(count, 'message')}"
+        kind = "message" if count == 1 else f"batch of {counted(count, 'message')}"
         if outcome.repeated:
-            click.echo("This was accepted before, under the same reference; nothing is sent or charged now.")
-        tell(f"{body.get('MessageStatus')}: {what} {body.get('Id')} for {counted(str(body.get('Rate')), 'credit')}.")
+            click.echo("It was accepted before, with the same reference. It is not sent or charged again.")
+        tell(f"{body.get('MessageStatus')}: {kind} {body.get('Id')} for {counted(str(body.get('Rate')), 'credit')}.")
 
     invocation.show(body, people)
     return True
 
 
 def _explain(outcome: "SendOutcome", invocation: Invocation) -> tuple[str, str, str]:
-    """Message, hint and command of a failure."""
+    """Returns the message, the hint and the command of a failure."""
     hints = {
-        0: ("Is the gateway running, and is --url right?", invocation.typed("doctor")),
+        0: ("Check that the gateway is running, and that --url is right.", invocation.typed("doctor")),
         401: ("Check --user and --key.", "heliograph key create NAME"),
-        402: ("Top the account up.", "heliograph account top-up NAME AMOUNT"),
-        403: ("See whether the account is suspended or limited.", "heliograph account show NAME"),
+        402: ("Top up the account.", "heliograph account top-up NAME AMOUNT"),
+        403: ("Check whether the account is suspended or limited.", "heliograph account show NAME"),
     }
     hint, command = hints.get(outcome.status, ("", ""))
     return outcome.problem, hint, command
@@ -243,13 +252,13 @@ def _send_file(
     if tally.failed > len(tally.problems):
         click.echo(f"and {tally.failed - len(tally.problems)} more", err=True)
     if tally.stopped:
-        raise Failure(tally.stopped, "Run it again to send the rest: what was accepted is not sent twice.")
+        raise Failure(tally.stopped, "Run the command again to send the rest. Accepted rows are not sent twice.")
     return tally.failed == 0
 
 
 @contextmanager
 def _result_writer(path: Path | None) -> "Iterator[Callable[[Row, SendOutcome, str], None]]":
-    """Writes what became of each row as it becomes known, so that an interrupted run has its file too."""
+    """Writes the result of each row at once, so that the file is complete even if the run is interrupted."""
     if path is None:
         yield lambda _row, _outcome, _result: None
         return
@@ -272,7 +281,7 @@ def _result_writer(path: Path | None) -> "Iterator[Callable[[Row, SendOutcome, s
 
 @contextmanager
 def _progress(total: int, *, hidden: bool) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, on standard error; nothing elsewhere."""
+    """Shows a progress bar on standard error if it is a terminal."""
     if hidden or not sys.stderr.isatty():
         yield lambda: None
         return

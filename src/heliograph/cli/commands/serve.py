@@ -1,4 +1,4 @@
-"""`heliograph serve`: the gateway."""
+"""`heliograph serve`: runs the gateway."""
 
 import errno
 import ipaddress
@@ -17,26 +17,26 @@ from heliograph.cli.command import Command, Failure, Invocation, examples
         "heliograph serve --roles dispatch,notify,upkeep",
     ),
 )
-@click.option("--listen", metavar="HOST:PORT", help="Where the API listens [127.0.0.1:8080, setting http.listen].")
+@click.option("--listen", metavar="HOST:PORT", help="Address of the HTTP API [setting http.listen, 127.0.0.1:8080].")
 @click.option(
     "--smpp",
     metavar="HOST:PORT",
-    help="Where customers' SMPP clients bind [nowhere, setting smpp_server.listen; with --dev 127.0.0.1:2775].",
+    help="Address for customers' SMPP clients [setting smpp_server.listen, none; with --dev 127.0.0.1:2775].",
 )
 @click.option(
     "--roles",
     metavar="ROLE,...",
-    help="What this node does, out of api, dispatch, notify and upkeep [all, setting node.roles]; for PostgreSQL.",
+    help="Roles of this node: api, dispatch, notify, upkeep [setting node.roles, all]. Needs PostgreSQL.",
 )
 @click.option(
     "--dev",
     is_flag=True,
-    help="With a simulated operator for what no route covers, a demo account, and receipts to loopback allowed.",
+    help="A development run: a simulated operator for numbers without a route, a demo account, callbacks to loopback.",
 )
 @click.option(
     "--dev-anywhere",
     is_flag=True,
-    help="Let --dev listen beyond loopback, where anybody who reaches it can use the demo account.",
+    help="Let --dev listen beyond loopback. Everybody who reaches the address can then use the demo account.",
 )
 @click.pass_context
 def serve(
@@ -44,8 +44,8 @@ def serve(
 ) -> None:
     """Runs the gateway.
 
-    It stops on SIGTERM or Ctrl-C: it then takes no more requests, waits for operators' answers, and ends.
-    It makes the data directory and the store if they are not there yet.
+    The first run makes the data directory and the store. SIGTERM or Ctrl-C stops the gateway: it accepts no more
+    requests, waits for the operators' answers, and ends.
     """
     from heliograph.app.ports import Unavailable
     from heliograph.composition import gateway
@@ -68,25 +68,25 @@ def serve(
             raise Failure(str(error), command=f"heliograph serve {option} {usual}") from error
     if not settings.store.url and set(settings.node.roles) != set(ROLES):
         raise Failure(
-            "on an embedded store one node does everything: node.roles must name all of " + ", ".join(ROLES) + ".",
+            "a gateway with an embedded store has a single node, which needs all roles: " + ", ".join(ROLES) + ".",
             "Several nodes need PostgreSQL (--database-url).",
         )
     for address in filter(None, (settings.http.listen, settings.smpp_server.listen)):
         if dev and not dev_anywhere and not _is_loopback(parse_address(address)[0]):
             raise Failure(
-                f"--dev has an account whose secrets everybody knows, and {address} is beyond loopback.",
-                "Listen on 127.0.0.1, or add --dev-anywhere if the network is yours alone.",
+                f"--dev has a demo account with publicly known secrets, and {address} is beyond loopback.",
+                "Listen on 127.0.0.1, or add --dev-anywhere if only you can reach the network.",
                 "heliograph serve --dev --listen 127.0.0.1:8080",
             )
     try:
         code = gateway.serve(settings, dev=dev, as_json=invocation.as_json)
     except AlreadyRunning as error:
-        raise Failure(str(error), "Stop it first, or take another --data.", invocation.typed("doctor")) from error
+        raise Failure(str(error), "Stop it first, or use another --data.", invocation.typed("doctor")) from error
     except (Unavailable, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             raise Failure(
                 f"{error.filename or settings.http.listen} is in use: another program listens there.",
-                "Stop it, or listen elsewhere with --listen or the setting http.listen.",
+                "Stop that program, or use another address with --listen or the setting http.listen.",
                 "heliograph serve --listen HOST:PORT",
             ) from error
         raise Failure(f"the gateway could not start: {error}", command=invocation.typed("doctor")) from error

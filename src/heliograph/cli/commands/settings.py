@@ -1,4 +1,4 @@
-"""`heliograph settings`: what is in force and where it comes from."""
+"""`heliograph settings`: the settings in force, with their defaults and variables."""
 
 import click
 
@@ -9,7 +9,7 @@ from heliograph.cli.command import Command, Invocation, examples, print_table
     cls=Command,
     epilog=examples("heliograph settings", "heliograph settings --example > heliograph-data/heliograph.toml"),
 )
-@click.option("--example", is_flag=True, help="Print a settings file with every setting, its meaning and default.")
+@click.option("--example", is_flag=True, help="Print a settings file with all settings, their meanings and defaults.")
 @click.pass_obj
 def settings(invocation: Invocation, example: bool) -> None:
     """Shows the settings in force."""
@@ -23,7 +23,7 @@ def settings(invocation: Invocation, example: bool) -> None:
     values = {entry.key: getattr(getattr(current, entry.section), entry.name) for entry in config.entries()}
     for entry in config.entries():
         if entry.secret and values[entry.key] != entry.default:
-            values[entry.key] = "(set, and not shown)"
+            values[entry.key] = "(set, but not shown)"
 
     def people() -> None:
         click.echo(f"data directory  {current.data}")

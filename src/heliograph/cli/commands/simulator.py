@@ -1,4 +1,4 @@
-"""`heliograph simulator`: an operator's SMSC to develop and test against, with its knobs to misbehave."""
+"""`heliograph simulator`: an operator's SMSC for development and tests, with knobs for misbehaviour."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _WithKnobs(Command):
-    """Takes an option for each knob of the simulator, which is imported only when the command is used."""
+    """A command with an option for each knob. The simulator is imported only when the command is used."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not any(parameter.name == "latency_ms" for parameter in self.params):
@@ -22,7 +22,7 @@ class _WithKnobs(Command):
 
             self.params.append(
                 click.Option(
-                    ["--preset"], type=click.Choice(list(PRESETS)), help="Misbehave as one kind of operator does."
+                    ["--preset"], type=click.Choice(list(PRESETS)), help="Misbehave like a kind of operator; see below."
                 )
             )
             self.params += [_option(knob) for knob in KNOBS]
@@ -33,11 +33,11 @@ class _WithKnobs(Command):
         from heliograph.simulator.presets import PRESETS
 
         super().format_options(ctx, formatter)
-        with formatter.section("Presets; knobs that are given besides come before theirs"):
+        with formatter.section("Presets; knobs on the command line override the preset"):
             formatter.write_dl([(name, preset.what) for name, preset in PRESETS.items()])
-        with formatter.section("Magic numbers, the last digits of a destination"):
+        with formatter.section("Magic numbers: the last digits of a destination decide"):
             written = [(f"...{digits}", scenario.what) for digits, scenario in SCENARIOS.items()]
-            formatter.write_dl([*written, ("any other", ORDINARY.what)])
+            formatter.write_dl([*written, ("other digits", ORDINARY.what)])
 
 
 def _option(knob: "Knob") -> click.Option:
@@ -65,18 +65,20 @@ def _option(knob: "Knob") -> click.Option:
         "heliograph simulator --inbound-rate 5 --inbound-to 3388 --inbound-to 447700900000 --inbound-text Yes",
     ),
 )
-@click.option("--listen", metavar="HOST:PORT", default="127.0.0.1:2775", show_default=True, help="Where it listens.")
+@click.option(
+    "--listen", metavar="HOST:PORT", default="127.0.0.1:2775", show_default=True, help="The address for binds."
+)
 @click.option(
     "--log",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="Write what it sees here, as JSON lines; - is standard output, as with --json.",
+    help="Write everything that it receives to this file, as JSON lines; - is standard output, as with --json.",
 )
 @click.pass_context
 def simulator(context: click.Context, /, listen: str, log: Path | None, preset: str | None, **given: Any) -> None:
-    """Runs a pretend operator.
+    """Runs a simulated operator.
 
-    It takes binds and messages and sends receipts, until Ctrl-C; on a terminal it shows a live table. With no options
-    it behaves well; every option but --listen and --log makes it behave otherwise, --preset in several ways at once.
+    It accepts binds and messages, and sends receipts, until Ctrl-C. On a terminal it shows a live table. Without
+    options it behaves well. Each knob changes a detail of its behaviour; --preset sets several knobs.
     """
     from heliograph.config import parse_address
     from heliograph.simulator.behaviour import KNOBS, Behaviour, BehaviourError

@@ -19,13 +19,13 @@ suppression = group_of(SUPPRESSIONS)
 )
 @click.argument("file", metavar="FILE")
 @click.option("--account", metavar="NAME", required=True, help="The account.")
-@click.option("--skip-bad", is_flag=True, help="Leave out lines that have no number, rather than import nothing.")
+@click.option("--skip-bad", is_flag=True, help="Skip lines without a valid number, instead of importing nothing.")
 @click.pass_obj
 def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool) -> None:
     """Suppresses the phones of a file; - is standard input.
 
-    One number a line, or a table whose first column has them. Empty lines, lines that begin with # and the heading
-    of a table are passed over. The same file can be imported again: what is there stays as it is."""
+    The file has a number on each line, or is a table with the numbers in its first column. Empty lines, lines that
+    begin with #, and the heading of a table are ignored. You can import the same file again."""
     from heliograph.app.admin.number_list import NumberList
     from heliograph.cli.lists.reading import progress, read_file
 
@@ -35,7 +35,7 @@ def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool)
     if numbers.bad and not skip_bad:
         raise Failure(
             f"{counted(len(numbers.bad), 'line')} of {file} cannot be used.",
-            "Nothing was imported. Mend them, or leave them out with --skip-bad.",
+            "Nothing was imported. Correct these lines, or skip them with --skip-bad.",
         )
 
     add, added = SUPPRESSIONS.operation("add"), 0
@@ -49,6 +49,6 @@ def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool)
     invocation.show(
         {"numbers": len(numbers), "added": added, "known": known, "skipped": bad},
         lambda: print_fields(
-            [("numbers", len(numbers)), ("new", added), ("there already", known), ("lines left out", len(bad))]
+            [("numbers", len(numbers)), ("new", added), ("known already", known), ("lines skipped", len(bad))]
         ),
     )

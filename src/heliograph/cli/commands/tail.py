@@ -1,4 +1,4 @@
-"""`heliograph tail`: what happens to messages, as it happens."""
+"""`heliograph tail`: events of messages, live."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _COLOURS = {
     "skipped": "yellow",
 }
 _FINAL_GOOD = ("DELIVRD", "delivered")
-_IN_FRONT = ("time", "event", "id", "account", "from", "to")
+_FIRST = ("time", "event", "id", "account", "from", "to")
 
 
 @click.command(
@@ -31,14 +31,14 @@ _IN_FRONT = ("time", "event", "id", "account", "from", "to")
         "heliograph tail",
         "heliograph tail --account acme",
         "heliograph tail 019aa0c4b1a27c3e8f2b6c1d4e5f6a7b",
-        "heliograph tail --json --count 100 > happenings.jsonl",
+        "heliograph tail --json --count 100 > events.jsonl",
     ),
 )
 @click.argument("message", required=False)
 @click.option("--account", metavar="NAME", help="Only messages of this account.")
 @click.option("--connector", metavar="NAME", help="Only messages of this connector.")
-@click.option("--numbers", is_flag=True, help="Show whole numbers; by default most digits are stars.")
-@click.option("--count", type=click.IntRange(1), metavar="N", help="End after so many lines.")
+@click.option("--numbers", is_flag=True, help="Show complete phone numbers; by default they are masked.")
+@click.option("--count", type=click.IntRange(1), metavar="N", help="End after N events.")
 @click.pass_obj
 def tail(
     invocation: Invocation,
@@ -48,10 +48,11 @@ def tail(
     numbers: bool,
     count: int | None,
 ) -> None:
-    """Shows what happens to messages, as it happens.
+    """Shows the events of messages, live.
 
-    Accepted, submitted, refused, receipts, final states, received from phones, callbacks: of all messages, of one
-    account, or of one message. Texts are never shown. It ends with Ctrl-C. With --json each line is an object.
+    Events are for example accepted, submitted, refused, receipt, final state, received from a phone, and callback. They
+    can be limited to a message, an account or a connector. Texts are never shown. Press Ctrl-C to stop. With --json
+    each line is an object.
     """
     from heliograph.cli.live.control import ask
 
@@ -60,14 +61,14 @@ def tail(
     }  # fmt: skip
     left = count
     try:
-        for happening in ask(invocation, request):
-            if happening["event"] == "listening":
-                click.echo("Listening; Ctrl-C ends it.", err=True)
+        for event in ask(invocation, request):
+            if event["event"] == "listening":
+                click.echo("Listening. Press Ctrl-C to stop.", err=True)
                 continue
             if invocation.as_json:
-                echo_json(happening)
+                echo_json(event)
             else:
-                click.echo(shown(happening))
+                click.echo(format_event(event))
             if left is not None:
                 left -= 1
                 if left == 0:
@@ -76,13 +77,13 @@ def tail(
         return
 
 
-def shown(happening: dict[str, Any]) -> str:
-    """A happening as a line for people."""
-    event = happening["event"]
-    good = any(happening.get(name) in _FINAL_GOOD for name in ("state", "result"))
-    colour = "green" if good else _COLOURS.get(event, "red" if event in ("final", "callback") else None)
-    time = harmless(str(happening.get("time", ""))[11:23])
-    words = [time, click.style(harmless(f"{event:14}"), fg=colour), harmless(str(happening.get("id", ""))).ljust(32)]
-    words += [harmless(str(happening[name])) for name in ("account", "from", "to") if happening.get(name)]
-    words += [harmless(f"{name}={value}") for name, value in happening.items() if name not in _IN_FRONT]
+def format_event(event: dict[str, Any]) -> str:
+    """Returns an event as a line, for example `08:00:00.123 accepted  0198c5f2... acme ACME 491*******67`."""
+    name = event["event"]
+    good = any(event.get(each) in _FINAL_GOOD for each in ("state", "result"))
+    colour = "green" if good else _COLOURS.get(name, "red" if name in ("final", "callback") else None)
+    time = harmless(str(event.get("time", ""))[11:23])
+    words = [time, click.style(harmless(f"{name:14}"), fg=colour), harmless(str(event.get("id", ""))).ljust(32)]
+    words += [harmless(str(event[each])) for each in ("account", "from", "to") if event.get(each)]
+    words += [harmless(f"{each}={value}") for each, value in event.items() if each not in _FIRST]
     return " ".join(word for word in words if word).rstrip()

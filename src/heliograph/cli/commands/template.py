@@ -1,4 +1,4 @@
-"""`heliograph template`: texts that a registry of operators has."""
+"""`heliograph template`: texts that are registered with operators."""
 
 import click
 
@@ -9,7 +9,7 @@ from heliograph.domain.display import counted
 
 template = group_of(TEMPLATES)
 template.epilog = examples(
-    "# the operator gets these two TLVs with each message, and registered texts alone",
+    "# the operator gets these two TLVs with each message, and only registered texts",
     "heliograph connector set op1 templates=required 'tlvs=entity=0x1400/text, template=0x1401/text'",
     "heliograph template import templates.csv --account acme --tlv entity=1101456780000012345",
     "heliograph template check --sender HELIO --text 'Your code is 4711.'",
@@ -24,20 +24,31 @@ template.epilog = examples(
     ),
 )
 @click.argument("file", metavar="FILE")
-@click.option("--account", metavar="NAME", default="", help="The account of rows that name none [any].")
-@click.option("--sender", metavar="SENDER", default="", help="The sender ID of rows that have none [any].")
+@click.option("--account", metavar="NAME", default="", help="The account of rows without an account [any].")
+@click.option("--sender", metavar="SENDER", default="", help="The sender ID of rows without a sender ID [any].")
 @click.option(
-    "--tlv", "tlvs", multiple=True, metavar="NAME=VALUE", help="A TLV that goes along, by name or number. Repeatable."
+    "--tlv",
+    "tlvs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A TLV that is sent with the texts, by name or number. Repeatable.",
 )
 @click.pass_obj
 def import_templates(invocation: Invocation, file: str, account: str, sender: str, tlvs: tuple[str, ...]) -> None:
-    """Adds or replaces the templates of a table, all or none.
+    """Adds or replaces the templates of a CSV file, all or none.
 
-    A template with the name of a known template replaces it; the file - is standard input. The table is CSV in UTF-8
-    with a heading, its cells apart by commas, semicolons or tabs. Columns are known by their headings: "name" or
-    "template name"; "text", "content" or "template content"; "sender", "header" or "sender id" (several apart by commas
-    make a template each); "template id" and "entity id", which become the TLVs template and entity; "tlv NAME" for
-    another TLV; "account"; and "status": rows that are not approved are left out. Others are passed over."""
+    A template replaces a known template of the same name. The file - is standard input. It is in UTF-8 with a heading;
+    cells are separated by commas, semicolons or tabs. These columns are read, other columns are ignored:
+
+    \b
+      name, template name              the name
+      text, content, template content  the text
+      sender, sender id, header        the sender ID; several, separated by commas, make a template each
+      account                          the account
+      template id, entity id           the TLVs template and entity
+      tlv NAME                         a further TLV
+      status                           rows with a status other than approved are skipped
+    """
     from heliograph.app.admin.template_table import TemplateTable
     from heliograph.app.resources.fields import Pairs
     from heliograph.cli.lists.reading import read_file
@@ -52,8 +63,8 @@ def import_templates(invocation: Invocation, file: str, account: str, sender: st
     if table.bad:
         raise Failure(f"{counted(len(table.bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
     if not table.templates:
-        raise Failure(f"{file} has no template that could be imported.", "Nothing was imported.")
+        raise Failure(f"{file} has no approved template.", "Nothing was imported.")
     put = invocation.ask(TEMPLATES, TEMPLATES.operation("put").asked({"templates": table.templates}))
     left_out = [{"line": each.line, "problem": each.problem} for each in table.left_out]
-    lines = [("new", put["added"]), ("replaced", put["changed"]), ("not approved, left out", len(left_out))]
+    lines = [("new", put["added"]), ("replaced", put["changed"]), ("not approved, skipped", len(left_out))]
     invocation.show({**put, "left_out": left_out}, lambda: print_fields(lines))

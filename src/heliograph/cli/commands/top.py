@@ -1,4 +1,4 @@
-"""`heliograph top`: a running gateway at a glance."""
+"""`heliograph top`: the figures of a running gateway, refreshed every two seconds."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-_PATIENCE_S = 10.0
-"""Seconds that a gateway elsewhere has to answer."""
+_TIMEOUT_S = 10.0
+"""Seconds. Timeout for the metrics of a gateway on another machine."""
 
 _MIB = 2**20
 
 _SILENT_S = 10.0
-"""An operator with submitted parts that has not responded for so long is told of."""
+"""Seconds. An operator that leaves parts without an answer for this long is reported."""
 
 _REFUSED_SHOWN = 8
-"""Accounts and reasons of refused requests that are shown."""
+"""The most rows of refused requests by account and reason."""
 
 _LANES = (
     "CONNECTOR", "BINDS", "WINDOW", "PARTS/S", "LIMIT/S", "REFUSED/S", "THROTTLED/S", "QUEUE", "DEFERRED", "PAUSED",
@@ -37,50 +37,51 @@ _LANES = (
         "heliograph top --url http://gateway.example.net:8080 --interval 5",
     ),
 )
-@click.option("--url", metavar="URL", help="A gateway elsewhere, by its /metrics, which must allow this machine.")
+@click.option("--url", metavar="URL", help="A gateway on another machine. Its /metrics must allow this machine.")
 @click.option(
     "--interval",
     type=click.FloatRange(0.2, 3600),
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="Between two looks.",
+    help="Time between refreshes.",
 )
-@click.option("--once", is_flag=True, help="Show it once and end.")
+@click.option("--once", is_flag=True, help="Show the figures once and end.")
 @click.pass_obj
 def top(invocation: Invocation, url: str | None, interval: float, once: bool) -> None:
-    """Shows the running gateway in numbers.
+    """Shows the figures of the running gateway.
 
-    Rates, links, windows, queues, callbacks, and whose requests were refused for what. Rates and latencies are of the
-    time between two looks; what the store knows is read there every 15 seconds. With --json each look is an object on a
-    line of its own. Over --url there are no accounts: metrics do not name them.
+    They are rates, latencies, binds, windows, queues, callbacks, and refused requests by account and reason. Rates and
+    latencies are those since the last refresh. Figures from the store are read every 15 seconds. With --json each
+    refresh is an object on its own line. With --url, refused requests are not by account, because metrics do not have
+    accounts.
     """
-    from heliograph.cli.live.gateway_figures import MetricsSample, picture
+    from heliograph.cli.live.gateway_figures import MetricsSample, figures_between
 
     fetch = _fetcher(invocation, url)
     ask_refused = _refused_asker(invocation, url)
 
-    def look() -> MetricsSample:
+    def sample() -> MetricsSample:
         return MetricsSample.read(fetch(), time.monotonic())
 
-    before = look()
+    before = sample()
 
-    def pictures() -> dict[str, Any]:
+    def next_figures() -> dict[str, Any]:
         nonlocal before
         time.sleep(interval)
-        after = look()
-        found, before = picture(before, after), after
+        after = sample()
+        found, before = figures_between(before, after), after
         return found | {"refused": ask_refused()}
 
     try:
         if invocation.as_json:
-            echo_json(pictures())
+            echo_json(next_figures())
             while not once:
-                echo_json(pictures())
+                echo_json(next_figures())
         elif once:
-            _print(pictures())
+            _print(next_figures())
         else:
-            _watch(pictures)
+            _watch(next_figures)
     except KeyboardInterrupt:
         return
 
@@ -95,14 +96,14 @@ def _fetcher(invocation: Invocation, url: str | None) -> Callable[[], str]:
 
     where = url.rstrip("/").removesuffix("/metrics") + "/metrics"
     if not where.startswith(("http://", "https://")):
-        raise Failure(f"{url} is no URL of a gateway", command="heliograph top --url http://127.0.0.1:8080")
+        raise Failure(f"{url} is not the URL of a gateway", command="heliograph top --url http://127.0.0.1:8080")
 
     def fetch() -> str:
         try:
-            with urlopen(where, timeout=_PATIENCE_S) as answer:  # noqa: S310 - http or https, as checked above
+            with urlopen(where, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - http or https, as checked above
                 text: bytes = answer.read()
         except (URLError, OSError) as error:
-            advice = "Is it up, and does its setting metrics.allowed_networks name this machine?"
+            advice = "Check that it runs, and that its setting metrics.allowed_networks has this machine."
             raise Failure(f"{where} cannot be read: {error}", advice) from error
         return text.decode()
 
@@ -110,7 +111,7 @@ def _fetcher(invocation: Invocation, url: str | None) -> Callable[[], str]:
 
 
 def _refused_asker(invocation: Invocation, url: str | None) -> Callable[[], dict[str, Any]]:
-    """Returns how to learn whose requests were refused: since when, and `totals`, which are None where nobody knows."""
+    """Returns a function that fetches refused requests: `since` (ISO 8601) and `totals`, None if they are unknown."""
     if url is not None:
         return lambda: {"since": None, "totals": None}
     from heliograph.cli.live.control import ask_once
@@ -127,16 +128,16 @@ def _print(found: dict[str, Any]) -> None:
     console.print(view(found))
 
 
-def _watch(pictures: Callable[[], dict[str, Any]]) -> None:
+def _watch(next_figures: Callable[[], dict[str, Any]]) -> None:
     from rich.live import Live
 
     with Live(screen=True, auto_refresh=False) as live:
         while True:
-            live.update(view(pictures()), refresh=True)
+            live.update(view(next_figures()), refresh=True)
 
 
 def view(found: dict[str, Any]) -> "RenderableType":
-    """A picture for people; a gateway elsewhere may have names in it that are none of ours."""
+    """Returns the figures for a terminal. Names from another gateway are untrusted, so they are made harmless."""
     from rich.console import Group
     from rich.text import Text
 
@@ -147,16 +148,16 @@ def view(found: dict[str, Any]) -> "RenderableType":
         (f"Heliograph {harmless(found['version'])}", "bold"), "   ", store,
         f"   cpu {found['cpu'] * 100:.0f} %   memory {memory:.0f} MiB   balance {_plain(now['balance'])}",
     )  # fmt: skip
-    look = [Text(harmless(each), style="bold red") for each in _advice(found)]
+    advice = [Text(harmless(each), style="bold red") for each in _advice(found)]
     return Group(
-        head, "", _rates(found), "", _connectors(found["connectors"]), *look, "", _waiting(now), *_refused(found),
+        head, "", _rates(found), "", _connectors(found["connectors"]), *advice, "", _waiting(now), *_refused(found),
     )  # fmt: skip
 
 
 def _advice(found: dict[str, Any]) -> Iterator[str]:
-    """Returns sentences about what stands still, each with the command that says why."""
+    """Yields sentences about parts that do not work, each with the command that shows the reason."""
     if not found["now"]["store_up"]:
-        yield "The store cannot be used, and customers get 503: heliograph doctor"
+        yield "The store is unavailable, and customers get 503: heliograph doctor"
     for each in found["connectors"]:
         name = each["name"]
         if each["binds"] and not each["binds_up"]:
@@ -165,7 +166,7 @@ def _advice(found: dict[str, Any]) -> Iterator[str]:
             silent = f"{each['silent_s']:.0f} s"
             yield f"The operator of {name} has not responded for {silent}: heliograph connector show {name}"
         elif each["deferred"] and not each["submitted"]:
-            yield f"The operator of {name} takes nothing and puts off what it is sent: heliograph connector show {name}"
+            yield f"The operator of {name} accepts no messages at the moment: heliograph connector show {name}"
 
 
 def _table(*columns: str) -> "Table":
@@ -223,7 +224,7 @@ def _connectors(connectors: list[dict[str, Any]]) -> "RenderableType":
 
 
 def _refused(found: dict[str, Any]) -> "Iterator[RenderableType]":
-    """Yields what requests were refused for, by account where that is known, the most frequent first."""
+    """Yields refused requests by account and reason, or only by reason if accounts are unknown, most frequent first."""
     refused = found["refused"]
     totals = refused["totals"]
     if totals is None:
@@ -262,7 +263,7 @@ def _plain(value: float | None) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    """The upper bound of a class."""
+    """Returns the upper bound of a histogram's bucket, such as `<50 ms`."""
     if value is None:
         return "-"
     return f"<{value * 1000:g} ms" if value < 1 else f"<{value:,.0f} s"

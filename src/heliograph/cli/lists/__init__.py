@@ -1,1 +1,1 @@
-"""Sending to the recipients of a file."""
+"""Sends messages to the recipients of a file."""

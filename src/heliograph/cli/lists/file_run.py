@@ -24,18 +24,18 @@ class RunCounts:
     credit: int = 0
     """Micro-credits that this run was charged."""
     problems: list[tuple[int, str]] = field(default_factory=list)
-    """The first ones, by line."""
+    """The first problems, by line."""
     stopped: str = ""
-    """Reason why the rest was not tried."""
+    """The reason why the remaining rows were not tried; empty if all were."""
 
 
 class FileRun:
-    """One run over a file. At most twice as many rows as connections are in the air."""
+    """A run over a file. At most two rows for each connection are under way at a time."""
 
     def __init__(
         self, connect: Callable[[], Client], connections: int, settled: Callable[[Row, SendOutcome, str], None]
     ) -> None:
-        """`settled` is called in this thread for each row that was tried, with its result in a word."""
+        """Calls `settled` in this thread for each tried row, with a result such as `sent` or `failed`."""
         self._connect = connect
         self._connections = connections
         self._settled = settled
@@ -44,13 +44,13 @@ class FileRun:
         self._clients: list[Client] = []
 
     def send(self, rows: Iterable[Row]) -> RunCounts:
-        """Sends until all are, or nothing more can be; Ctrl-C waits for what is in the air."""
+        """Sends all rows, or stops at an error that further rows would have too. Ctrl-C waits for rows under way."""
         waiting: dict[Future[SendOutcome], Row] = {}
         with ThreadPoolExecutor(self._connections) as pool:
             try:
                 self._submit(rows, pool, waiting)
             except KeyboardInterrupt:
-                self._tally.stopped = "stopped by you"
+                self._tally.stopped = "stopped by Ctrl-C"
             for future in list(waiting):
                 if self._tally.stopped and future.cancel():
                     del waiting[future]
@@ -68,7 +68,7 @@ class FileRun:
                 self._settle(waiting, wait(waiting, return_when=FIRST_COMPLETED).done)
 
     def _send_row(self, row: Row) -> SendOutcome:
-        """In a thread of the pool, each of which has a connection of its own."""
+        """Runs in a thread of the pool. Each thread has its own connection."""
         client: Client | None = getattr(self._own, "client", None)
         if client is None:
             client = self._own.client = self._connect()

@@ -1,4 +1,4 @@
-"""Lists and tables in files that people bring along: read whole, with progress on a terminal."""
+"""Reads files with lists and tables, with progress on a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ Table = TypeVar("Table")
 
 
 def read_file(file: str, read: Callable[[Any], Table], *, errors: str = "strict") -> Table:
-    """Returns the result of `read`, which gets the lines; the file - is standard input. Raises Failure."""
+    """Returns the result of `read` for the lines of a file, or of standard input for `-`. Raises Failure."""
     nothing = "Nothing was imported."
     try:
         with click.open_file(file, encoding="utf-8", errors=errors) as lines:
@@ -22,14 +22,14 @@ def read_file(file: str, read: Callable[[Any], Table], *, errors: str = "strict"
     except Invalid as problem:
         raise Failure(f"--{problem.field}: {problem.problem}", nothing) from problem
     except UnicodeDecodeError as problem:
-        raise Failure(f"{file} is no UTF-8.", f"{nothing} Save it as CSV in UTF-8.") from problem
+        raise Failure(f"{file} is not UTF-8.", f"{nothing} Save the file as CSV in UTF-8.") from problem
     except OSError as problem:
         raise Failure(f"{file} cannot be read: {problem.strerror or problem}", nothing) from problem
 
 
 @contextmanager
 def progress(what: str, total: int | None, *, hidden: bool) -> Iterator[Callable[[int], None]]:
-    """Shows a bar on a terminal, on standard error, or a count if the total is unknown; nothing elsewhere."""
+    """Shows a progress bar on standard error if it is a terminal, or a count if the total is unknown."""
     if hidden or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,4 +1,4 @@
-"""Messages out of a CSV file: one a row, each with a reference that names it for good."""
+"""Reads the messages of a CSV file. Each row gets a reference, so that another run does not send it again."""
 
 import csv
 import hashlib
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Columns that are fields of a request; others are there for placeholders.
 FIELDS = ("to", "from", "content", "time", "type", "dlr", "dlr-url", "reference")
+"""Columns that are fields of a request. Other columns fill placeholders such as `{name}`."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _CAMPAIGN_CHARS = 24
@@ -17,27 +17,30 @@ _DIGEST_CHARS = 32
 
 
 class BadFile(Exception):
-    """The file cannot be used; nothing was sent. The text says why, and where."""
+    """The file cannot be used. Nothing was sent. The text has the reason and the line."""
 
 
 @dataclass(slots=True)
 class Row:
-    """One message: `line` is its row in the file, the first one after the header being 2."""
+    """A message of the file."""
 
     line: int
+    """The line in the file. The heading is line 1."""
     fields: dict[str, str]
+    """The fields of the request."""
 
 
 class RecipientsFile:
-    """The messages of a CSV file with a header row.
+    """The messages of a CSV file with a heading.
 
-    A row's reference is made from the campaign, from what is sent, and from how many equal rows came before it. So
-    a row keeps it when other rows come, go or change, and the same file sent once more sends nothing twice.
+    A row's reference is made from the campaign, its fields, and the number of equal rows before it. So a row keeps its
+    reference if other rows are added, removed or changed, and another run of the file sends no row twice. For example,
+    a row of the campaign `spring` has the reference `spring.9f86d081884c7d65...`.
     """
 
     def __init__(self, path: Path, defaults: Mapping[str, str], campaign: str) -> None:
-        """`defaults` are the fields for rows that lack them; a `content` there may have {column} placeholders, and
-        then wins over the column. Raises BadFile."""
+        """`defaults` are fields for rows without them. A `content` there goes before the column, and may have
+        placeholders such as `{name}`. Raises BadFile."""
         self._path = path
         self._defaults = {name: value for name, value in defaults.items() if value}
         self._campaign = campaign
@@ -70,7 +73,7 @@ class RecipientsFile:
     def _check(self) -> None:
         if "to" not in self._columns:
             found = ", ".join(self._columns) or "nothing"
-            raise BadFile(f"{self._path} needs a header row with a column `to`; its first row has {found}")
+            raise BadFile(f"{self._path} needs a heading with the column `to`; its first row has {found}")
         for field in ("from", "content"):
             if field not in self._columns and field not in self._defaults:
                 raise BadFile(f"{self._path} has no column `{field}`; add it, or give --{field}")
@@ -78,11 +81,12 @@ class RecipientsFile:
         unknown = [name for name in named if name not in self._columns]
         if unknown:
             raise BadFile(
-                f"--content has {{{unknown[0]}}}, and {self._path} no such column; it has {', '.join(self._columns)}"
+                f"--content has {{{unknown[0]}}}, but {self._path} has no such column; it has "
+                f"{', '.join(self._columns)}"
             )
 
     def _read(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Line number and cells of each row that is not empty."""
+        """Yields the line number and the cells of each non-empty row."""
         try:
             with self._path.open(encoding="utf-8-sig", newline="") as file:
                 rows = csv.reader(file)
@@ -91,7 +95,7 @@ class RecipientsFile:
                     if not any(cell.strip() for cell in cells):
                         continue
                     if len(cells) > len(self._columns):
-                        raise BadFile(f"{self._path}, line {rows.line_num}: more cells than the header has columns")
+                        raise BadFile(f"{self._path}, line {rows.line_num}: it has more cells than the heading")
                     yield rows.line_num, dict(zip(self._columns, cells, strict=False))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise BadFile(f"{self._path} cannot be read: {error}") from error

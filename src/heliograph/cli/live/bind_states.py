@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
 
 def view(user: str, reports: "Sequence[ConnectorReport]", now: int) -> Iterator[str]:
-    """Yields lines for people. `user` is the name that the connector binds with, for example `system_id acme`."""
+    """Yields the lines of `heliograph connector show`. `user` is the connector's identity, such as `system_id acme`."""
     if not reports:
         yield ""
-        yield "No gateway has run with it yet."
+        yield "No gateway has used this connector yet."
     for each in reports:
         ago = max(0, now - each.at) / 1000
         state = each.state
         yield ""
         node = f" (node {each.node})" if len(reports) > 1 else ""
-        yield f"The links{node}, as said {ago:.0f} s ago" + ("" if ago * 1000 < FRESH_MS else "; no gateway runs now")
+        stale = "" if ago * 1000 < FRESH_MS else "; no gateway is running now"
+        yield f"The binds{node}, as reported {ago:.0f} s ago{stale}"
         yield f"  state     {state.summary}"
         yield f"  window    {state.window_used} of {state.capacity} in use"
         yield f"  rate      {_rate(state, each.at)}"
@@ -45,40 +46,40 @@ def view(user: str, reports: "Sequence[ConnectorReport]", now: int) -> Iterator[
 
 
 def _queries(state: "ConnectorState") -> str:
-    words = f"query_sm asked {counted(state.asked, 'time')}, told {counted(state.told, 'state')}"
+    words = f"query_sm sent {counted(state.asked, 'time')}, {counted(state.told, 'state')} received"
     if not state.queries_off:
         return words
     return (
-        f"{words}; off, since the operator responded with {state.queries_off}: until it is configured anew or a start"
+        f"{words}; off, because the operator responded with {state.queries_off}; on again after a change of the "
+        "connector or a restart"
     )
 
 
-def _rate(state: "ConnectorState", said: int) -> str:
-    words = "nothing is sent" if state.off else f"{state.rate:g} a second at most" if state.rate else "no limit is set"
+def _rate(state: "ConnectorState", reported: int) -> str:
+    words = "nothing is sent" if state.off else f"at most {state.rate:g} a second" if state.rate else "no limit is set"
     if state.rate_until is not None:
         words += f" until {format_moment(state.rate_until)}"
     if state.off:
         return words
     if state.pace_learnt is not None:
-        words += (
-            f"; {state.pace:g} a second now, which is what the operator takes, for {duration(said - state.pace_learnt)}"
-        )
+        words += f"; {state.pace:g} a second now, learnt from the operator {duration(reported - state.pace_learnt)} ago"
     elif state.pace is not None and state.pace != state.rate:
-        words += f"; {state.pace:g} a second so far, to find out what the operator takes"
+        words += f"; {state.pace:g} a second now, while the operator's limit is being learnt"
     if state.put_off:
         words += f"; {state.put_off:.0%} of the parts are throttled at any pace, and sent again"
     return words + (f"; throttled {counted(state.throttles, 'time')}" if state.throttles else "")
 
 
-def _bind(bind: "BindState", said: int, now: int) -> Iterator[str]:
-    """Lines about one bind, of which the gateway spoke at `said`. An error that is over is told as what was before."""
+def _bind(bind: "BindState", reported: int, now: int) -> Iterator[str]:
+    """Yields the lines of a bind, from a report of the time `reported` (ms). The last error of a bind that is up again
+    is marked as past."""
     words = f"{bind.state} since {format_moment(bind.since)}"
     if bind.reconnect_in is not None:
-        words += f", tries again in {max(0.0, bind.reconnect_in - (now - said) / 1000):.0f} s"
+        words += f", next try in {max(0.0, bind.reconnect_in - (now - reported) / 1000):.0f} s"
     if bind.window:
         words += f", {bind.in_flight} of {bind.window} in flight"
     if bind.silent:
-        words += f", the operator has not responded for {duration(int(bind.silent_s * 1000) + now - said)}"
+        words += f", the operator has not responded for {duration(int(bind.silent_s * 1000) + now - reported)}"
     elif bind.answer_ms is not None:
         words += f", answers after {bind.answer_ms:g} ms"
     yield f"  bind {bind.bind}    {bind.role} at {bind.host}: {words}"

@@ -1,4 +1,4 @@
-"""Asks the gateway that runs on the data directory; see `heliograph.runtime.data_directory`."""
+"""Requests to the gateway that runs on the data directory; see `heliograph.runtime.data_directory`."""
 
 import json
 import socket
@@ -9,8 +9,11 @@ from heliograph.cli.command import Failure, Invocation
 
 
 def ask(invocation: Invocation, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The lines of its answer, as they come. Raises Failure where no gateway runs, or where it says what is wrong."""
-    with _knock(invocation) as connection:
+    """Yields the lines of the answer as they arrive.
+
+    Raises Failure if no gateway runs, or if the answer is an error.
+    """
+    with _connect(invocation) as connection:
         connection.sendall(json.dumps(request).encode() + b"\n")
         with connection.makefile("rb") as lines:
             try:
@@ -20,17 +23,17 @@ def ask(invocation: Invocation, request: dict[str, Any]) -> Iterator[dict[str, A
                         raise Failure(answer["problem"])
                     yield answer
             except OSError as error:
-                raise Failure(f"the gateway went away: {error}", command=invocation.typed("doctor")) from error
+                raise Failure(f"the gateway ended meanwhile: {error}", command=invocation.typed("doctor")) from error
 
 
 def ask_once(invocation: Invocation, request: dict[str, Any]) -> dict[str, Any]:
-    """The one line of an answer. Raises Failure."""
+    """Returns the first line of the answer. Raises Failure."""
     for answer in ask(invocation, request):
         return answer
     raise Failure("the gateway ended before it answered", command=invocation.typed("doctor"))
 
 
-def _knock(invocation: Invocation) -> socket.socket:
+def _connect(invocation: Invocation) -> socket.socket:
     from heliograph.runtime.data_directory import socket_path
 
     invocation.need_the_machine()
@@ -41,10 +44,10 @@ def _knock(invocation: Invocation) -> socket.socket:
             connection.connect(path)
     except PermissionError as error:
         connection.close()
-        raise Failure(f"{data} is not yours to look into", "Run this as the user that the gateway runs as.") from error
+        raise Failure(f"you may not read {data}", "Run the command as the user of the gateway.") from error
     except OSError as error:
         connection.close()
         raise Failure(
-            f"no gateway runs on {data}", "Start it, or name its data directory.", invocation.typed("serve")
+            f"no gateway runs on {data}", "Start it, or give its data directory with --data.", invocation.typed("serve")
         ) from error
     return connection

@@ -1,4 +1,4 @@
-"""The state of a gateway in a few numbers, computed from two samples of its metrics."""
+"""The figures of `heliograph top`, computed from two samples of a gateway's metrics."""
 
 import re
 from collections import defaultdict
@@ -36,7 +36,7 @@ _RATES: dict[str, tuple[str, dict[str, str]]] = {
 
 _REFUSED = "heliograph_requests_refused_total"
 _REPLAYED = "replayed"
-"""The reason of that metric which is no refusal: the request repeated one that had been accepted."""
+"""A value of the label `reason` that does not mean a refusal: the request repeated an accepted request."""
 
 _GAUGES = {
     "store_up": "heliograph_store_up",
@@ -68,26 +68,28 @@ _CONNECTOR = {
 
 @dataclass(slots=True)
 class MetricsSample:
-    """The metrics at one moment, in monotonic seconds."""
+    """The metrics at a moment."""
 
     at: float
+    """Monotonic seconds."""
     values: Values
+    """Values by metric and labels."""
 
     @classmethod
     def read(cls, text: str, at: float) -> "MetricsSample":
-        """From Prometheus' text format. Lines that cannot be read are left out."""
+        """Reads Prometheus' text format. Lines that cannot be read are left out."""
         values: Values = defaultdict(dict)
         for name, labels, value in _samples(text):
             values[name][labels] = value
         return cls(at, dict(values))
 
     def total(self, name: str, wanted: Mapping[str, str]) -> float:
-        """The sum over all labels that have the wanted values."""
+        """Returns the sum over all samples with the wanted labels, for example `{"connector": "op1"}`."""
         found = self.values.get(name, {})
         return sum(value for labels, value in found.items() if wanted.items() <= dict(labels).items())
 
     def value(self, name: str, wanted: Mapping[str, str]) -> float | None:
-        """None where there is no such sample."""
+        """Returns the first sample with the wanted labels, or None."""
         found = self.values.get(name, {})
         return next((value for labels, value in found.items() if wanted.items() <= dict(labels).items()), None)
 
@@ -107,14 +109,17 @@ def _unescaped(match: re.Match[str]) -> str:
     return "\n" if match[1] == "n" else match[1]
 
 
-def picture(before: MetricsSample, after: MetricsSample) -> dict[str, Any]:
-    """Rates are a second; latencies are seconds, of what happened between the looks, None where nothing did. What waits
-    is the sum of the connectors' queues in memory and of the due rows in the store, which no connector's queue has.
-    `refused` is empty: metrics do not tell whose requests were refused."""
+def figures_between(before: MetricsSample, after: MetricsSample) -> dict[str, Any]:
+    """Returns the figures of the time between two samples.
+
+    `rates` are per second. `latency` is in seconds, None if nothing happened. `waiting` is the sum of the connectors'
+    queues in memory and of due rows in the store, which are in no connector's queue. `refused` is empty, because
+    metrics do not have accounts.
+    """
     span = max(after.at - before.at, 1e-3)
 
     def rate(name: str, wanted: Mapping[str, str]) -> float:
-        # a counter that went back is that of a gateway that was started again
+        # A counter that fell belongs to a gateway that was restarted.
         return round(max(0.0, after.total(name, wanted) - before.total(name, wanted)) / span, 2)
 
     cpu = rate("process_cpu_seconds_total", {})
@@ -150,25 +155,25 @@ def picture(before: MetricsSample, after: MetricsSample) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _connector(look: MetricsSample, name: str) -> dict[str, Any]:
+def _connector(sample: MetricsSample, name: str) -> dict[str, Any]:
     found: dict[str, Any] = {"name": name}
     for word, metric in _CONNECTOR.items():
-        value = look.value(metric, {"connector": name})
+        value = sample.value(metric, {"connector": name})
         found[word] = None if value == inf else value
     return found
 
 
 def _quantiles(before: MetricsSample, after: MetricsSample, name: str) -> dict[str, float | None]:
-    """The upper bound of the class in which the quantile lies; None beyond the last class, or without values."""
-    classes: dict[float, float] = defaultdict(float)
-    for look, sign in ((after, 1), (before, -1)):
-        for labels, value in look.values.get(f"{name}_bucket", {}).items():
-            classes[float(dict(labels)["le"])] += sign * value
-    total = classes.get(inf, 0.0)
+    """Returns the upper bound of the bucket with the quantile; None beyond the last bucket, or without values."""
+    buckets: dict[float, float] = defaultdict(float)
+    for sample, sign in ((after, 1), (before, -1)):
+        for labels, value in sample.values.get(f"{name}_bucket", {}).items():
+            buckets[float(dict(labels)["le"])] += sign * value
+    total = buckets.get(inf, 0.0)
     found: dict[str, float | None] = {"p50": None, "p95": None, "p99": None}
     if total <= 0:
         return found
     for word, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
-        bound = next((le for le, count in sorted(classes.items()) if count >= share * total), inf)
+        bound = next((le for le, count in sorted(buckets.items()) if count >= share * total), inf)
         found[word] = None if bound == inf else bound
     return found

@@ -1,4 +1,4 @@
-"""The customers' HTTP API as the `send` command uses it."""
+"""A client of the customers' HTTP API, for `heliograph send`."""
 
 import base64
 import http.client
@@ -16,27 +16,29 @@ _LONGEST_PAUSE_S = 30.0
 _DELAY = re.compile(r"[0-9]{1,6}").fullmatch
 
 TRIES = 6
-"""Tries of a request that gets no answer, or 429 or 503."""
+"""Tries of a request without an answer, or with the answers 429 and 503."""
 
-#: Answers after which no other request would fare better: credentials, credit, suspension.
 HOPELESS = frozenset({401, 402, 403})
+"""Statuses that further requests would get too: wrong credentials, no credit, a suspended account."""
 
 _AGAIN = frozenset({429, 503})
 
 
 class BadUrl(Exception):
-    """The given address of the gateway is no URL."""
+    """The given address of the gateway is not a URL."""
 
 
 @dataclass(slots=True)
 class SendOutcome:
-    """Result of one request. `status` is HTTP's, 0 if there was no answer; `problem` is for people."""
+    """Result of a request."""
 
     status: int
+    """The HTTP status; 0 if there was no answer."""
     body: dict[str, Any]
     problem: str = ""
+    """The error, as a sentence for people."""
     repeated: bool = False
-    """The gateway had accepted the request before this one was made for the first time."""
+    """True if an earlier run had sent the request, so that the gateway did not accept it again."""
 
     @property
     def sent(self) -> bool:
@@ -44,19 +46,22 @@ class SendOutcome:
 
 
 class Client:
-    """One keep-alive connection; not for several threads at once."""
+    """A keep-alive connection to the gateway. It is not thread-safe."""
 
     __slots__ = ("_authorization", "_base", "_connection", "_host", "_pause", "_port", "_tls")
 
     def __init__(self, url: str, user: str, key: str, pause_s: float = 1.0) -> None:
-        """`pause_s` is the first pause between tries, which then doubles. Raises BadUrl."""
+        """Makes a client without connecting. `pause_s` is the first pause between tries; it doubles each time.
+
+        Raises BadUrl.
+        """
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError as error:
-            raise BadUrl(f"{url!r} is no URL: {error}") from error
+            raise BadUrl(f"{url!r} is not a URL: {error}") from error
         if parts.scheme not in ("http", "https") or not host:
-            raise BadUrl(f"{url!r} is no http or https URL, such as http://127.0.0.1:8080")
+            raise BadUrl(f"{url!r} is not an http or https URL, such as http://127.0.0.1:8080")
         self._host, self._port, self._tls = host, port, parts.scheme == "https"
         self._base = parts.path.rstrip("/")
         credentials = base64.b64encode(f"{user}:{key}".encode()).decode("ascii")
@@ -65,16 +70,16 @@ class Client:
         self._pause = pause_s
 
     def send(self, fields: Mapping[str, str]) -> SendOutcome:
-        """Sends one message. Give it a reference: only then is it safe to try again, and is tried again.
+        """Sends a message. Only a request with a reference is retried, because a repetition is then not sent twice.
 
-        The body is a form, since a form's content means the same whatever the account's settings are.
+        The body is a form, because the account's setting `content_decoding` changes only the meaning of JSON.
         """
         body = urlencode(fields).encode("ascii")
         pause, lost = self._pause, False
         for left in reversed(range(TRIES if fields.get("reference") else 1)):
             outcome, retry_after = self._post(body)
             if (outcome.status and outcome.status not in _AGAIN) or not left:
-                # after a try without an answer, it may have been that one which the gateway accepted
+                # If an earlier try got no answer, the gateway may have accepted that try of this run.
                 outcome.repeated &= not lost
                 return outcome
             lost |= not outcome.status
@@ -88,7 +93,7 @@ class Client:
             self._connection = None
 
     def _post(self, body: bytes) -> tuple[SendOutcome, float | None]:
-        """One try: its outcome, and the pause that the gateway asked for, in seconds."""
+        """Makes a try. Returns its outcome, and the seconds of the answer's Retry-After, or None."""
         try:
             if self._connection is None:
                 kind = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
@@ -116,7 +121,7 @@ def _outcome(response: http.client.HTTPResponse, answer: bytes) -> SendOutcome:
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        return SendOutcome(response.status if response.status != 200 else 0, {}, "the answer is not the gateway's")
+        return SendOutcome(response.status if response.status != 200 else 0, {}, "the answer is not from a gateway")
     problem = ""
     if response.status != 200:
         field = f"{body['Field']}: " if body.get("Field") else ""

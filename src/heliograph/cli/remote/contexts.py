@@ -1,6 +1,8 @@
-"""Contexts: gateways elsewhere that commands may mean, each with the token of its admin API.
+"""Contexts: gateways on other machines, each with the token of its admin API.
 
-They are kept in one file of the user, which nobody else can read.
+They are in a file of the user with mode 0600. For example:
+
+    {"current": "prod", "contexts": {"prod": {"server": "https://sms.example.net", "token": "hat_..."}}}
 """
 
 import json
@@ -11,39 +13,42 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LOCAL = "local"
-"""The name of no context: the store on this machine."""
+"""A reserved name: the store on this machine instead of a context."""
 
 VARIABLE = "HELIOGRAPH_CONTEXT"
 
 
 class BadContexts(Exception):
-    """The file of contexts cannot be read; the text says why."""
+    """The file of contexts cannot be read. The text has the reason."""
 
 
 @dataclass(slots=True)
 class GatewayContext:
-    """A gateway elsewhere: the address of its admin API, and the token for it."""
+    """A gateway on another machine."""
 
     server: str
+    """The address, for example `https://sms.example.net`."""
     token: str = field(repr=False)
+    """A token of its admin API."""
 
 
 @dataclass(slots=True)
 class Contexts:
-    """The contexts of a user. `current` is the one that commands mean which name none; empty for none."""
+    """The contexts of a user."""
 
     known: dict[str, GatewayContext] = field(default_factory=dict)
     current: str = ""
+    """The context of commands without `--context`; empty: the store on this machine."""
 
 
 def path(environment: Mapping[str, str]) -> Path:
-    """Returns where the contexts of this user are."""
+    """Returns the path of the user's file of contexts."""
     home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME") or Path.home()) / ".config")
     return Path(home) / "heliograph" / "contexts.json"
 
 
 def load(file: Path) -> Contexts:
-    """Reads the contexts; there are none where the file is not there. Raises BadContexts."""
+    """Reads the contexts. A missing file has no contexts. Raises BadContexts."""
     try:
         found = json.loads(file.read_text("utf-8"))
         known = {
@@ -59,17 +64,17 @@ def load(file: Path) -> Contexts:
 
 
 def save(file: Path, contexts: Contexts) -> None:
-    """Writes the contexts for their user alone (mode 0600), all or nothing. Raises OSError."""
+    """Writes the contexts with mode 0600, all or nothing. Raises OSError."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    told = {
+    content = {
         "current": contexts.current,
         "contexts": {name: {"server": each.server, "token": each.token} for name, each in contexts.known.items()},
     }
-    # made with mode 0600, and only then given its name
+    # mkstemp makes a file with mode 0600. The rename then replaces the old file in a single step.
     handle, new = tempfile.mkstemp(prefix=".contexts-", dir=file.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
-            json.dump(told, out, indent=2)
+            json.dump(content, out, indent=2)
             out.write("\n")
         Path(new).replace(file)
     except BaseException:

@@ -79,7 +79,7 @@ def parse_server(server: str) -> tuple[bool, str, int | None, str]:
     except ValueError as problem:
         raise BadUrl(f"{server!r} is no URL: {problem}") from problem
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username:
-        raise BadUrl(f"{server!r} is no URL of a gateway, such as https://sms.example.net")
+        raise BadUrl(f"{server!r} is not the URL of a gateway, such as https://sms.example.net")
     return parts.scheme == "https", host, port, parts.path.rstrip("/").removesuffix(_ROOT)
 
 
