@@ -232,10 +232,10 @@ def test_what_a_context_cannot_do_is_said(desk: Desk, tmp_path: Path, monkeypatc
     ):
         result = typed(*command)
         assert result.exit_code == 1, command
-        assert "this command needs the machine of the gateway; the context prod" in result.stderr
+        assert "this command works only on the gateway's machine; the context prod" in result.stderr
     assert typed("--context", "prod", "settings").exit_code == 1
     assert typed("settings").exit_code == 0
-    assert "one elsewhere" in typed("--context", "prod", "--data", "x", "account", "list").stderr
+    assert "give only one" in typed("--context", "prod", "--data", "x", "account", "list").stderr
     assert "there is no context x" in typed("--context", "x", "account", "list").stderr
     assert "There is no account nobody" in typed("account", "show", "nobody").stderr
     told(typed("context", "use", "local", "--json"))

@@ -1,4 +1,10 @@
-"""The parts that every command shares: options, the store, answers and failures."""
+"""Parts that all commands share: common options, requests to the admin API, answers and failures.
+
+A command calls `Invocation.ask` with a resource and a request. The request goes to a gateway or a store:
+
+    --context, HELIOGRAPH_CONTEXT or a context in use --> RemoteGateway: admin API over HTTP
+    otherwise                                         --> OpenStore: dispatcher of the admin API, without a socket
+"""
 
 import json
 import os
@@ -30,18 +36,22 @@ Answer = TypeVar("Answer")
 
 @dataclass
 class Invocation:
-    """The options of every command, on whichever side of the command they stood."""
+    """The common options of a command, which may stand before or after its name."""
 
     data: Path | None = None
+    """`--data`, the data directory."""
     config: Path | None = None
+    """`--config`, the settings file."""
     database_url: str | None = None
+    """`--database-url`, the PostgreSQL database."""
     context: str | None = None
-    """The name of the context that was typed."""
+    """`--context`, the name of a context."""
     as_json: bool = False
+    """`--json`."""
     _store: "OpenStore | None" = None
 
     def settings(self) -> "Settings":
-        """The settings in force on this machine. Raises Failure."""
+        """Returns the settings in force on this machine. Raises Failure."""
         from heliograph.config import SettingsError, changed, load
 
         if self.context not in (None, contexts.LOCAL):
@@ -53,19 +63,23 @@ class Invocation:
                 return settings
             return changed(settings, "store.url", self.database_url, "--database-url")
         except SettingsError as error:
-            raise Failure(str(error), "Correct it and try again.", "heliograph settings --example") from error
+            raise Failure(str(error), "Correct the setting and try again.", "heliograph settings --example") from error
 
     def at_desk(self, work: "Callable[[Desk], Awaitable[Answer]]") -> Answer:
-        """Runs a use case on the store of this machine, which the admin API lacks. Raises Failure."""
+        """Runs a use case that the admin API lacks, on the store of this machine. Raises Failure."""
         with self._opened() as opened:
             return opened.run(work)
 
     def gateway(self) -> "RemoteGateway | None":
-        """The gateway elsewhere that the command means: by --context, else by HELIOGRAPH_CONTEXT, else the one in use.
-        None is that of this machine, which --data, --config and --database-url name too. Raises Failure."""
+        """Returns the gateway of the context, or None for the store of this machine. Raises Failure.
+
+        The context is that of `--context`, else of HELIOGRAPH_CONTEXT, else the context in use. `--data`, `--config`
+        and `--database-url` also mean the store of this machine.
+        """
         here = [name for name in ("data", "config", "database_url") if getattr(self, name) is not None]
         if here and self.context not in (None, contexts.LOCAL):
-            raise Failure(f"--{here[0].replace('_', '-')} names a gateway of this machine; --context one elsewhere.")
+            option = here[0].replace("_", "-")
+            raise Failure(f"--{option} is for a gateway on this machine, --context for another machine; give only one.")
         name = self.context or os.environ.get(contexts.VARIABLE) or ""
         if here or name == contexts.LOCAL:
             return None
@@ -84,13 +98,16 @@ class Invocation:
             raise Failure(str(problem), command="heliograph context list") from problem
 
     def need_the_machine(self) -> None:
-        """Raises Failure where the command means a gateway elsewhere."""
+        """Raises Failure if a context with another machine is in use."""
         if (gateway := self.gateway()) is not None:
             raise needs_the_machine(gateway.name)
 
     def ask(self, resource: "Resource", asked: "Asked") -> Any:
-        """Makes a request to the admin API: of the gateway elsewhere that the command means, or on the store of this
-        machine, which stays open until the command ends. Returns the JSON object. Raises Failure."""
+        """Makes a request to the admin API, and returns the JSON object. Raises Failure.
+
+        The request goes to the gateway of the context, or to the store of this machine. The store stays open until the
+        command ends.
+        """
         if resource.is_local:
             self.need_the_machine()
         if (gateway := self.gateway()) is not None:
@@ -121,9 +138,9 @@ class Invocation:
         self.need_the_machine()
         settings = self.settings()
         if not settings.store.url and not settings.data.exists():
-            # or somebody at another directory than the gateway's believes that all accounts are gone
-            named = self.data is not None or "HELIOGRAPH_DATA" in os.environ
-            advice = "there was none" if named else "--data or HELIOGRAPH_DATA name another"
+            # Without this message, a person in the wrong directory would think that all accounts are lost.
+            is_given = self.data is not None or "HELIOGRAPH_DATA" in os.environ
+            advice = "there was none" if is_given else "for another directory, use --data or HELIOGRAPH_DATA"
             click.echo(f"A new store is made in {settings.data.resolve()}; {advice}.", err=True)
         with self.explained():
             store = OpenStore(settings)
@@ -134,7 +151,7 @@ class Invocation:
 
     @contextmanager
     def explained(self) -> "Iterator[None]":
-        """Turns what goes wrong on the store into a Failure that says what to do."""
+        """Turns errors of the store and of use cases into a Failure with the next step."""
         from heliograph.app.ports import Unavailable
         from heliograph.app.ports.encryption import KeyRefused
         from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
@@ -158,24 +175,24 @@ class Invocation:
         except (Unavailable, OSError) as error:
             settings = self.settings()
             raise Failure(
-                f"the store {settings.kept} cannot be used: {error}",
-                "Check that the database runs, and its URL."
+                f"the store {settings.kept} is unavailable: {error}",
+                "Check that the database runs, and that its URL is right."
                 if settings.store.url
-                else "Check that the directory is yours and that the disk has room.",
+                else "Check that you may write to the directory, and that the disk has space.",
                 self.typed("doctor"),
             ) from error
 
     def show(self, result: dict[str, Any], people: Callable[[], None]) -> None:
-        """Answers with the object, or for people."""
+        """Prints the answer: the object with `--json`, otherwise the lines that `people` prints."""
         if self.as_json:
             echo_json(result)
         else:
             people()
 
     def typed(self, command: str) -> str:
-        """A command as it is to be typed to mean the same data."""
+        """Returns a command with the options for the same store, for example `heliograph doctor --data /srv/sms`."""
         where = f" --data {self.data}" if self.data is not None else ""
-        # the URL itself has a password in it
+        # URL is a placeholder, because the real URL has a password.
         where += " --database-url URL" if self.database_url is not None else ""
         where += f" --context {self.context}" if self.context is not None else ""
         return f"heliograph {command}{where}"
@@ -186,7 +203,7 @@ class Invocation:
 
 
 async def ask_at_desk(desk: "Desk", resource: "Resource", asked: "Asked") -> Any:
-    """Makes a request to the admin API, which has the operations of this resource and no socket. Raises Fault."""
+    """Makes a request to the dispatcher of the admin API, without a socket. Raises Fault."""
     from heliograph.admin_api.dispatch import Dispatcher
     from heliograph.admin_api.drawn import operations_of
     from heliograph.app.records import Scope
@@ -208,7 +225,8 @@ _WITH_A_LIST = ("account", "connector", "route", "price", "number", "inbound", "
 
 
 def _listing(problem: str, invocation: Invocation, otherwise: str = "") -> str:
-    """Returns the command that lists what a sentence says there is none of, or is there already."""
+    """Returns the command that lists the kind of things in a sentence: `heliograph account list` for "there is no
+    account acme"."""
     found = _KIND(problem)
     kind = (found[1] or found[2]) if found else ""
     for word, command in (_LISTS | {each: f"{each} list" for each in _WITH_A_LIST}).items():
@@ -217,8 +235,8 @@ def _listing(problem: str, invocation: Invocation, otherwise: str = "") -> str:
     return invocation.typed(otherwise) if otherwise else "heliograph --help"
 
 
-def tell(text: str, *, err: bool = False) -> None:
-    """A line, or several, in which others may have chosen some words."""
+def print_line(text: str, *, err: bool = False) -> None:
+    """Prints a line, or several lines. Control characters in names and texts of other people are made harmless."""
     click.echo(harmless(text), err=err)
 
 
@@ -227,7 +245,7 @@ def echo_json(result: dict[str, Any]) -> None:
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    # an option that is not there must not undo the one on the other side of the command
+    # click also calls this for a missing option. It must not undo the option on the other side of the command's name.
     if value is not None and value is not False:
         setattr(context.ensure_object(Invocation), parameter.name or "", value)
 
@@ -260,14 +278,14 @@ def _common() -> list[click.Parameter]:
             metavar="NAME",
             expose_value=False,
             callback=_remember,
-            help="A gateway elsewhere, over its admin API [HELIOGRAPH_CONTEXT, else the one in use].",
+            help="A gateway on another machine, over its admin API [HELIOGRAPH_CONTEXT, else the context in use].",
         ),
         click.Option(
             ["--json", "as_json"],
             is_flag=True,
             expose_value=False,
             callback=_remember,
-            help="Answer with one JSON object on standard output.",
+            help="Print a JSON object on standard output.",
         ),
     ]
 
@@ -281,7 +299,7 @@ class _WithCommonOptions(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
-        # before --help, which click puts last
+        # click puts --help last; the common options go before it.
         return [*params[:-1], *_common(), *params[-1:]] if self.add_help_option else [*params, *_common()]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -289,7 +307,7 @@ class _WithCommonOptions(click.Command):
         others: list[tuple[str, str]] = []
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            # an argument stands in the usage line; it is listed when there is more to say of it
+            # The usage line has the arguments. An argument is listed here only if it has a help text.
             if record is not None and (record[1] or isinstance(parameter, click.Option)):
                 (others if _COMMON_NAMES.intersection(parameter.opts) else own).append(record)
         for title, records in (("Options", own), ("Options of every command", others)):
@@ -303,16 +321,16 @@ class _WithCommonOptions(click.Command):
 
 
 class Command(_WithCommonOptions):
-    """A command that takes --data, --config, --database-url, --context and --json."""
+    """A command with the options --data, --config, --database-url, --context and --json."""
 
 
 class Group(_WithCommonOptions, click.Group):
-    """A group whose commands take them too, before the command and after it."""
+    """A group of commands. It takes the common options too, before the command's name."""
 
     command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """In the order in which one meets them, not by name."""
+        """Returns the names in the order of the code, not of the alphabet."""
         return list(self.commands)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -324,12 +342,12 @@ Group.group_class = Group
 
 
 def examples(*lines: str) -> str:
-    """An epilog that shows how a command is typed."""
+    """Returns an epilog with examples of a command line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
-    """The fields of KEY=VALUE arguments. Raises Failure."""
+    """Returns the texts of KEY=VALUE arguments: `{"rate": "50"}` for `rate=50`. Raises Failure."""
     found: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -344,7 +362,7 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, right: Sequence[str] = ()
 ) -> None:
-    """A table for people; `empty` is said instead when there are no rows, `right` names columns of numbers."""
+    """Prints a table, or the sentence `empty` if there are no rows. Columns in `right` are right-aligned."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -365,7 +383,7 @@ def print_table(
 
 
 def print_fields(fields: Iterable[tuple[str, object]]) -> None:
-    """A name and a value a line."""
+    """Prints a line for each field, with its name and value."""
     pairs = list(fields)
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
@@ -381,7 +399,7 @@ def as_json(answer: "Struct | dict[str, Any]") -> dict[str, Any]:
 
 
 def format_moment(at: int | None) -> str | None:
-    """Milliseconds since the epoch as ISO 8601 in UTC."""
+    """Returns a time in ms since the epoch as ISO 8601 in UTC, such as `2027-01-15T08:00:00Z`."""
     if at is None:
         return None
     from datetime import UTC, datetime

@@ -1,4 +1,8 @@
-"""Commands drawn from the description of a resource: a group with a command for each operation and each preset."""
+"""Commands drawn from the description of a resource.
+
+A group has a command for each operation and each preset. For example `app/resources/senders.py` makes
+`heliograph sender list`, `add`, `remove`, `approve` and `refuse`.
+"""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,19 +38,19 @@ from heliograph.cli.command import (
     examples,
     parse_pairs,
     print_fields,
+    print_line,
     print_table,
-    tell,
 )
 
 MOST_ROWS = 100_000
-"""Rows that one command lists, of a list in pages."""
+"""The most rows that a command lists from a list in pages."""
 
 CELL_CHARS = 48
-"""Characters of a long text that a table shows."""
+"""The most characters of a long text in a table."""
 
 
 def group_of(resource: Resource) -> Group:
-    """Returns the commands of a resource; others can be added to the group, in modules of `cli` with its name."""
+    """Returns the commands of a resource. Modules of `cli/commands` can add further commands to the group."""
     group = Group(resource.name, help=f"{resource.summary}.\n\n{resource.more}".strip(), epilog=_epilog(resource))
     if resource.name == resource.plural:
         group.invoke_without_command, group.callback = True, _list_by_default
@@ -63,14 +67,14 @@ def _epilog(described: Resource | Operation | Preset) -> str | None:
 
 
 def _list_by_default() -> None:
-    """Lists the things where a group with the name of its list is called without a command: `heliograph binds`."""
+    """Lists the things if a group with the name of its list is called without a command: `heliograph binds`."""
     context = click.get_current_context()
     if context.invoked_subcommand is None:
         context.invoke(cast("click.Group", context.command).commands["list"])
 
 
 def command_of(resource: Resource, operation: Operation, preset: Preset | None = None, name: str = "") -> click.Command:
-    """Returns the command of an operation or of a preset; `name` is its word where it stands in another's group."""
+    """Returns the command of an operation or of a preset. `name` is its word if it is in another resource's group."""
     sets = preset.sets if preset else {}
     fields = [each for each in resource.fields_of(operation) if each.name not in sets]
     if operation.pairs and not operation.rest:
@@ -85,7 +89,7 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
                 given[name] = {**given.get(name, {}), **value} if name == operation.rest else value
         if operation.rest and len(given) == len(operation.in_path):
             typed = " ".join([click.get_current_context().command_path, *given.values(), "--help"])
-            raise Failure("Nothing to change was named.", command=typed)
+            raise Failure("There is nothing to change: give KEY=VALUE.", command=typed)
         given |= sets
         if operation.page:
             answer = _pages(invocation, resource, operation, given, after, limit)
@@ -103,7 +107,7 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
         width = max(len(each.name) for each in operation.reads)
         lines = [f"  {each.name:{width}}  {each.meaning}" for each in operation.reads]
         epilog = "\n".join(["\b\nFields:", *lines, "", epilog or ""])
-    # an amount below zero is no option
+    # Otherwise click would take a negative amount, such as -12.5, for an option.
     is_signed = any(isinstance(each.type, Credits) for each in fields if each.name in operation.arguments)
     return Command(
         name or shown.name,
@@ -137,8 +141,8 @@ def show(
     answer: Mapping[str, Any],
     preset: Preset | None = None,
 ) -> None:
-    """Answers a command: rows as a table, a thing by the line or by its sentence, a change with what was given."""
-    told = resource.format_done(operation, given, answer, preset)
+    """Prints the answer of a command: a table of rows, the sentence of an operation, or a line for each field."""
+    sentence = resource.format_done(operation, given, answer, preset)
     fields, result = resource.fields, dict(answer)
     if operation.answers is Answer.EACH:
         _show_rows(invocation, resource, operation, given, answer)
@@ -147,30 +151,30 @@ def show(
     if isinstance(operation.answers, tuple):
         tables = [each for each in operation.answers if isinstance(each.type, Rows) and each.type.is_table]
         fields = tuple(each for each in operation.answers if each not in tables)
-        told_too = operation.in_path if operation.method == "GET" else given  # filters are no part of an answer
-        result = {**{name: given[name] for name in told_too}, **answer}
+        included = operation.in_path if operation.method == "GET" else given  # filters do not belong to the answer
+        result = {**{name: given[name] for name in included}, **answer}
     elif operation.answers is Answer.DONE:
         result = {**given, operation.result: True}
-    # a secret that somebody typed, and that the answer lacks, is told to nobody
+    # A typed secret is not printed. A secret in the answer was made by the gateway, and is printed once.
     typed = {each.name for each in (*fields, *operation.reads) if each.is_secret and answer.get(each.name) is None}
     result = {name: value for name, value in result.items() if name not in typed}
-    told = _with_secrets(told, fields, answer)
+    sentence = _with_secrets(sentence, fields, answer)
     lines = [(each.title or each.name, each.text(answer[each.name])) for each in fields if each.name in answer]
     if operation.pairs:
         lines = [
             (each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given.keys() & answer
         ]
     for warning in (text for each in fields if isinstance(each.type, Warnings) for text in answer.get(each.name, ())):
-        tell(f"note: {warning}", err=True)
+        print_line(f"note: {warning}", err=True)
 
     def people() -> None:
-        if told:
-            tell(told)
+        if sentence:
+            print_line(sentence)
         elif lines:
             print_fields(lines)
         for table in tables:
             if isinstance(table.type, Rows) and answer[table.name]:
-                tell(f"\n{table.meaning}\n")
+                print_line(f"\n{table.meaning}\n")
                 _print_columns(table.type.of, answer[table.name])
 
     invocation.show(_named(resource, operation, result), people)
@@ -178,18 +182,18 @@ def show(
         raise SystemExit(1)
 
 
-def _with_secrets(told: str, fields: Iterable[Field], answer: Mapping[str, Any]) -> str:
-    """Returns the sentence after an operation with the secrets that it made, which no later answer has."""
+def _with_secrets(sentence: str, fields: Iterable[Field], answer: Mapping[str, Any]) -> str:
+    """Returns the sentence with the secrets that the operation made. Later answers do not have them."""
     secrets = [each for each in fields if each.is_secret and answer.get(each.name) is not None]
     for each in secrets:
-        if answer[each.name] not in told:
-            told += f"\n{each.label}: {answer[each.name]}"
+        if answer[each.name] not in sentence:
+            sentence += f"\n{each.label}: {answer[each.name]}"
     if secrets:
-        told += "\nIt is shown only now." if len(secrets) == 1 else f"\n\n{_SHOWN_ONCE}"
-    return told
+        sentence += "\nIt is shown only now." if len(secrets) == 1 else f"\n\n{_SHOWN_ONCE}"
+    return sentence
 
 
-_SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
+_SHOWN_ONCE = "These secrets are shown only now. Store them; you can make new secrets later."
 
 
 def _named(resource: Resource, operation: Operation, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,7 +216,7 @@ def _show_rows(
         _print_columns(columns, rows, resource.nothing)
         for each in operation.beside:
             if answer[each.name] is not None:
-                tell(f"{each.label}: {each.text(answer[each.name])}")
+                print_line(f"{each.label}: {each.text(answer[each.name])}")
         if cursor:
             click.echo(f"There may be more: {_further(operation)} {cursor}", err=True)
 
@@ -245,7 +249,7 @@ def _further(operation: Operation) -> str:
 def _pages(
     invocation: Invocation, resource: Resource, operation: Operation, given: dict[str, Any], after: str, limit: int
 ) -> dict[str, Any]:
-    """Asks for pages until there are `limit` rows or no more."""
+    """Fetches pages until there are `limit` rows, or until the last page."""
     rows: list[Any] = []
     cursor: str | None = after.removeprefix("+") or None
     answer: dict[str, Any] = {}
@@ -265,28 +269,28 @@ def _paging(resource: Resource, operation: Operation) -> list[click.Parameter]:
     key = "cursor" if operation.cursor_has_time else resource.key[-1]
     bounds = click.IntRange(1, MOST_ROWS)
     option = _further(operation)
-    place = "the page with this cursor" if operation.cursor_has_time else f"this {key}"
-    hint = f"Only what comes {option.removeprefix('--')} {place}."
+    start = "the page with this cursor" if operation.cursor_has_time else f"this {key}"
+    hint = f"Only rows {option.removeprefix('--')} {start}."
     return [
         click.Option([option, "after"], metavar=key.upper(), default="", help=hint),
-        click.Option(["--limit"], type=bounds, default=operation.rows, show_default=True, help="Lines at most."),
+        click.Option(["--limit"], type=bounds, default=operation.rows, show_default=True, help="The most rows."),
     ]
 
 
 def _parameter(field: Field, operation: Operation) -> click.Parameter:
     several = isinstance(field.type, Many | Pairs)
-    one = singular(field)
+    single = singular(field)
     if field.name in operation.arguments:
-        metavar = one.name.upper() + ("..." if several else "")
+        metavar = single.name.upper() + ("..." if several else "")
         given: dict[str, Any] = {"required": True}
         if field.default is not REQUIRED:
             given = {"required": False, "default": field.show(field.default)}
         return click.Argument([field.name], metavar=metavar, nargs=-1 if several else 1, **given)
     if field.is_secret:
-        hint = f"Ask for the {field.name} instead of making one up."
+        hint = f"Ask for the {field.name}, instead of a random {field.name}."
         return click.Option(["--ask", field.name], is_flag=True, help=hint)
-    if isinstance(one.type, Flag) and one.type.off:
-        return click.Option([f"{option_of(field)}/--{one.type.off}", field.name], default=None, help=field.meaning)
+    if isinstance(single.type, Flag) and single.type.off:
+        return click.Option([f"{option_of(field)}/--{single.type.off}", field.name], default=None, help=field.meaning)
     default = field.show(field.default) if field.default not in OPEN else None
     return click.Option(
         [option_of(field), field.name],
@@ -295,12 +299,12 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
         show_default=bool(default),
         multiple=several,
         help=f"{field.meaning} Repeatable." if isinstance(field.type, Pairs) else field.meaning,
-        **_click_type(one),
+        **_click_type(single),
     )
 
 
 def option_of(field: Field) -> str:
-    """Returns the option of a command that gives a field, or one value of it: `--tlv` for `tlvs`."""
+    """Returns the option for a field, or for a single value of it: `--tlv` for `tlvs`."""
     name = field.name.removesuffix("s") if isinstance(field.type, Pairs) else singular(field).name
     return f"--{name.replace('_', '-')}"
 
@@ -325,7 +329,7 @@ def _click_type(field: Field) -> dict[str, Any]:
 
 
 def _typed() -> str:
-    """Asks for a secret; takes a line of standard input where nobody sits at a terminal."""
+    """Asks for a secret on a terminal, else reads a line of standard input."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")
     secret: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
@@ -333,7 +337,7 @@ def _typed() -> str:
 
 
 def _value(field: Field, given: Any) -> Any:
-    """Returns the JSON value of what was typed in its usual form, None for nothing. Raises Invalid."""
+    """Returns the normalised JSON value of an option or argument, or None if it is missing. Raises Invalid."""
     if given is None or given == () or (given is False and not (isinstance(field.type, Flag) and field.type.off)):
         return None
     if field.is_secret:

@@ -1,4 +1,4 @@
-"""The failure of a command: a sentence, what to do next, what to type for it."""
+"""The failure of a command: an error sentence, a hint and a command to try next."""
 
 from typing import Any
 
@@ -8,7 +8,12 @@ from heliograph.domain.display import harmless
 
 
 class Failure(click.ClickException):
-    """A failed command. `hint` says what to do next, `command` what to type for it."""
+    """A failed command. It prints its error, for example:
+
+    error: there is no context prod
+           Nothing was changed.
+    try:   heliograph context list
+    """
 
     def __init__(self, message: str, hint: str = "", command: str = "") -> None:
         super().__init__(message)
@@ -26,6 +31,6 @@ class Failure(click.ClickException):
 def needs_the_machine(context: str) -> Failure:
     """Returns the failure of a command that works only on the machine of the gateway."""
     return Failure(
-        f"this command needs the machine of the gateway; the context {context} is one elsewhere.",
-        "Run it there, or with --context local if you mean the gateway of this machine.",
+        f"this command works only on the gateway's machine; the context {context} is on another machine.",
+        "Run it there, or add --context local for the gateway of this machine.",
     )

@@ -1,4 +1,4 @@
-"""The store of this machine, open for one command: a loop that runs while something is asked of it."""
+"""The store of this machine, opened for a command. Its event loop runs only during a use case."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,8 +12,10 @@ Answer = TypeVar("Answer")
 
 
 class OpenStore:
+    """A desk on the store of this machine."""
+
     def __init__(self, settings: Settings) -> None:
-        """Raises Unavailable, and OSError."""
+        """Opens the store. Raises Unavailable, and OSError."""
         self._runner = asyncio.Runner()
         self._open = commands.open_desk(settings)
         try:

@@ -1,6 +1,6 @@
-"""The reference pages, drawn from the settings and the commands themselves.
+"""Writes the reference pages in `docs/`: settings, commands, metrics and the admin API.
 
-`python -m heliograph.cli.reference DOCS` writes them anew.
+Run `python -m heliograph.cli.reference docs` after a change of a setting, a command, a metric or a resource.
 """
 
 import json
@@ -14,8 +14,8 @@ import click
 from heliograph.app.observing.catalogue import SECTIONS
 from heliograph.config import entries, sections
 
-#: What the help of each command says and the page says once.
-_EVERYWHERE = re.compile(r"\nOptions of every command:\n(?:  .*\n?)+")
+_COMMON_OPTIONS = re.compile(r"\nOptions of every command:\n(?:  .*\n?)+")
+"""The common options, which the page describes only at its beginning."""
 
 _METRICS_HEAD = """\
 # Metrics
@@ -34,7 +34,7 @@ scrape_configs:
 
 Times are in seconds, amounts in credits. Labels are connectors by name, states, results and codes: never a number, an
 account or a text. Counters begin at 0 with each start. [alerts.yml](../ops/alerts.yml) has alerts and
-[grafana-dashboard.json](../ops/grafana-dashboard.json) a dashboard; both use what is listed here, which a test sees to.
+[grafana-dashboard.json](../ops/grafana-dashboard.json) a dashboard. A test checks that both use only these metrics.
 """
 
 _SETTINGS_HEAD = """\
@@ -74,14 +74,14 @@ seconds.
 
 
 def to_toml(value: Any) -> str:
-    """A setting's value as the file has it."""
+    """Returns a setting's value as TOML, for example `["a", "b"]`."""
     if isinstance(value, tuple):
         return "[" + ", ".join(to_toml(part) for part in value) + "]"
     return json.dumps(value, ensure_ascii=False)
 
 
 def settings_page() -> str:
-    """`docs/settings.md`."""
+    """Returns `docs/settings.md`."""
     parts = [_SETTINGS_HEAD]
     for section, kind in sections().items():
         parts.append(
@@ -94,7 +94,7 @@ def settings_page() -> str:
 
 
 def example_file() -> str:
-    """A settings file in which every setting stands with its default, commented out."""
+    """Returns a settings file with all settings and their defaults, commented out."""
     import textwrap
 
     parts = ["# Settings of Heliograph. Every line that begins with # and a name shows a default.\n"]
@@ -108,7 +108,7 @@ def example_file() -> str:
 
 
 def cli_page() -> str:
-    """`docs/cli.md`: the help of every command."""
+    """Returns `docs/cli.md`, the help of all commands."""
     from heliograph.cli.main import heliograph
 
     parts = [_CLI_HEAD]
@@ -117,10 +117,10 @@ def cli_page() -> str:
 
 
 def _describe(command: click.Command, parent: click.Context | None, parts: list[str]) -> None:
-    # a fixed width: the page must not depend on the terminal of who writes it
+    # A fixed width, so that the page does not depend on the terminal.
     context = click.Context(command, info_name=command.name, parent=parent, terminal_width=100, max_content_width=100)
     level = "##" if parent is None or parent.parent is None else "###"
-    text = _EVERYWHERE.sub("", command.get_help(context)).rstrip()
+    text = _COMMON_OPTIONS.sub("", command.get_help(context)).rstrip()
     parts.append(f"\n{level} {context.command_path}\n\n```\n{text}\n```\n")
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
@@ -130,7 +130,7 @@ def _describe(command: click.Command, parent: click.Context | None, parts: list[
 
 
 def metrics_page() -> str:
-    """`docs/metrics.md`."""
+    """Returns `docs/metrics.md`."""
     parts = [_METRICS_HEAD]
     for title, text, metrics in SECTIONS:
         parts.append(f"\n## {title}\n\n{text}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n")
@@ -143,7 +143,7 @@ def metrics_page() -> str:
 
 
 def admin_page() -> str:
-    """`docs/admin-api.md`: the operations of the admin API."""
+    """Returns `docs/admin-api.md`, the operations of the admin API."""
     from heliograph.admin_api.operations import operations
     from heliograph.admin_api.reference import page
     from heliograph.composition.connectors import KINDS
@@ -152,7 +152,7 @@ def admin_page() -> str:
 
 
 def pages() -> dict[str, str]:
-    """The text of each generated file, by its name under `docs/`."""
+    """Returns the text of each generated file by its name in `docs/`."""
     return {
         "settings.md": settings_page(),
         "cli.md": cli_page(),

@@ -124,11 +124,11 @@ def test_the_audit_log_is_proved_and_compared_with_a_head(run: Run, tmp_path: Pa
     heads.write_text("".join(told))
     assert answer(run("audit", "--head", "--json"))["entries"] == 1
     run("account", "suspend", "acme")
-    assert run("audit", "--log", "--against", str(heads)).stdout == "The audit log is as it was written.\n"
-    assert run("audit", "--against", str(heads)).stdout == "The books and the audit log are right.\n"
+    assert run("audit", "--log", "--against", str(heads)).stdout == "The audit log is unchanged.\n"
+    assert run("audit", "--against", str(heads)).stdout == "The ledgers and the audit log are right.\n"
     heads.write_text("no head\n")
     assert "line 1 is no head" in run("audit", "--against", str(heads)).stderr
-    assert "give it alone" in run("audit", "--head", "--log").stderr
+    assert "cannot be combined with other options" in run("audit", "--head", "--log").stderr
 
 
 def test_a_tampered_audit_log_is_named(run: Run, tmp_path: Path) -> None:

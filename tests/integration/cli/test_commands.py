@@ -254,7 +254,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["account", "top-up", "acme", "-2"], "may not fall below 0", ""),
         (["key", "revoke", "acme", "zz"], "zz", "heliograph key list"),
         (["connector", "add", "op1", "--host", "h", "--port", "1"], "system_id: it is needed to bind", ""),
-        (["connector", "set", "op1"], "Nothing to change was named.", "heliograph connector set op1"),
+        (["connector", "set", "op1"], "There is nothing to change", "heliograph connector set op1"),
         (["connector", "test", "op1"], "There is no connector op1", "heliograph connector list"),
         (["route", "add", "--prefix", "4", "--connector", "op1"], "There is no connector op1", "connector list"),
         (["route", "remove"], "Give the route's id or --prefix.", "heliograph route list"),
@@ -423,7 +423,7 @@ def test_a_store_that_nobody_named_is_not_made_in_silence(
     monkeypatch.delenv("HELIOGRAPH_DATA")
     made = run("account", "list", "--json")
     assert answer(made) == {"accounts": []}
-    assert f"A new store is made in {tmp_path / 'heliograph-data'}; --data or HELIOGRAPH_DATA" in made.stderr
+    assert f"A new store is made in {tmp_path / 'heliograph-data'}; for another directory, use --data" in made.stderr
     assert run("account", "list").stderr == ""
 
 

@@ -24,7 +24,7 @@ def test_without_a_key_nothing_is_encrypted(run: Any) -> None:
     assert refused.exit_code == 1
     assert "HELIOGRAPH_ENCRYPTION_KEY" in refused.stderr
     told = run("encryption", "status").stdout
-    assert "as they are" in told
+    assert "plain" in told
     assert not state(run)["encrypted"]
 
 
@@ -32,7 +32,7 @@ def test_on_and_rotate_and_off(run: Any, key: None) -> None:
     assert "heliograph encryption on" in run("encryption", "rotate").stderr
     on = run("encryption", "on")
     assert on.exit_code == 0
-    assert "sealed by key 1 in 15 s" in on.stdout
+    assert "In 15 s, new rows are encrypted with the key 1" in on.stdout
     assert "encrypted already" in run("encryption", "on").stderr
     assert run("encryption", "rotate").exit_code == 0
     assert (state(run)["keys"], state(run)["newest_key"], state(run)["resealing"]) == (2, 2, "account")

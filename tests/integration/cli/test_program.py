@@ -28,7 +28,7 @@ def test_the_first_command_makes_a_private_store_where_it_is_expected(tmp_path: 
     made = run(tmp_path, "account", "create", "acme", "--credit", "100", "--json")
     assert made.returncode == 0, made.stderr
     data = tmp_path / "heliograph-data"
-    assert made.stderr == f"A new store is made in {data}; --data or HELIOGRAPH_DATA name another.\n"
+    assert made.stderr == f"A new store is made in {data}; for another directory, use --data or HELIOGRAPH_DATA.\n"
     assert made.stdout.count("\n") == 1
     assert json.loads(made.stdout)["username"] == "acme"
     assert stat.S_IMODE(data.stat().st_mode) == 0o700

@@ -45,10 +45,10 @@ def test_a_phone_is_exported_then_erased(run: Any, tmp_path: Path) -> None:
     assert (planned["dry_run"], planned["lines"][0]["erased"]) == (True, 1)
     done = run("erase", PHONE)
     assert done.exit_code == 0, done.stderr
-    assert "What stays, and why:" in done.stdout
+    assert "Data that stay, and why:" in done.stdout
     assert PHONE not in done.stdout
     again = run("erase", PHONE)
-    assert "Nothing is kept of 491********78." in again.stdout
+    assert "No data of 491********78 are stored." in again.stdout
     assert json.loads(run("export-recipient", PHONE, "-").stdout)["messages"] == []
     assert run("audit").exit_code == 0
 

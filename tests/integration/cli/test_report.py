@@ -25,7 +25,7 @@ async def count(data: Path) -> None:
 
 def test_a_report_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_path: Path) -> None:
     assert run("account", "create", "acme", "--credit", "1").exit_code == 0
-    assert "Nothing was counted." in run("report").stdout
+    assert "There are no figures." in run("report").stdout
     asyncio.run(count(tmp_path / "data"))
     told = run("report", "--range", "7d", "--by", "account", "--compare").stdout
     assert "Delivery share        75.0%  (- before)" in told
@@ -50,6 +50,6 @@ def test_a_report_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_path
 
 def test_what_cannot_be_reported_is_told(run: Any) -> None:
     assert run("report", "--account", "nobody").exit_code == 1
-    assert "exclude each other" in run("report", "--csv", "--json").stderr
+    assert "cannot be combined" in run("report", "--csv", "--json").stderr
     assert run("report", "--range", "2h").exit_code == 2
     assert "Europe/Nowhere" in run("report", "--zone", "Europe/Nowhere").stderr

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.cli.command import Failure, echo_json, print_fields, print_table, tell
+from heliograph.cli.command import Failure, echo_json, print_fields, print_line, print_table
 from heliograph.cli.commands.tail import format_event
 from heliograph.cli.main import heliograph
 from heliograph.domain.display import harmless
@@ -21,7 +21,7 @@ def test_no_text_commands_the_terminal(capsys: pytest.CaptureFixture[str]) -> No
     print_fields([("content", EVIL), ("nothing", None)])
     print_table(("DETAIL",), [(EVIL,)], empty="")
     echo_json({"content": EVIL})
-    tell(EVIL)
+    print_line(EVIL)
     Failure(EVIL, EVIL, EVIL).show()
     captured = capsys.readouterr()
     for printed in (captured.out, captured.err):

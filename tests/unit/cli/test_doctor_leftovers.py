@@ -48,7 +48,7 @@ def test_the_oldest_message_of_each_connector_is_told_wherever_it_waits() -> Non
         now = START + 3 * HOUR
         found = (await findings(store, now))["queue of op1"]
         assert (found.result, found.detail) == ("note", "the oldest message has waited for 2 h 59 min")
-        assert found.advice == "heliograph connector show op1 says why"
+        assert found.advice == "heliograph connector show op1 shows the reason"
         await store.queue.claim(message.connector, 9, now, node=7)
         assert "queue of op1" not in await findings(store, now)
         state = ConnectorReport(message.connector, 7, ConnectorState(oldest=START + SECOND), now - SECOND)
@@ -67,7 +67,7 @@ def test_national_numbers_that_no_country_is_set_for_are_a_fault() -> None:
         await store.network.save_link_states([ConnectorReport(1, 7, state, START - SECOND)])
         found = (await findings(store))["phones of op1"]
         assert found.result == "fail"
-        assert found.detail == "2 messages came from national numbers: STOP and heliograph erase do not know them"
+        assert found.detail == "2 messages came from national numbers, so that STOP and heliograph erase miss them"
         assert found.advice.startswith("heliograph connector set op1 inbound_country=49")
         assert "phones of op1" not in await findings(store, START + HOUR)
 
@@ -84,7 +84,7 @@ def test_a_connector_that_is_paused_or_gone_is_called_so() -> None:
         now = START + HOUR
         assert (await findings(store, now))["queue of op1"].advice.startswith("It is paused")
         await store.network.remove_connector("op1")
-        assert "is one running?" in (await findings(store, now))["queue of a connector that is gone (1)"].advice
+        assert "Start the gateway" in (await findings(store, now))["queue of a removed connector (1)"].advice
         await given.scheduled(account, after=SECOND, connector=SIMULATOR)
         assert "queue of simulator" in await findings(store, now)
 
@@ -112,7 +112,7 @@ def test_what_was_put_off_lost_or_given_up_is_told_with_what_to_do() -> None:
         found = await findings(store)
         assert {check: each.detail for check, each in found.items()} == {
             "deferred by op1": "1 message waits for another try: refused for now, or no response",
-            "unknown outcome": "of 1 message of the last 7 days nobody knows whether it arrived",
+            "unknown outcome": "1 message of the last 7 days may or may not have arrived",
             "receipts": "2 receipts of the last 7 days matched no message",
             "callbacks pending": "1 callback waits for another try",
             "callbacks failed": "1 callback failed, or refused for good by the receiver",

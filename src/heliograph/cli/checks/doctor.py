@@ -1,4 +1,4 @@
-"""The checks of `heliograph doctor`, one after the other."""
+"""The checks of `heliograph doctor`, in their order: settings, data directory, store, listener."""
 
 import asyncio
 import os
@@ -26,19 +26,19 @@ _MIN_FREE_OCTETS = 512 * 1024 * 1024
 
 
 async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
-    """Changes nothing; `binds` says whether each connector is bound to as a test."""
+    """Returns the findings of all checks without changing anything. `binds`: also test a bind of each connector."""
     invocation.need_the_machine()
     try:
         settings = invocation.settings()
     except Failure as failure:
-        return [Finding("settings", "fail", failure.message, "Correct it; heliograph settings --example shows all")]
+        return [Finding("settings", "fail", failure.message, "Correct it. All settings: heliograph settings --example")]
     where = "defaults and variables" if settings.file is None else str(settings.file)
     findings = [Finding("settings", "ok", where), *_directory(settings.data)]
     if settings.store.url or settings.data.is_dir():
         findings += [finding async for finding in _store(settings, binds)]
     else:
         findings.append(
-            Finding("store", "note", "there is none yet", "The first command makes it: heliograph account create")
+            Finding("store", "note", "there is no store yet", "The first command makes it: heliograph account create")
         )
     findings += _certificate(settings)
     findings.append(await asyncio.to_thread(_listener, invocation, settings))
@@ -47,22 +47,29 @@ async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
 
 def _directory(data: Path) -> list[Finding]:
     if not data.exists():
-        return [Finding("data directory", "note", f"{data} is not there yet", "It is made when it is first needed")]
+        return [Finding("data directory", "note", f"{data} does not exist yet", "It is made when it is first needed")]
     findings = []
     if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
         return [
-            Finding("data directory", "fail", f"{data} is no directory that you can write", "chown it, or use --data")
+            Finding(
+                "data directory", "fail", f"{data} is not a directory that you may write to", "chown it, or use --data"
+            )
         ]
     mode = stat.S_IMODE(data.stat().st_mode)
     if mode & 0o077:
         findings.append(
-            Finding("data directory", "note", f"others may look into {data} (mode {mode:o})", f"chmod 700 {data}")
+            Finding("data directory", "note", f"other users may read {data} (mode {mode:o})", f"chmod 700 {data}")
         )
     space = os.statvfs(data)
     free = space.f_bavail * space.f_frsize
     if free < _MIN_FREE_OCTETS:
         findings.append(
-            Finding("disk", "fail", f"{free // 2**20} MiB are free", "Make room: a full disk refuses every message")
+            Finding(
+                "disk",
+                "fail",
+                f"only {free // 2**20} MiB are free",
+                "Free some space: with a full disk all messages are refused",
+            )
         )
     return findings or [Finding("data directory", "ok", f"{data}, {free // 2**20} MiB free")]
 
@@ -77,9 +84,9 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
         async with commands.open_desk(settings) as desk:
             await desk.store.upkeep.probe()
             hazards = await desk.store.upkeep.hazards()
-            yield Finding("store", "ok", "it can be written, and its schema is current")
+            yield Finding("store", "ok", "it accepts writes, and its schema is current")
             for hazard in hazards:
-                yield Finding("store", "fail", hazard, "Have it set in the server's own configuration")
+                yield Finding("store", "fail", hazard, "Change the configuration of the database server")
             async for finding in _books(desk):
                 yield finding
             async for finding in _connectors(desk, settings, binds):
@@ -90,9 +97,9 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
             async for finding in _callbacks(desk, settings):
                 yield finding
     except (Unavailable, OSError) as error:
-        advice = "Check permissions, disk space, and that the version fits the store"
+        advice = "Check permissions, disk space, and the version of heliograph"
         if settings.store.url:
-            advice = "Check that the database runs, its URL, and that the version fits the store"
+            advice = "Check that the database runs, its URL, and the version of heliograph"
         yield Finding("store", "fail", str(error), advice)
 
 
@@ -101,13 +108,13 @@ async def _books(desk: "Desk") -> AsyncIterator[Finding]:
 
     problems = await desk.store.upkeep.audit()
     if problems:
-        advice = "heliograph audit lists all; restore a backup or ask for help before you go on"
+        advice = "All faults: heliograph audit. Restore a backup or ask for help before you continue"
         yield Finding("books", "fail", f"{counted(len(problems), 'fault')}, the first: {problems[0]}", advice)
     else:
-        yield Finding("books", "ok", "every balance, charge and refund is right")
+        yield Finding("books", "ok", "all balances, charges and refunds are right")
     changed = await faults(desk)
     if changed:
-        yield Finding("audit log", "fail", changed[0], "Find out who can write to the store; heliograph audit --log")
+        yield Finding("audit log", "fail", changed[0], "Find out who can write to the store. heliograph audit --log")
     else:
         yield Finding("audit log", "ok", "no entry was changed or removed")
     accounts = [account for account, _ in await desk.store.accounts.all()]
@@ -122,7 +129,7 @@ async def _books(desk: "Desk") -> AsyncIterator[Finding]:
     else:
         yield Finding("clock", "ok", "not behind the store's newest entry")
     if not accounts:
-        yield Finding("accounts", "note", "there is none", "heliograph account create NAME --credit N")
+        yield Finding("accounts", "note", "there are no accounts yet", "heliograph account create NAME --credit N")
 
 
 async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
@@ -130,7 +137,9 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
 
     found = await connectors.all_connectors(desk)
     if not found:
-        yield Finding("connectors", "note", "there is none", "heliograph connector add NAME --host H --port P ...")
+        yield Finding(
+            "connectors", "note", "there are no connectors yet", "heliograph connector add NAME --host H --port P ..."
+        )
         return
     routed = {route["connector"] for route in await routes.find(desk)}
     for connector in found:
@@ -144,7 +153,7 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
             continue
         if connector.name not in routed:
             command = f'heliograph route add --prefix "" --connector {connector.name}'
-            yield Finding(f"connector {connector.name}", "note", "no route leads to it", command)
+            yield Finding(f"connector {connector.name}", "note", "no route uses it", command)
         for warning in await connectors.template_warnings(desk, connector):
             yield Finding(f"connector {connector.name}", "fail", warning, "heliograph template list")
         yield await _reach(connector, settings, binds)
@@ -166,13 +175,13 @@ async def _reach(connector: "Connector", settings: "Settings", binds: bool) -> F
         return Finding(check, "fail", f"{where} cannot be reached: {_reason(error)}", advice)
     writer.close()
     if not binds:
-        return Finding(check, "ok", f"{where} takes connections (not bound)")
+        return Finding(check, "ok", f"{where} accepts connections (not bound)")
     steps = await ADAPTERS[connector.kind].probe(connector, settings)
     failed = [(name, detail) for name, ok, detail in steps if not ok]
     if failed:
         name, detail = failed[0]
         return Finding(check, "fail", f"{name}: {detail}", f"heliograph connector test {connector.name}")
-    return Finding(check, "ok", f"{where} binds and answers")
+    return Finding(check, "ok", f"{where} accepts a bind and answers")
 
 
 async def _callbacks(desk: "Desk", settings: "Settings") -> AsyncIterator[Finding]:
@@ -196,7 +205,7 @@ async def _receiver(account: str, url: str, settings: "Settings") -> Finding:
     addresses = sorted({str(each[4][0]) for each in found})
     usable = [text for text in addresses if refused_address(settings, text.partition("%")[0]) is None]
     if not usable:
-        advice = f'If that is meant: callbacks.allowed_networks = ["{addresses[0]}"] in the settings'
+        advice = f'If you want that: callbacks.allowed_networks = ["{addresses[0]}"] in the settings'
         return Finding(check, "fail", f"{host} is {', '.join(addresses)}, which is refused", advice)
     try:
         async with asyncio.timeout(_CONNECT_S):
@@ -204,14 +213,14 @@ async def _receiver(account: str, url: str, settings: "Settings") -> Finding:
     except (OSError, TimeoutError) as error:
         reason = _reason(error)
         return Finding(
-            check, "fail", f"{host}:{port} cannot be reached: {reason}", "The receipts wait and are tried again"
+            check, "fail", f"{host}:{port} cannot be reached: {reason}", "The callbacks wait and are retried"
         )
     writer.close()
-    return Finding(check, "ok", f"{host}:{port} takes connections")
+    return Finding(check, "ok", f"{host}:{port} accepts connections")
 
 
 def _reason(error: OSError) -> str:
-    """Why a connection failed, without the machine's number for it."""
+    """Returns the reason of a failed connection, without the error number."""
     if isinstance(error, TimeoutError):
         return f"no answer in {_CONNECT_S:g} s"
     if error.errno is not None and error.errno > 0:
@@ -224,7 +233,7 @@ def _certificate(settings: "Settings") -> list[Finding]:
     from heliograph.composition.watching import Unusable
     from heliograph.net.tls import CertificateProblem
 
-    advice = "Renew it, write certificate and key to the same files; the gateway reads them by itself"
+    advice = "Renew it, and write certificate and key to the same files. The gateway reloads them"
     try:
         files = certificates.files_of(settings)
         if files is None:
@@ -248,14 +257,13 @@ def _listener(invocation: Invocation, settings: "Settings") -> Finding:
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         with socket.create_server(infos[0][4][:2], family=infos[0][0], reuse_port=False):
-            return Finding("listen", "ok", f"{settings.http.listen} is free; heliograph serve can take it")
+            return Finding("listen", "ok", f"{settings.http.listen} is free for heliograph serve")
     except OSError as error:
         return _readiness(settings.http.listen, str(error))
 
 
 def _running(invocation: Invocation) -> str:
-    """Returns the URL of the gateway that runs on the data directory, by whatever address it listens on; empty where
-    none is known to run there."""
+    """Returns the URL of the gateway that runs on the data directory, or "" if none is known."""
     from heliograph.cli.live.control import ask_once
 
     try:
@@ -265,21 +273,22 @@ def _running(invocation: Invocation) -> str:
 
 
 def _readiness(address: str, problem: str = "it does not answer") -> Finding:
-    """Asks whoever listens on the address whether it is a gateway that is ready; `problem` is told where it speaks no
-    HTTP."""
+    """Returns whether a ready gateway listens on the address. `problem` is the finding if there is no HTTP answer."""
     import http.client
 
     from heliograph.config import parse_address
 
     host, port = parse_address(address)
-    near = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - to look at, not to listen on
+    near = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - to connect, not to listen
     try:
         connection = http.client.HTTPConnection(near, port, timeout=_CONNECT_S)
         connection.request("GET", "/health/ready")
         status = connection.getresponse().status
         connection.close()
     except (OSError, http.client.HTTPException):
-        return Finding("listen", "fail", f"{address}: {problem}", "Stop what holds it, or set http.listen")
+        return Finding("listen", "fail", f"{address}: {problem}", "Stop the program that uses it, or set http.listen")
     if status == 200:
         return Finding("listen", "ok", f"a gateway runs on {address} and is ready")
-    return Finding("listen", "fail", f"{address} answers {status}", "See its log; the port may be another program's")
+    return Finding(
+        "listen", "fail", f"{address} answers {status}", "See its log. Another program may be using the port"
+    )

@@ -1,4 +1,4 @@
-"""Findings of `heliograph doctor` about work that waits for too long, or has failed, with advice on each."""
+"""Findings of `heliograph doctor` about work that waits too long or has failed, with advice."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from heliograph.app.ports import ConnectorReport
 
 OLD_MS = 60_000
-"""Age of a due message from which on it is worth a look. Milliseconds."""
+"""Milliseconds. A message that is due for longer than this is reported."""
 
 UNKNOWN_DAYS = 7
-"""Messages of these last days are reported if they ended as UNKNOWN."""
+"""Days. Messages of this period that ended as UNKNOWN are reported."""
 
 UNKNOWN_MS = UNKNOWN_DAYS * 86_400_000
 
@@ -27,9 +27,11 @@ class Finding:
 
     check: str
     result: Literal["ok", "note", "fail"]
-    """`note` does not keep a gateway from its work."""
+    """`note`: worth a look, but the gateway works."""
     detail: str
+    """The finding, such as "the oldest message has waited for 2 min"."""
     advice: str = ""
+    """The next step, such as a command."""
 
 
 def leftovers(connectors: "Iterable[Connector]", left: "Leftovers", now: int) -> list[Finding]:
@@ -61,19 +63,19 @@ def _late(
         connector = connectors.get(number)
         if connector is None:
             name = _unlisted(number)
-            advice = "A running gateway routes it anew, or fails and refunds it: is one running?"
+            advice = "Start the gateway: it routes the message again, or fails and refunds it"
         elif connector.enabled:
-            name, advice = connector.name, f"heliograph connector show {connector.name} says why"
+            name, advice = connector.name, f"heliograph connector show {connector.name} shows the reason"
         else:
             name, advice = connector.name, f"It is paused: heliograph connector set {connector.name} enabled=true"
         yield Finding(f"queue of {name}", "note", f"the oldest message has waited for {duration(now - due)}", advice)
 
 
 def _unlisted(number: int) -> str:
-    """Names a connector that the store does not have."""
+    """Returns a name for a connector that the store does not have."""
     from heliograph.composition.dev import NAMES
 
-    return NAMES.get(number, f"a connector that is gone ({number})")
+    return NAMES.get(number, f"a removed connector ({number})")
 
 
 def _deferred(connectors: "dict[int, Connector]", deferred: dict[int, int]) -> Iterator[Finding]:
@@ -83,7 +85,8 @@ def _deferred(connectors: "dict[int, Connector]", deferred: dict[int, int]) -> I
             f"deferred by {name}",
             "note",
             f"{counted(count, 'message waits', 'messages wait')} for another try: refused for now, or no response",
-            f"They go again by themselves. The log has why (smpp.put_off), and so has heliograph connector show {name}",
+            "They are retried automatically. The reason is in the log (smpp.put_off), and in "
+            f"heliograph connector show {name}",
         )
 
 
@@ -92,8 +95,9 @@ def _unknown(count: int) -> Iterator[Finding]:
         yield Finding(
             "unknown outcome",
             "note",
-            f"of {counted(count, 'message')} of the last {UNKNOWN_DAYS} days nobody knows whether it arrived",
-            "No answer or no receipt came: ask the operator. heliograph message find --status undelivered lists them",
+            f"{counted(count, 'message')} of the last {UNKNOWN_DAYS} days may or may not have arrived",
+            "The answer or the receipt is missing: ask the operator. "
+            "heliograph message find --status undelivered lists these messages",
         )
 
 
@@ -103,7 +107,7 @@ def _orphans(count: int) -> Iterator[Finding]:
             "receipts",
             "note",
             f"{counted(count, 'receipt')} of the last {UNKNOWN_DAYS} days matched no message",
-            "heliograph receipts unmatched: are their ids as in heliograph tail? Nobody may have asked for them",
+            "Compare their ids in heliograph receipts unmatched with the ids in heliograph tail",
         )
 
 
@@ -113,7 +117,7 @@ def _callbacks(owed: int, ended: int) -> Iterator[Finding]:
             "callbacks pending",
             "note",
             f"{counted(owed, 'callback waits', 'callbacks wait')} for another try",
-            "heliograph callbacks status names the receivers that fail, and how",
+            "heliograph callbacks status lists the failing receivers with their errors",
         )
     if ended:
         yield Finding(
@@ -125,7 +129,7 @@ def _callbacks(owed: int, ended: int) -> Iterator[Finding]:
 
 
 def _national(connectors: "dict[int, Connector]", reports: "list[ConnectorReport]", now: int) -> Iterator[Finding]:
-    """Reports connectors that bring messages from national numbers which nobody can make international ones."""
+    """Reports connectors with messages from national numbers that have no setting `inbound_country`."""
     for report in sorted(reports, key=lambda each: each.connector):
         count = report.state.counters.national_numbers
         connector = connectors.get(report.connector)
@@ -133,6 +137,6 @@ def _national(connectors: "dict[int, Connector]", reports: "list[ConnectorReport
             yield Finding(
                 f"phones of {connector.name}",
                 "fail",
-                f"{counted(count, 'message')} came from national numbers: STOP and heliograph erase do not know them",
-                f"heliograph connector set {connector.name} inbound_country=49, with the country of these numbers",
+                f"{counted(count, 'message')} came from national numbers, so that STOP and heliograph erase miss them",
+                f"heliograph connector set {connector.name} inbound_country=49, with the country code of these numbers",
             )

@@ -1,1 +1,1 @@
-"""The commands, a module each; `main` imports a module when its command is typed."""
+"""The modules of commands. `main` imports a module when its command is typed."""

@@ -1,4 +1,4 @@
-"""`heliograph audit`: proves the books from the rows, and the audit log from its chain."""
+"""`heliograph audit`: proves the ledgers from the store's rows, and the audit log from its hash chain."""
 
 import json
 from pathlib import Path
@@ -6,44 +6,44 @@ from pathlib import Path
 import click
 
 from heliograph.app.resources.audit import AUDIT
-from heliograph.cli.command import Command, Failure, Invocation, examples, tell
+from heliograph.cli.command import Command, Failure, Invocation, examples, print_line
 
 
 @click.command(
     cls=Command,
     epilog=examples(
         "heliograph audit",
-        "heliograph audit --head >> /mnt/elsewhere/heads.jsonl    # each hour, where the gateway cannot change it",
-        "heliograph audit --log --against /mnt/elsewhere/heads.jsonl",
+        "heliograph audit --head >> /mnt/other/heads.jsonl    # each hour, to a place that the gateway cannot write to",
+        "heliograph audit --log --against /mnt/other/heads.jsonl",
     ),
 )
-@click.option("--log", "log_only", is_flag=True, help="Prove the audit log only, not the books, which takes longer.")
+@click.option("--log", "log_only", is_flag=True, help="Prove only the audit log, which is faster.")
 @click.option(
     "--against",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Compare the audit log with heads that --head wrote, one a line.",
+    help="Compare the audit log with heads that --head wrote, each on its own line.",
 )
-@click.option("--head", is_flag=True, help="Prove nothing; write the head of the audit log, to be kept elsewhere.")
+@click.option("--head", is_flag=True, help="Only print the head of the audit log, to store it on another machine.")
 @click.pass_context
 def audit(context: click.Context, log_only: bool, against: Path | None, head: bool) -> None:
-    """Proves the books and the audit log from the rows.
+    """Proves the ledgers and the audit log from their rows.
 
-    Exit code 0 if every balance, charge and refund is right and no entry of the audit log was changed or removed, else
-    1. That its last entries were removed, or all of it was written anew, shows only against a head that was kept
-    elsewhere."""
+    The exit code is 0 if all balances, charges and refunds are right, and no entry of the audit log was changed or
+    removed; otherwise 1. If the last entries were removed, or the whole log was rewritten, only a comparison with an
+    earlier head shows it (--against)."""
     invocation = context.find_object(Invocation) or Invocation()
     if head:
         if log_only or against is not None:
-            raise Failure("--head proves nothing: give it alone.", command="heliograph audit --head")
-        told = invocation.ask(AUDIT, AUDIT.operation("head").asked({}))
-        invocation.show(told, lambda: click.echo(json.dumps(told)))
+            raise Failure("--head cannot be combined with other options.", command="heliograph audit --head")
+        found = invocation.ask(AUDIT, AUDIT.operation("head").asked({}))
+        invocation.show(found, lambda: click.echo(json.dumps(found)))
         return
     problems = [] if log_only else invocation.at_desk(lambda desk: desk.store.upkeep.audit())
     changed = _log_faults(invocation, against)
-    right = "The audit log is as it was written." if log_only else "The books and the audit log are right."
+    right = "The audit log is unchanged." if log_only else "The ledgers and the audit log are right."
     problems += changed
-    invocation.show({"clean": not problems, "problems": problems}, lambda: tell("\n".join(problems) or right))
+    invocation.show({"clean": not problems, "problems": problems}, lambda: print_line("\n".join(problems) or right))
     if problems:
         context.exit(1)
 

@@ -1,12 +1,12 @@
-"""`heliograph backup`, `restored` and `compact`: a copy of the store, what one that was put back cannot know, and the
-file of the store without what is free in it."""
+"""`heliograph backup`, `restored` and `compact`: copies the store, reports the gaps of a restored copy, and shrinks the
+store's file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from heliograph.cli.command import Command, Failure, Invocation, examples, format_moment, tell
+from heliograph.cli.command import Command, Failure, Invocation, examples, format_moment, print_line
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.pass_obj
 def backup(invocation: Invocation, file: Path) -> None:
-    """Copies the embedded store to FILE while it is used.
+    """Copies the embedded store to FILE while the gateway runs.
 
-    The copy is of one moment. FILE must not be there yet. A PostgreSQL database is backed up with its own tools.
+    The copy is a consistent snapshot. FILE must not exist yet. For a PostgreSQL database, use its own tools.
     """
     from heliograph.app.ports import Unavailable
     from heliograph.composition import commands
@@ -28,11 +28,11 @@ def backup(invocation: Invocation, file: Path) -> None:
     invocation.need_the_machine()
     settings = invocation.settings()
     if settings.store.url:
-        raise Failure("The store is a PostgreSQL database.", "Back it up with pg_dump, or with base backups.")
+        raise Failure("The store is a PostgreSQL database.", "Use pg_dump or base backups.")
     try:
         commands.back_up(settings, file)
     except FileExistsError as error:
-        raise Failure(f"{error}.", "A backup overwrites nothing: name another file.") from error
+        raise Failure(f"{error}.", "A backup does not overwrite files. Give another name.") from error
     except (Unavailable, OSError) as error:
         raise Failure(f"No backup was made: {error}.") from error
     octets = file.stat().st_size
@@ -45,10 +45,10 @@ def backup(invocation: Invocation, file: Path) -> None:
 @click.command(cls=Command, epilog=examples("heliograph compact"))
 @click.pass_obj
 def compact(invocation: Invocation) -> None:
-    """Writes the embedded store anew, without deleted rows.
+    """Rewrites the embedded store without deleted rows.
 
-    The gateway must not run. The file becomes smaller, and no octet of a deleted or erased row is left in it. There
-    must be room for two copies of it in the data directory meanwhile. For PostgreSQL it is VACUUM FULL.
+    The gateway must not run. Afterwards the file is smaller, and has no octets of deleted or erased rows. The data
+    directory needs space for two copies of the file. For a PostgreSQL database, use VACUUM FULL.
     """
     from heliograph.app.ports import Unavailable
     from heliograph.composition import commands
@@ -60,19 +60,19 @@ def compact(invocation: Invocation) -> None:
     try:
         before, after = commands.compact(settings)
     except (Unavailable, OSError) as error:
-        raise Failure(f"The store was not written anew: {error}.", "Stop the gateway, and try again.") from error
+        raise Failure(f"The store was not compacted: {error}.", "Stop the gateway, and try again.") from error
     invocation.show(
         {"before": before, "after": after},
-        lambda: tell(f"The store is written anew: {counted(after, 'octet')} instead of {before:,}."),
+        lambda: print_line(f"The store is compacted: {counted(after, 'octet')} instead of {before:,}."),
     )
 
 
 @click.command(cls=Command)
 @click.pass_obj
 def restored(invocation: Invocation) -> None:
-    """Tells what a backup that was put back cannot know.
+    """Reports the gaps of a restored backup.
 
-    Ask before the gateway is started on it: until then nothing is sent again.
+    Run it before you start the gateway on the backup. Until then no message is sent again.
     """
 
     async def work(desk: "Desk") -> "tuple[RestorePoint, int]":
@@ -81,24 +81,24 @@ def restored(invocation: Invocation) -> None:
     point, now = invocation.at_desk(work)
     ends = format_moment(point.latest)
     counts = {"unsent": point.unsent, "scheduled": point.scheduled, "awaiting": point.awaiting, "pending": point.owed}
-    lines = _told(point, now) if point.latest is not None else ["The store has no messages."]
+    lines = _format_gaps(point, now) if point.latest is not None else ["The store has no messages."]
     invocation.show(
         {"ends": ends, **counts, "unknown": [line.removeprefix("- ") for line in lines[1:]]},
         lambda: click.echo("\n".join(lines)),
     )
 
 
-def _told(point: "RestorePoint", now: int) -> list[str]:
+def _format_gaps(point: "RestorePoint", now: int) -> list[str]:
     assert point.latest is not None
     minutes = max(0, now - point.latest) // 60_000
     text = f"""\
-The newest that the store knows of happened {format_moment(point.latest)}, {counted(minutes, "minute")} ago. \
-If a gateway went on after that, the store cannot know:
-- which messages were accepted since. They are neither charged nor sent here; their receipts will be unmatched.
-- whether what is to be sent was sent ({counted(point.unsent, "message")}). It will be, once more if it was.
-- whether what is scheduled was sent, moved or cancelled ({counted(point.scheduled, "message")}). It will be sent at \
-its time here.
-- what receipts came for what waits for one ({counted(point.awaiting, "message")}). Operators do not repeat them.
-- whether pending callbacks were posted ({counted(point.owed, "receipt")}). It will be, with the same webhook-id.
-- which accounts, keys, prices, routes, connectors and credit were changed."""
+The newest event in the store is of {format_moment(point.latest)}, {counted(minutes, "minute")} ago. \
+If a gateway ran after that time, the store does not have its events:
+- Accepted messages. They are neither charged nor sent here, and their receipts will match no message.
+- Submissions of waiting messages ({counted(point.unsent, "message")}). These messages are sent now, perhaps twice.
+- Submissions, changes and cancellations of scheduled messages ({counted(point.scheduled, "message")}). They are sent \
+at the time that is stored here.
+- Receipts of messages that await a receipt ({counted(point.awaiting, "message")}). Operators do not repeat receipts.
+- Posts of pending callbacks ({counted(point.owed, "callback")}). They are posted again, with the same webhook-id.
+- Changes of accounts, keys, prices, routes, connectors and credit."""
     return text.splitlines()

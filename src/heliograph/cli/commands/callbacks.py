@@ -55,7 +55,7 @@ def status(invocation: Invocation) -> None:
 @click.option("--all", "everything", is_flag=True, help="All failed callbacks of all accounts.")
 @click.pass_obj
 def replay(invocation: Invocation, name: str | None, message: str | None, everything: bool) -> None:
-    """Retries failed callbacks, including those refused with 410."""
+    """Retries failed callbacks, including callbacks refused with 410."""
     if (name is not None) + (message is not None) + everything != 1:
         raise Failure("Choose the callbacks to retry: --account NAME, --message ID or --all.")
     if message is not None and ids.parse(message) is None:

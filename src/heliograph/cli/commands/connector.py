@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from heliograph.app.resources.connectors import connectors_of
-from heliograph.cli.command import Failure, Invocation, print_fields, tell
+from heliograph.cli.command import Failure, Invocation, print_fields, print_line
 from heliograph.cli.drawn import group_of
 from heliograph.composition.connectors import KINDS
 
@@ -59,6 +59,6 @@ def show(invocation: Invocation, name: str) -> None:
         ]
         identity = KINDS[result["kind"]].identity
         for line in view(f"{identity} {result[identity]}", reports, int(time.time() * 1000)):
-            tell(line)
+            print_line(line)
 
     invocation.show(result, people)

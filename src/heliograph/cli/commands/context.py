@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import click
 
-from heliograph.cli.command import Failure, Group, Invocation, examples, print_table, tell
+from heliograph.cli.command import Failure, Group, Invocation, examples, print_line, print_table
 from heliograph.cli.remote import contexts
 from heliograph.cli.remote.contexts import LOCAL, BadContexts, Contexts, GatewayContext
 
@@ -68,7 +68,7 @@ def add(invocation: Invocation, name: str, server: str, clear: bool, unchecked: 
         used = kept.current == name
     invocation.show(
         {"name": name, "server": new.server, "current": used},
-        lambda: tell(f"The context {name} is saved{', and in use' if used else ''}."),
+        lambda: print_line(f"The context {name} is saved{', and in use' if used else ''}."),
     )
 
 
@@ -101,7 +101,7 @@ def use(invocation: Invocation, name: str) -> None:
             raise Failure(f"there is no context {name}", command="heliograph context list")
         kept.current = "" if name == LOCAL else name
     where = "the gateway of this machine" if name == LOCAL else f"the context {name}"
-    invocation.show({"name": name, "current": True}, lambda: tell(f"Commands now use {where}."))
+    invocation.show({"name": name, "current": True}, lambda: print_line(f"Commands now use {where}."))
 
 
 @context.command("remove")
@@ -114,7 +114,7 @@ def remove(invocation: Invocation, name: str) -> None:
             raise Failure(f"there is no context {name}", command="heliograph context list")
         if kept.current == name:
             kept.current = ""
-    invocation.show({"name": name, "removed": True}, lambda: tell(f"The context {name} is removed."))
+    invocation.show({"name": name, "removed": True}, lambda: print_line(f"The context {name} is removed."))
 
 
 def _ask_token() -> str:

@@ -8,11 +8,11 @@ from heliograph.cli.command import Command, Failure, Invocation, examples
 @click.command(cls=Command, epilog=examples("heliograph reload", "heliograph reload --data /var/lib/heliograph"))
 @click.pass_obj
 def reload(invocation: Invocation) -> None:
-    """Makes the running gateway read its certificate anew.
+    """Makes the running gateway reload its certificate.
 
-    Its key and the authorities of clients, too. The gateway does so by itself within seconds of a change, and on
-    SIGHUP. New connections get what is in the files; open connections go on. A file that cannot be used changes
-    nothing, and is told here. Settings are read at the start alone.
+    It also reloads the key and the authorities for clients. The gateway does so on its own within seconds of a change,
+    and on SIGHUP. New connections use the new files; open connections continue. If a file is bad, the command reports
+    it, and the gateway keeps the old certificate. Settings are read only at the start.
     """
     from heliograph.cli.live.control import ask_once
 
@@ -22,7 +22,7 @@ def reload(invocation: Invocation) -> None:
 
     def people() -> None:
         until = answer.get("until")
-        click.echo(f"The certificate is valid until {until}." if until else "Nothing is to be read anew: HTTPS is off.")
+        click.echo(f"The certificate is valid until {until}." if until else "There is no certificate: HTTPS is off.")
 
     invocation.show({"until": answer.get("until")}, people)
 
@@ -40,8 +40,8 @@ LEVELS = ("debug", "info", "warning", "error")
 def log_level(invocation: Invocation, level: str | None) -> None:
     """Shows or changes the level of the running gateway's log.
 
-    It takes effect at once and is forgotten when the gateway ends; the setting log.level is what it starts with. On
-    debug each message's way is logged, with its id, and each request's answer with both ids.
+    The change takes effect at once, and lasts until the gateway ends. It then starts with the setting log.level. At the
+    level debug the log has each step of each message with its id, and each answer with the ids of request and message.
     """
     from heliograph.cli.live.control import ask_once
 

@@ -1,23 +1,23 @@
-"""`heliograph doctor`: looks at everything that a gateway needs, and says what to do about what is wrong."""
+"""`heliograph doctor`: checks a gateway and its surroundings, with advice on each problem."""
 
 from dataclasses import asdict
 
 import click
 
-from heliograph.cli.command import Command, Invocation, examples, tell
+from heliograph.cli.command import Command, Invocation, examples, print_line
 from heliograph.domain.display import counted, harmless
 
 
 @click.command(cls=Command, epilog=examples("heliograph doctor", "heliograph doctor --no-binds --json"))
-@click.option("--binds/--no-binds", default=True, help="Whether to bind to each connector as a test.")
+@click.option("--binds/--no-binds", default=True, help="Also test a bind of each connector.")
 @click.pass_context
 def doctor(context: click.Context, binds: bool) -> None:
     """Checks everything that a gateway needs.
 
-    Settings, store, books, clock, connectors, callbacks, and the port to listen on; and what waits for too long, or has
-    failed: messages, receipts, callbacks. With what to do about each.
+    It checks the settings, store, ledgers, clock, connectors, callbacks and the port. It also looks for messages,
+    receipts and callbacks that wait too long or have failed. Each problem has advice.
 
-    Exit code 0 if nothing is wrong, 1 if something is. It changes nothing.
+    The exit code is 0 if nothing is broken, otherwise 1. The command changes nothing.
     """
     import asyncio
 
@@ -33,10 +33,10 @@ def doctor(context: click.Context, binds: bool) -> None:
             mark = click.style(f"{finding.result:4}", fg=colours[finding.result])
             click.echo(f"{mark}  {harmless(finding.check)}: {harmless(finding.detail)}")
             if finding.advice:
-                tell(f"      -> {finding.advice}")
+                print_line(f"      -> {finding.advice}")
         notes = sum(finding.result == "note" for finding in findings)
         look = f"Nothing is broken; {counted(notes, 'thing is', 'things are')} worth a look."
-        click.echo("\nSomething needs your attention." if not healthy else f"\n{look}" if notes else "\nAll is well.")
+        click.echo("\nA check failed: see above." if not healthy else f"\n{look}" if notes else "\nAll is well.")
 
     invocation.show({"healthy": healthy, "checks": [asdict(finding) for finding in findings]}, people)
     if not healthy:

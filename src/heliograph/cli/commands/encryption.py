@@ -1,4 +1,4 @@
-"""`heliograph encryption`: rows of the store, sealed by a key."""
+"""`heliograph encryption`: seals texts and secrets in the store."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,30 +7,30 @@ import click
 
 from heliograph.app.admin.encryption import begin, rewrap
 from heliograph.app.resources.desk import needed
-from heliograph.cli.command import Failure, Group, Invocation, examples, format_moment, print_fields, tell
+from heliograph.cli.command import Failure, Group, Invocation, examples, format_moment, print_fields, print_line
 
 if TYPE_CHECKING:
     from heliograph.app.ports.encryption import EncryptionState
 
 _THEN = (
-    "Processes that run use it from then on, and a gateway goes through the old rows afterwards: "
-    "`heliograph encryption status` tells how far it is."
+    "Running processes apply it from then on. The gateway then converts the old rows; "
+    "`heliograph encryption status` shows the progress."
 )
 
 
 @click.group(cls=Group)
 def encryption() -> None:
-    """Seals texts and secrets in the store.
+    """Encryption of texts and secrets in the store.
 
-    The master key is given by the settings of [encryption], to every process that opens the store."""
+    Every process that opens the store needs the master key, in the settings of [encryption]."""
 
 
 @encryption.command(epilog=examples("heliograph encryption status", "heliograph encryption status --json"))
 @click.pass_obj
 def status(invocation: Invocation) -> None:
-    """Whether rows are sealed, and how far older ones are sealed anew. It counts rows, which takes its time."""
+    """Shows whether rows are encrypted, and the progress for old rows. Counting the rows may take a while."""
     state = _state(invocation)
-    told = {
+    result = {
         "encrypted": state.encrypted,
         "keys": state.keys,
         "newest_key": state.newest,
@@ -39,7 +39,7 @@ def status(invocation: Invocation) -> None:
         "resealed_rows": state.sealed,
         "rows": state.rows,
     }
-    invocation.show(told, lambda: print_fields(_lines(state)))
+    invocation.show(result, lambda: print_fields(_lines(state)))
 
 
 def _state(invocation: Invocation) -> "EncryptionState":
@@ -47,34 +47,35 @@ def _state(invocation: Invocation) -> "EncryptionState":
 
 
 def _lines(state: "EncryptionState") -> list[tuple[str, object]]:
-    lines: list[tuple[str, object]] = [("new rows", "sealed" if state.encrypted else "as they are")]
+    lines: list[tuple[str, object]] = [("new rows", "encrypted" if state.encrypted else "plain")]
     if state.newest:
         lines += [("keys", state.keys), ("newest since", format_moment(state.since))]
     if state.table is None:
-        lines.append(("old rows", "all done" if state.newest else "as they are"))
+        lines.append(("old rows", "all done" if state.newest else "plain"))
     else:
-        lines.append(("old rows", f"{state.sealed:,} done, at the table {state.table}; some {state.rows:,} in all"))
+        lines.append(("old rows", f"{state.sealed:,} of about {state.rows:,} done, now at the table {state.table}"))
     return lines
 
 
 @encryption.command(epilog=examples("HELIOGRAPH_ENCRYPTION_KEY=... heliograph encryption on"))
 @click.pass_obj
 def on(invocation: Invocation) -> None:
-    """Seals rows from now on, and old ones in the background.
+    """Encrypts new rows from now on, and old rows in the background.
 
-    Give the master key to every process that opens the store first, and keep a copy of it elsewhere: without it nothing
-    in the store can be read, by anybody. Processes without the key end when they notice."""
+    First give the master key to every process that opens the store, and store a copy of the key in another place.
+    Without the key, nobody can read the texts and secrets again. Processes without the key end when they notice the
+    change."""
     if _state(invocation).encrypted:
-        raise Failure("the store is encrypted already.", "For a new key, rotate.", "heliograph encryption rotate")
+        raise Failure("the store is encrypted already.", "To change the key, rotate.", "heliograph encryption rotate")
     _begin(invocation, plain=False)
 
 
 @encryption.command()
 @click.pass_obj
 def off(invocation: Invocation) -> None:
-    """Seals nothing more, and opens what was sealed.
+    """Ends encryption: new rows are plain, old rows are decrypted.
 
-    Processes need the master key until `heliograph encryption status` says that all is done."""
+    Processes need the master key until `heliograph encryption status` shows that all old rows are done."""
     _begin(invocation, plain=True)
 
 
@@ -85,11 +86,11 @@ def off(invocation: Invocation) -> None:
     "--master",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     metavar="FILE",
-    help="Change the master key to the one in this file instead: no row is touched. Then give it by the settings.",
+    help="Change only the master key, to the key in this file. Rows stay as they are. Then change the settings.",
 )
 @click.pass_obj
 def rotate(invocation: Invocation, master: Path | None) -> None:
-    """Makes a new data key, and seals all rows by it."""
+    """Makes a new data key, and encrypts all rows with it."""
     if master is not None:
         _change_master(invocation, master)
         return
@@ -106,9 +107,10 @@ def _change_master(invocation: Invocation, path: Path) -> None:
     keys = invocation.at_desk(lambda desk: rewrap(desk, vault))
     invocation.show(
         {"keys": keys},
-        lambda: tell(
-            f"The master key is the one in {path} now, for {keys} data keys.\n"
-            "Give it by the settings before a process starts again; running processes need it when a data key is new."
+        lambda: print_line(
+            f"The key in {path} is the master key now, for {keys} data keys.\n"
+            "Change the settings of all processes before they start again. Running processes need the new key after "
+            "the next rotation."
         ),
     )
 
@@ -117,7 +119,8 @@ def _begin(invocation: Invocation, *, plain: bool) -> None:
     from heliograph.app.ports.encryption import SWITCH_MS
 
     number = invocation.at_desk(lambda desk: begin(desk, plain=plain))
-    what = "Rows are written as they are" if plain else f"Rows are sealed by key {number}"
+    change = "new rows are written without encryption" if plain else f"new rows are encrypted with the key {number}"
     invocation.show(
-        {"key": number, "seconds": SWITCH_MS // 1_000}, lambda: tell(f"{what} in {SWITCH_MS // 1_000} s.\n{_THEN}")
+        {"key": number, "seconds": SWITCH_MS // 1_000},
+        lambda: print_line(f"In {SWITCH_MS // 1_000} s, {change}.\n{_THEN}"),
     )

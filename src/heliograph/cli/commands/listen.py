@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import click
 
-from heliograph.cli.command import Command, Failure, Invocation, examples, tell
+from heliograph.cli.command import Command, Failure, Invocation, examples, print_line
 from heliograph.domain.display import counted
 
 _WAIT_S = 25
@@ -59,7 +59,7 @@ def listen(
         raise Failure(str(problem)) from problem
     if not invocation.as_json:
         where = "" if forward is None else f"; forwarding to {forward}"
-        tell(f"Listening to {address} for {user}{where}. Press Ctrl-C to stop.")
+        print_line(f"Listening to {address} for {user}{where}. Press Ctrl-C to stop.")
         click.echo(f"{'TIME':19}  {'KIND':7}  {'NOTICE':44}  ANSWER")
     try:
         for number, notice in enumerate(stream.notices(), 1):
@@ -100,7 +100,7 @@ class NoticeStream:
                 if not cursor:
                     raise Failure(f"no answer from {self._host}: {str(problem) or type(problem).__name__}") from problem
                 if not lost:
-                    tell(f"no answer from {self._host}; retrying", err=True)
+                    print_line(f"no answer from {self._host}; retrying", err=True)
                 lost = True
                 time.sleep(_TRY_AGAIN_S)
                 continue
@@ -112,7 +112,7 @@ class NoticeStream:
             lost, wait = False, _WAIT_S
             cursor = str(body["cursor"])
             if body["missed"]:
-                tell(f"{counted(body['missed'], 'notice')} missed: the gateway no longer has them", err=True)
+                print_line(f"{counted(body['missed'], 'notice')} missed: the gateway no longer has them", err=True)
             yield from body["notices"]
 
     def _ask(self, query: str) -> tuple[int, dict[str, Any]]:
@@ -171,7 +171,7 @@ def _show(invocation: Invocation, notice: dict[str, Any], answer: str) -> None:
         named = {name.lower(): value for name, value in notice.items()}
         echo_json({**named, "answer": answer or None})
         return
-    tell(f"{notice['Time']:19}  {notice['Kind']:7}  {_summary(notice):44}  {answer}".rstrip())
+    print_line(f"{notice['Time']:19}  {notice['Kind']:7}  {_summary(notice):44}  {answer}".rstrip())
 
 
 def _summary(notice: dict[str, Any]) -> str:

@@ -1,9 +1,9 @@
-"""`heliograph message`: messages of any account, found and looked at, moved and cancelled."""
+"""`heliograph message`: finds, shows, reschedules and cancels messages of any account."""
 
 import click
 
 from heliograph.app.resources.messages import MESSAGES
-from heliograph.cli.command import Invocation, print_fields, print_table, tell
+from heliograph.cli.command import Invocation, print_fields, print_line, print_table
 from heliograph.cli.drawn import group_of
 
 message = group_of(MESSAGES)
@@ -13,7 +13,7 @@ message = group_of(MESSAGES)
 @click.argument("message_id", metavar="ID")
 @click.pass_obj
 def show(invocation: Invocation, message_id: str) -> None:
-    """One message: its history, and where its number would go now."""
+    """A message with its history, and the present route of its number."""
     from heliograph.app.resources.fields import Moment
     from heliograph.app.resources.history import Event, condense
 
@@ -21,13 +21,13 @@ def show(invocation: Invocation, message_id: str) -> None:
 
     def people() -> None:
         print_fields((name, value) for name, value in found.items() if name not in ("explanation", "history", "now"))
-        tell(f"\n{found['explanation']}\n")
+        print_line(f"\n{found['explanation']}\n")
         moment = Moment()
         happened = [Event(moment.read(each.pop("time")), **each) for each in found["history"]]
         lines = [
             (moment.text(moment.show(each.at)), each.event, each.segment, each.detail) for each in condense(happened)
         ]
         print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), lines, empty="")
-        tell("\nA new message to this number:\n  " + "\n  ".join(found["now"]["reasons"]))
+        print_line("\nA new message to this number:\n  " + "\n  ".join(found["now"]["reasons"]))
 
     invocation.show(found, people)

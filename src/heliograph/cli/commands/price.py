@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from heliograph.app.resources.prices import NEW, PRICES
-from heliograph.cli.command import Failure, Invocation, examples, print_fields, tell
+from heliograph.cli.command import Failure, Invocation, examples, print_fields, print_line
 from heliograph.cli.drawn import group_of
 from heliograph.domain.display import counted
 
@@ -52,9 +52,9 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
 
         table = read_file(file, lambda lines: PriceSheet(counting(lines), plan, since))
     for line in table.bad[:_SHOWN_PROBLEMS]:
-        tell(str(line), err=True)
+        print_line(str(line), err=True)
     if len(table.bad) > _SHOWN_PROBLEMS:
-        tell(f"... and {len(table.bad) - _SHOWN_PROBLEMS} more", err=True)
+        print_line(f"... and {len(table.bad) - _SHOWN_PROBLEMS} more", err=True)
     if table.bad:
         raise Failure(f"{counted(len(table.bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
     if not table.prices:
@@ -100,5 +100,5 @@ def export_prices(invocation: Invocation, plan: str | None, past: bool, output: 
     if output != "-":
         invocation.show(
             {"file": output, "prices": len(prices)},
-            lambda: tell(f"{counted(len(prices), 'price')} written to {output}."),
+            lambda: print_line(f"{counted(len(prices), 'price')} written to {output}."),
         )

@@ -1,4 +1,4 @@
-"""`heliograph receipts`: receipts of operators that match no message."""
+"""`heliograph receipts`: receipts that match no message."""
 
 import click
 
@@ -11,12 +11,12 @@ def receipts() -> None:
 
 
 @receipts.command("unmatched")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Receipts at most.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The most receipts.")
 @click.pass_obj
 def unmatched(invocation: Invocation, limit: int) -> None:
-    """Receipts that match no message, the newest first.
+    """Receipts that match no message, newest first.
 
-    A wrong notation of ids shows itself here."""
+    Many of them mean that the connector expects another format of message ids than the operator sends."""
     from heliograph.app.facts import EarlyReceipt
     from heliograph.app.resources.desk import Desk
     from heliograph.domain.numbers.phone import mask
@@ -39,5 +39,5 @@ def unmatched(invocation: Invocation, limit: int) -> None:
     columns = ("TIME", "CONNECTOR", "OPERATOR'S ID", "DESTINATION", "STATE", "OPERATOR'S CODE")
     invocation.show(
         {"receipts": rows},
-        lambda: print_table(columns, [tuple(row.values()) for row in rows], empty="Every receipt matched a message."),
+        lambda: print_table(columns, [tuple(row.values()) for row in rows], empty="All receipts matched a message."),
     )

@@ -1,4 +1,4 @@
-"""`heliograph erase` and `heliograph export-recipient`: one phone's data."""
+"""`heliograph erase` and `heliograph export-recipient`: the stored data of a phone."""
 
 import json
 import os
@@ -7,29 +7,30 @@ from pathlib import Path
 import click
 
 from heliograph.app.resources.recipients import RECIPIENTS
-from heliograph.cli.command import Command, Failure, Invocation, examples, print_table, tell
+from heliograph.cli.command import Command, Failure, Invocation, examples, print_line, print_table
 from heliograph.domain.display import counted
 
-_account = click.option("--account", metavar="NAME", default="", help="Only what this account has.")
+_account = click.option("--account", metavar="NAME", default="", help="Only data of this account.")
 
 
 @click.command(
     cls=Command,
     epilog=examples(
-        "heliograph erase 4917012345678 --dry-run          # what would be done",
+        "heliograph erase 4917012345678 --dry-run          # only shows the data",
         "heliograph erase 4917012345678",
         "heliograph erase 4917012345678 --account acme --json",
     ),
 )
 @click.argument("number")
 @_account
-@click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only show the data, without erasing.")
 @click.pass_obj
 def erase(invocation: Invocation, number: str, account: str, dry_run: bool) -> None:
-    """Erases a phone: its number and its texts.
+    """Erases the number of a phone and its texts.
 
-    What waits for it is cancelled and refunded. What is in flight, or still to be told to a customer, is erased by the
-    gateway once that is over. Money stays, and so does the digest by which an opt-out holds; backups are not reached.
+    Messages that wait for the phone are cancelled and refunded. Messages that are in flight or have a pending callback
+    are erased when they are done. Ledger entries stay, and a digest of the number that keeps an opt-out. Backups are
+    not changed.
     """
     order = {"number": number, "account": account, "dry_run": dry_run}
     answer = invocation.ask(RECIPIENTS, RECIPIENTS.operation("erase").asked(order))
@@ -37,13 +38,13 @@ def erase(invocation: Invocation, number: str, account: str, dry_run: bool) -> N
     def people() -> None:
         columns = ("what", "found", "erased", "cancelled", "left", "note")
         print_table(
-            ("WHAT", "FOUND", "WOULD BE ERASED" if dry_run else "ERASED", "CANCELLED", "LEFT", ""),
+            ("DATA", "FOUND", "WOULD BE ERASED" if dry_run else "ERASED", "CANCELLED", "LEFT", ""),
             [[line[name] for name in columns] for line in answer["lines"] if line["found"]],
-            empty=f"Nothing is kept of {answer['number']}.",
+            empty=f"No data of {answer['number']} are stored.",
         )
-        tell("\nWhat stays, and why:")
+        print_line("\nData that stay, and why:")
         for each in answer["kept"]:
-            tell(f"  {each['what']}: {each['why']}")
+            print_line(f"  {each['what']}: {each['why']}")
 
     invocation.show(answer, people)
 
@@ -61,10 +62,9 @@ def erase(invocation: Invocation, number: str, account: str, dry_run: bool) -> N
 @_account
 @click.pass_obj
 def export_recipient(invocation: Invocation, number: str, file: Path, account: str) -> None:
-    """Writes all that is kept of a phone, as JSON.
+    """Writes all stored data of a phone as JSON.
 
-    FILE must not be there yet, and is readable by you alone; `-` writes to the standard output. It has the texts of
-    messages.
+    The file has the texts of messages too. FILE must not exist yet; only you can read it. `-` is standard output.
     """
     answer = invocation.ask(RECIPIENTS, RECIPIENTS.operation("export").asked({"number": number, "account": account}))
     octets = json.dumps(answer, indent=2, ensure_ascii=False).encode() + b"\n"
@@ -75,9 +75,9 @@ def export_recipient(invocation: Invocation, number: str, file: Path, account: s
         with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as written:
             written.write(octets)
     except OSError as problem:
-        raise Failure(f"{file} cannot be written: {problem.strerror}", "Name a file that is not there yet.") from None
+        raise Failure(f"{file} cannot be written: {problem.strerror}", "Give a file that does not exist yet.") from None
     sent, came = answer["messages"], answer["inbound"]
     invocation.show(
         {"file": str(file), "messages": len(sent), "inbound": len(came), "complete": answer["complete"]},
-        lambda: tell(f"{file} has {counted(len(sent), 'message')} to it and {len(came):,} from it."),
+        lambda: print_line(f"{file} has {counted(len(sent), 'message')} to it and {len(came):,} from it."),
     )

@@ -1,4 +1,4 @@
-"""`heliograph report`: what was sent, delivered, failed, spent and how long it took."""
+"""`heliograph report`: counts of messages, delivery share, spend and delays."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import click
 from heliograph.app.resources.report_series import DEFAULT_RANGE
 from heliograph.app.resources.report_steps import RANGES
 from heliograph.app.resources.reports import BY, REPORTS, csv_of, table
-from heliograph.cli.command import Command, Failure, Invocation, examples, print_table, tell
+from heliograph.cli.command import Command, Failure, Invocation, examples, print_line, print_table
 from heliograph.domain.display import duration
 
 _SHOWN = ("accepted", "delivered", "failed", "delivery_share", "inbound", "refused", "spend")
-"""Columns of the tables for people; JSON and CSV have all."""
+"""Columns of the tables for people. JSON and CSV have all columns."""
 
 
 @click.command(
@@ -24,14 +24,12 @@ _SHOWN = ("accepted", "delivered", "failed", "delivery_share", "inbound", "refus
     ),
 )
 @click.option(
-    "--range", "span", type=click.Choice(list(RANGES)), default=DEFAULT_RANGE, show_default=True, help="How far back."
+    "--range", "span", type=click.Choice(list(RANGES)), default=DEFAULT_RANGE, show_default=True, help="The period."
 )
-@click.option("--account", metavar="NAME", default="", help="Only this account's.")
-@click.option("--connector", metavar="NAME", default="", help="Only by way of this connector.")
-@click.option("--country", metavar="CODE", default="", help="Only to and from this country, such as DE.")
-@click.option(
-    "--by", type=click.Choice(BY), default="connector", show_default=True, help="What the rows of the table stand for."
-)
+@click.option("--account", metavar="NAME", default="", help="Only messages of this account.")
+@click.option("--connector", metavar="NAME", default="", help="Only messages over this connector.")
+@click.option("--country", metavar="CODE", default="", help="Only messages to and from this country, such as DE.")
+@click.option("--by", type=click.Choice(BY), default="connector", show_default=True, help="The rows of the table.")
 @click.option(
     "--zone",
     metavar="NAME",
@@ -39,8 +37,8 @@ _SHOWN = ("accepted", "delivered", "failed", "delivery_share", "inbound", "refus
     show_default=True,
     help="Time zone of days and times, such as Europe/Berlin.",
 )
-@click.option("--compare", is_flag=True, help="Compare with the range of the same length before.")
-@click.option("--csv", "as_csv", is_flag=True, help="The table as CSV, with all columns.")
+@click.option("--compare", is_flag=True, help="Compare with the period before.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV, with all columns.")
 @click.pass_obj
 def report(
     invocation: Invocation,
@@ -54,14 +52,14 @@ def report(
     compare: bool,
     as_csv: bool,
 ) -> None:
-    """Messages sent, delivered and failed, spend, and delays.
+    """Counts of messages, delivery share, spend, and delays.
 
-    By account, connector, country or time; failures by code, refused requests by reason. Counts are exact, delays are
-    right to 3 %. A running gateway adds to them every five seconds. The end of the range is that of the current minute,
-    hour or day, whichever the range is made of. Days are those of the time zone where these are made of whole hours
-    that are still kept, and those of UTC otherwise; the report says so."""
+    The table is by account, connector, country or time, or has failures by code, or refused requests by reason. Counts
+    are exact; delays are accurate to 3 %. A running gateway updates them every five seconds. The report ends with the
+    current minute, hour or day, depending on its steps. Days are those of the time zone, if it is whole hours from UTC
+    and counts by the hour still exist. Otherwise days are in UTC, and the report says so."""
     if as_csv and invocation.as_json:
-        raise Failure("--csv and --json exclude each other")
+        raise Failure("--csv and --json cannot be combined.")
     asked = {"range": span, "account": account, "connector": connector, "country": country, "zone": zone}
     found = invocation.ask(REPORTS, REPORTS.operation("show").asked(asked))
     if as_csv:
@@ -70,38 +68,38 @@ def report(
     columns, rows = table(found, by)
 
     def people() -> None:
-        _tell_total(found, compare=compare)
+        _print_total(found, compare=compare)
         shown = [
             number for number, name in enumerate(columns) if number == 0 or name in _SHOWN or by in ("code", "reason")
         ]
-        tell("")
+        print_line("")
         print_table(
             [columns[number].replace("_", " ").upper() for number in shown],
             [[_cell(columns[number], row[number]) for number in shown] for row in rows],
-            empty="Nothing was counted.",
+            empty="There are no figures.",
             right=[columns[number].replace("_", " ").upper() for number in shown[1:]],
         )
 
     invocation.show(found, people)
 
 
-def _tell_total(found: dict[str, Any], *, compare: bool) -> None:
+def _print_total(found: dict[str, Any], *, compare: bool) -> None:
     total, before = found["total"], found["before"]
 
     def line(name: str, now: str, then: str) -> str:
         return f"{name:22}{now}" + (f"  ({then} before)" if compare else "")
 
     zone = "" if found["zone"] == "UTC" else f" Times are in {found['zone']}."
-    tell(" ".join(filter(None, (f"{RANGES[found['range']].title}.{zone}", found["note"]))) + "\n")
+    print_line(" ".join(filter(None, (f"{RANGES[found['range']].title}.{zone}", found["note"]))) + "\n")
     for name, field in (
         ("Accepted", "accepted"), ("Delivered", "delivered"), ("Failed", "failed"), ("Cancelled", "cancelled"),
         ("From phones", "inbound"), ("Refused requests", "refused"),
     ):  # fmt: skip
-        tell(line(name, f"{total[field]:,}", f"{before[field]:,}"))
-    tell(line("Delivery share", _share(total), _share(before)))
-    tell(line("Spend", total["spend"], before["spend"]))
+        print_line(line(name, f"{total[field]:,}", f"{before[field]:,}"))
+    print_line(line("Delivery share", _share(total), _share(before)))
+    print_line(line("Spend", total["spend"], before["spend"]))
     for name, delay in (("Delay to the operator", found["to_operator"]), ("Delay to the receipt", found["to_receipt"])):
-        tell(f"{name:22}{_delays(delay)}")
+        print_line(f"{name:22}{_delays(delay)}")
 
 
 def _share(counts: dict[str, Any]) -> str:

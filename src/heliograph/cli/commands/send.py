@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heliograph.cli.command import Command, Failure, Invocation, examples, print_fields, tell
+from heliograph.cli.command import Command, Failure, Invocation, examples, print_fields, print_line
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
@@ -178,7 +178,9 @@ def _send_one(invocation: Invocation, client: "Client", to: tuple[str, ...], fie
         kind = "message" if count == 1 else f"batch of {counted(count, 'message')}"
         if outcome.repeated:
             click.echo("It was accepted before, with the same reference. It is not sent or charged again.")
-        tell(f"{body.get('MessageStatus')}: {kind} {body.get('Id')} for {counted(str(body.get('Rate')), 'credit')}.")
+        print_line(
+            f"{body.get('MessageStatus')}: {kind} {body.get('Id')} for {counted(str(body.get('Rate')), 'credit')}."
+        )
 
     invocation.show(body, people)
     return True
@@ -248,7 +250,7 @@ def _send_file(
 
     invocation.show(summary, people)
     for line, problem in tally.problems:
-        tell(f"line {line}: {problem}", err=True)
+        print_line(f"line {line}: {problem}", err=True)
     if tally.failed > len(tally.problems):
         click.echo(f"and {tally.failed - len(tally.problems)} more", err=True)
     if tally.stopped:

@@ -3,7 +3,7 @@
 import click
 
 from heliograph.app.resources.suppressions import BATCH, SUPPRESSIONS
-from heliograph.cli.command import Failure, Invocation, examples, print_fields, tell
+from heliograph.cli.command import Failure, Invocation, examples, print_fields, print_line
 from heliograph.cli.drawn import group_of
 from heliograph.domain.display import counted
 
@@ -31,7 +31,7 @@ def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool)
 
     numbers = read_file(file, NumberList, errors="replace")
     for line in numbers.bad:
-        tell(str(line), err=True)
+        print_line(str(line), err=True)
     if numbers.bad and not skip_bad:
         raise Failure(
             f"{counted(len(numbers.bad), 'line')} of {file} cannot be used.",

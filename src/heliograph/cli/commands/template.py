@@ -3,7 +3,7 @@
 import click
 
 from heliograph.app.resources.templates import TEMPLATES
-from heliograph.cli.command import Failure, Invocation, examples, print_fields, tell
+from heliograph.cli.command import Failure, Invocation, examples, print_fields, print_line
 from heliograph.cli.drawn import group_of
 from heliograph.domain.display import counted
 
@@ -59,7 +59,7 @@ def import_templates(invocation: Invocation, file: str, account: str, sender: st
         raise Failure(f"--tlv: {problem}.", "Nothing was imported.") from problem
     table = read_file(file, lambda lines: TemplateTable(lines, account, sender, given))
     for line in table.bad:
-        tell(str(line), err=True)
+        print_line(str(line), err=True)
     if table.bad:
         raise Failure(f"{counted(len(table.bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
     if not table.templates:

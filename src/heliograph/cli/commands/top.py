@@ -52,7 +52,7 @@ def top(invocation: Invocation, url: str | None, interval: float, once: bool) ->
     """Shows the figures of the running gateway.
 
     They are rates, latencies, binds, windows, queues, callbacks, and refused requests by account and reason. Rates and
-    latencies are those since the last refresh. Figures from the store are read every 15 seconds. With --json each
+    latencies cover the time since the last refresh. Figures from the store are read every 15 seconds. With --json each
     refresh is an object on its own line. With --url, refused requests are not by account, because metrics do not have
     accounts.
     """

@@ -1,1 +1,1 @@
-"""Gateways elsewhere: the contexts that name them, and a client of their admin API."""
+"""Gateways on other machines: contexts with their addresses, and a client of their admin API."""

@@ -1,4 +1,4 @@
-"""The admin API of a gateway elsewhere, as commands with a context use it."""
+"""A client of the admin API of a gateway on another machine, for commands with a context."""
 
 import http.client
 import json
@@ -19,24 +19,25 @@ Shape = TypeVar("Shape")
 
 
 class RemoteRefusal(Exception):
-    """The gateway refused a request, or gave no answer (`status` 0). The text is for people."""
+    """The gateway refused a request, or did not answer. The text is a sentence for people."""
 
     def __init__(self, status: int, text: str) -> None:
+        """`status` is the HTTP status, 0 without an answer."""
         super().__init__(text)
         self.status = status
 
 
 class RemoteGateway:
-    """One connection to the admin API for each request; commands make few."""
+    """The admin API of a gateway. Each request opens a connection, because a command makes few requests."""
 
     def __init__(self, name: str, context: GatewayContext) -> None:
-        """`name` is that of the context. Raises BadUrl."""
+        """`name` is the name of the context, for errors. Raises BadUrl."""
         self.name = name
         self._token = context.token
         self._tls, self._host, self._port, self._base = parse_server(context.server)
 
     def send(self, asked: "Asked") -> Any:
-        """Makes a request; returns the JSON object. Raises RemoteRefusal."""
+        """Makes a request, and returns the JSON object. Raises RemoteRefusal."""
         target = f"{self._base}{_ROOT}{asked.path}" + (f"?{urlencode(asked.query)}" if asked.query else "")
         kind = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
         connection = kind(self._host, self._port, timeout=_TIMEOUT_S)
@@ -58,32 +59,37 @@ class RemoteGateway:
         try:
             return json.loads(answer)
         except ValueError as problem:
-            text = f"the gateway of the context {self.name} answers as another version does: {problem}"
+            text = (
+                f"the gateway of the context {self.name} has another version, and its answer cannot be read: {problem}"
+            )
             raise RemoteRefusal(status, text) from problem
 
     def _problem(self, status: int, answer: bytes) -> str:
         try:
-            told: Any = json.loads(answer)
-            message, field = str(told["Message"]), told.get("Field")
+            body: Any = json.loads(answer)
+            message, field = str(body["Message"]), body.get("Field")
         except (ValueError, KeyError, TypeError, AttributeError):
-            return f"{self._host} answers {status}, and not as a gateway does"
+            return f"{self._host} answers {status}, but the answer is not from a gateway"
         named = f"{field}: {message}" if field and not message.startswith(f"{field}:") else message
         return f"{named} (context {self.name})" if status in (401, 403) else named
 
 
 def parse_server(server: str) -> tuple[bool, str, int | None, str]:
-    """Returns whether it is TLS, the host, the port and the path before ours. Raises BadUrl."""
+    """Returns TLS, host, port and the path before `/admin/v1`. Raises BadUrl.
+
+    For example `(True, "sms.example.net", None, "")` for `https://sms.example.net`.
+    """
     try:
         parts = urlsplit(server)
         host, port = parts.hostname, parts.port
     except ValueError as problem:
-        raise BadUrl(f"{server!r} is no URL: {problem}") from problem
+        raise BadUrl(f"{server!r} is not a URL: {problem}") from problem
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username:
         raise BadUrl(f"{server!r} is not the URL of a gateway, such as https://sms.example.net")
     return parts.scheme == "https", host, port, parts.path.rstrip("/").removesuffix(_ROOT)
 
 
 def is_in_the_clear(server: str) -> bool:
-    """Says whether a token would cross a network in the clear. Raises BadUrl."""
+    """Returns True if a token would cross a network without encryption. Raises BadUrl."""
     tls, host, _, _ = parse_server(server)
     return not tls and not is_loopback(host)
