@@ -1,4 +1,4 @@
-"""What the SMPP carrier costs and how fast it goes: `python -m bench.carrier [--seconds S]`.
+"""Measures cost and rate of the SMPP carrier: `python -m bench.carrier [--seconds S]`.
 
 Two runs on uvloop, each against an SMSC in a process of its own:
 
@@ -161,7 +161,7 @@ async def run(port: int, window: int, binds: int, hold: float, seconds: float) -
     carrier.start()
     await feeder.full.wait()
     await asyncio.sleep(0.5)
-    # From commit to commit: what is answered in windows' worths would else be cut off in the middle of one.
+    # From commit to commit. Otherwise the measurement would end in the middle of a window of answers.
     done, began, used = feeder.done, feeder.done_at, cpu()
     await asyncio.sleep(seconds)
     done, elapsed, used = feeder.done - done, feeder.done_at - began, cpu() - used
@@ -181,7 +181,7 @@ def resident_mib() -> float:
 
 
 async def idle(port: int, binds: int, interval: float, seconds: float) -> tuple[float, float]:
-    """The share of a core that idle binds use, each tested after so many seconds, and the MiB that they take."""
+    """Returns the share of a core that idle binds use, each tested after this many seconds, and their MiB of memory."""
     before = resident_mib()
     feeder = Feeder(0.0, 10 * binds, feeding=False)
     connector = Connector(1, "bench", settings=_settings(port), binds=binds)

@@ -1,4 +1,4 @@
-"""What it takes to read inbound messages among many.
+"""Measures reads of inbound messages among many.
 
     .venv/bin/python bench/inbound.py [--folder DIR] [--size 1e6] [--postgres]
 

@@ -1,12 +1,11 @@
-"""Counts the instructions a message that an account's limits cost, each kind of limit by itself and all of them.
+"""Counts the instructions a message of an account's limits: for each kind of limit, and for all together.
 
     python -m bench.limits [--sizes "1 40"] [--kinds "none daily all"]
 
 A request goes through the gate to its commit as in the gateway: admitted, composed, judged, recorded in SQLite,
-watched. What is around that is the same for every account. callgrind counts it in processes of its own, without what
-starts and ends these, so that it depends on nobody else's load and shows a change of one in a thousand. `--sizes` are
-the messages of a commit: some forty under load, one where messages come alone. Run it with the interpreter in
-`.native/bin` for the compiled modules.
+watched. The rest is the same for every account. callgrind counts in separate processes, without their start and end. So
+the count is independent of other load, and shows a change of 0.1 %. `--sizes` are the messages of a commit: some forty
+under load, one for lone messages. Run it with the interpreter in `.native/bin` for the compiled modules.
 """
 
 import argparse
@@ -48,13 +47,13 @@ LIMITS: Final[dict[str, dict[str, Any]]] = {
     "prefixes": {"prefixes": ("49", "44", "1")},
     "daily": {"daily_messages": 10**8, "daily_spend": 10**14, "max_waiting": 10**6},
 }
-"""Limits by kind, each wider than what is sent."""
+"""Limits by kind, each wider than the traffic."""
 
 KINDS: Final = ("none", *LIMITS, "senders", "limits", "guard", "all")
 """`limits` are all that an account can have; `all` is the pumping guard too."""
 
 WARM_UP: Final = 200
-"""Messages before those that are counted."""
+"""Messages before the counted messages."""
 
 COUNTED: Final = 800
 
@@ -137,7 +136,7 @@ def control(*arguments: str) -> None:
 
 
 def counted(kind: str, size: int) -> float:
-    """Instructions a message, in a process that sends commits of so many."""
+    """Returns instructions a message, in a process with commits of this size."""
     with TemporaryDirectory() as name:
         out = Path(name) / "callgrind.out"
         command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}"]
@@ -149,7 +148,7 @@ def counted(kind: str, size: int) -> float:
 
 
 def total_of(text: str) -> int:
-    """The sum of a file that callgrind wrote. Raises ValueError where it has none."""
+    """Returns the sum in a file of callgrind. Raises ValueError without a sum."""
     found = re.search(r"^totals: (\d+)", text, re.MULTILINE)
     if found is None:
         raise ValueError("callgrind wrote no sum")

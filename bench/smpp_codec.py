@@ -37,7 +37,7 @@ def bound_pair() -> tuple[Session, Session]:
 
 
 def session_costs(body: bytes) -> tuple[float, float]:
-    """One ESME's whole cost of a submission (send and answer), and of a delivery (receive and answer)."""
+    """The whole cost of an ESME for a submission (send and answer), and for a delivery (receive and answer)."""
     esme, _ = bound_pair()
     first = esme.send_request(c.SUBMIT_SM, body, None, 0.0)
     esme.receive(codec.encode(pdu.SubmitSmResp(sequence=first, message_id="x")), 0.0)
@@ -65,7 +65,7 @@ def session_costs(body: bytes) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print one line an operation."""
+    """Prints a line for each operation."""
     template = BodyTemplate(source_addr="Heliograph", source_addr_ton=5, registered_delivery=1)
     submit = pdu.SubmitSm(1, source_addr="Heliograph", destination_addr="447700900123", short_message=TEXT)
     submit_frame = codec.encode(submit)

@@ -1,4 +1,4 @@
-"""What one row costs in a store, its share of the commit included.
+"""Measures the cost of a row in a store, with its share of the commit.
 
     .venv/bin/python bench/store.py [--folder DIR] [--rounds 200] [--postgres]
 
@@ -115,7 +115,7 @@ def measure(session: FileConnection, rows: int, makes: Iterator[Facts]) -> tuple
 def life(
     session: FileConnection, load: Load, size: int, rounds: int, make: Callable[[int], Facts]
 ) -> dict[str, tuple[float, float]]:
-    """The stages of a message's life, one after the other."""
+    """The stages of a message's life, in order."""
     keys: list[list[int]] = []
 
     def accepts() -> Iterator[Facts]:
@@ -146,7 +146,7 @@ async def open_accounts(store: Store) -> None:
 
 
 def server_cpu(folder: Path) -> float:
-    """Seconds of CPU that the server in this folder and its children have used, those that ended too."""
+    """Returns the CPU seconds of the server in this folder and of its children, ended children included."""
     tick = os.sysconf("SC_CLK_TCK")
     main = (folder / "data" / "postmaster.pid").read_text().splitlines()[0]
     total = 0

@@ -1,4 +1,4 @@
-"""What it costs to watch: the tally of a commit's facts, a message, and a scrape.
+"""Measures the cost of watching: the tally of a commit's facts, for each message, and a scrape.
 
     python -m bench.watching
 
@@ -56,7 +56,7 @@ def facts() -> Facts:
 
 
 def best(work: Callable[[], object], rounds: int) -> float:
-    """Seconds a call, of the best run: what disturbs only adds."""
+    """Returns the seconds a call of the best run, because disturbances only add."""
     times = []
     for _ in range(BEST_OF):
         begun = time.perf_counter()

@@ -32,7 +32,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Receiver(asyncio.Protocol):
-    """Answers as soon as a request's last octets are there; relies on one request at a time."""
+    """Answers as soon as a request's last octets are there. Relies on a single request at a time."""
 
     def __init__(self, counted: "Synchronized[int]") -> None:
         self._counted = counted
@@ -61,7 +61,7 @@ def cpu(pid: int) -> tuple[float, float]:
 
 
 class Load:
-    """Keeps so many callbacks outstanding, each to a URL of its own, until the time is up."""
+    """Keeps this many callbacks pending, each to its own URL, until the time is over."""
 
     def __init__(self, sender: LocalSender | ProcessSender, url: str, outstanding: int) -> None:
         self._sender = sender

@@ -1,9 +1,9 @@
-"""Measures how long one account's callbacks take while another account's receivers accept connections and never answer.
+"""Measures the delay of an account's callbacks while another account's receivers accept connections and never answer.
 
     .venv/bin/python bench/webhook_sharing.py [--hosts 2000] [--seconds 30]
 
-All receivers are on loopback. A callback that comes back as busy is offered again after two seconds, one that failed
-after five, as the gateway does at first. Prints how long the other account's callbacks were pending.
+All receivers are on loopback. A busy callback is offered again after two seconds, a failed callback after five, like
+the gateway's first retries. Prints how long the other account's callbacks were pending.
 """
 
 import argparse
@@ -42,7 +42,7 @@ async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 class Receivers:
-    """Posts, and posts again what was not delivered."""
+    """Posts, and repeats undelivered callbacks."""
 
     def __init__(self, sender: ProcessSender, hosts: int, mute: int, good: int) -> None:
         self._sender = sender

@@ -1,4 +1,4 @@
-"""`make bench`: runs scenarios and prints their tables. docs/performance.md says what they mean."""
+"""`make bench`: runs scenarios and prints their tables. docs/performance.md explains them."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ from bench.loop.run import Bench, Observer
 from bench.loop.scenarios import FRESH_FROM_SPARE, SCENARIOS, Options, Stand
 
 DEFAULT = ("loop", "accept", "newconn", "few", "crowd", "many", "latency", "idle", "kill")
-"""Of all scenarios, those that take no more than minutes."""
+"""The scenarios that take only minutes."""
 
 LEAST_NUMBERS = 4_000_000
 
@@ -48,7 +48,7 @@ def main() -> int:
             observer = profiler = Profiler(options.programs, folder)
             choice.settings.update(profiler.environment)
             choice.gateways = [INTERPRETED]  # compiled functions are not seen
-        # numbers of a backlog and of what is sent meanwhile
+        # numbers of a backlog, and of messages that are sent meanwhile
         numbers = max(LEAST_NUMBERS, choice.size + 2 * FRESH_FROM_SPARE)
         for scenario in options.scenario:
             stand = Stand(Bench(options.programs, folder, observer, numbers), choice)

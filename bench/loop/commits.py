@@ -104,7 +104,7 @@ class HeliographAt(Heliograph):
 
 
 def in_turns(commits: Sequence[str], rounds: int) -> list[list[str]]:
-    """Returns the order of each round: every other round is reversed, so that neither end is always the warm one."""
+    """Returns the order of each round: every second round is reversed, so that neither end is always warm."""
     return [list(commits) if number % 2 == 0 else list(commits)[::-1] for number in range(rounds)]
 
 

@@ -52,7 +52,7 @@ SETTLE_S = 3.0
 ONCE = 10_000
 REFERENCE = 0x1402
 LOST_AT_ONCE = 500
-"""Submissions whose answers are lost with their connection."""
+"""Submissions with answers that were lost with their connection."""
 
 MOST_WINDOW = 1_000
 
@@ -125,7 +125,7 @@ class Shown:
 
 
 def measure(bench: Bench, gateway: HeliographSmpp, load: Load, binds: int = BINDS, window: int = WINDOW) -> Shown:
-    """One run of the full loop, ESME to operator to receipt to ESME, on empty state."""
+    """A run of the full loop, ESME to operator to receipt to ESME, on empty state."""
     gateway.prepare()
     try:
         bench.start(gateway, load.delay_ms)

@@ -1,4 +1,4 @@
-"""What is worked out from the records of a run. Pure: no clock, no files, no processes."""
+"""Computes figures from the records of a run. Pure: no clock, no files, no processes."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -9,10 +9,10 @@ SETTLE_S = 1.0
 """Seconds at the start of a load that the rates leave out."""
 
 DRAIN_S = 1.0
-"""A rate holds only if the last callback comes within so many seconds of the end of the load."""
+"""Seconds. A rate holds only if the last callback comes within this time after the end of the load."""
 
 TOLERANCE = 0.01
-"""By how much a rate that holds may fall short of what was offered: the edges of the window are not sharp."""
+"""Share by which a rate that holds may be below the offered rate, because the edges of the window are not sharp."""
 
 NS = 1_000_000_000
 
@@ -39,7 +39,7 @@ class Window:
 
 @dataclass(slots=True)
 class Request:
-    """One request of the load; times in ns, 0 for never."""
+    """A request of the load; times in ns, 0 for never."""
 
     sent: int
     answered: int
@@ -53,7 +53,7 @@ class Request:
 
 @dataclass(slots=True)
 class Journey:
-    """What the operator and the receiver saw of one message; times in ns, 0 for never."""
+    """The records of operator and receiver about a message; times in ns, 0 for never."""
 
     submitted: int
     receipt: int
@@ -64,7 +64,7 @@ class Journey:
 
 @dataclass(slots=True)
 class Counts:
-    """Messages, by what may not happen to them."""
+    """Messages by forbidden outcome."""
 
     accepted: int = 0
     never_submitted: int = 0
@@ -72,12 +72,12 @@ class Counts:
     submitted_twice: int = 0
     called_back_twice: int = 0
     submitted_unaccepted: int = 0
-    """Submitted although the request was refused; those without any answer may be either."""
+    """Submitted although the request was refused. Requests without an answer may be either."""
 
 
 @dataclass(slots=True)
 class Run:
-    """One run of one scenario on one gateway. Rates are messages a second, latencies (p50, p99) ms."""
+    """A run of a scenario on a gateway. Rates are messages a second, latencies (p50, p99) ms."""
 
     gateway: str
     offered: float = 0.0
@@ -98,7 +98,7 @@ class Run:
     """Microseconds of CPU a message, by process."""
     memory_mib: float = 0.0
     audit: list[str] = field(default_factory=list)
-    """What the audit complains of."""
+    """Findings of the audit."""
     with_receipts: bool = True
     killed: bool = False
 
@@ -108,13 +108,13 @@ class Run:
 
 
 class Refused(Exception):
-    """A run whose figures may not be reported."""
+    """A run without valid figures."""
 
 
 def problems(run: Run) -> list[str]:
-    """Why a run may not be reported; empty if it may.
+    """Returns the reason why a run may not be reported; empty if it may.
 
-    After a SIGKILL what was in the air may go again (an unknown outcome is sent again), but nothing may be missing.
+    After a SIGKILL parts in flight may be sent again, because their outcome is unknown. No message may be missing.
     """
     counts = run.counts
     found = {
@@ -156,7 +156,7 @@ def percentiles(durations_ns: Iterable[int]) -> tuple[float, float] | None:
 
 
 def read_requests(data: bytes) -> list[Request]:
-    """What the load generator wrote."""
+    """Reads the records of the load generator."""
     words = array("Q")
     words.frombytes(data)
     return [
@@ -166,7 +166,7 @@ def read_requests(data: bytes) -> list[Request]:
 
 
 def read_journeys(data: bytes) -> list[Journey]:
-    """What the operator wrote, by message number."""
+    """Reads the records of the operator, by message number."""
     words = array("Q")
     words.frombytes(data)
     return [
@@ -225,12 +225,12 @@ def latencies(
 
 
 def answer_latencies(requests: Sequence[Request]) -> tuple[float, float] | None:
-    """From a request's first octet to its answer, of those that were accepted."""
+    """Returns the times from a request's first octet to its answer, of accepted requests."""
     return percentiles(request.answered - request.sent for request in requests if request.accepted)
 
 
 def middle(runs: Sequence[Run]) -> Run:
-    """The medians of runs of one gateway, figure by figure."""
+    """Returns the medians of a gateway's runs, figure by figure."""
     first = runs[0]
     return Run(
         gateway=first.gateway,
@@ -269,10 +269,10 @@ THREADS_APART = 0.04
 
 
 def alike(run: Run, other: Run) -> bool:
-    """Whether the commits of both were made by the event loop, or of both by the store's thread, for the same time.
+    """Returns whether the event loop, or the store's thread, made the commits of both runs for the same time.
 
-    Where a disk is slow for a moment, the loop leaves commits to the thread for a while, and a message costs a fifth
-    more: that would hide what smaller things cost.
+    If a disk is slow for a moment, the loop leaves commits to the thread for a while, and a message costs 20 % more.
+    That would hide smaller differences.
     """
     return abs(_threads_share(run) - _threads_share(other)) < THREADS_APART
 
@@ -282,8 +282,8 @@ def _threads_share(run: Run) -> float:
 
 
 def next_rate(low: float, high: float, step: float) -> float | None:
-    """The next rate to try between one that holds and one that does not; None when they are within `step` of one
-    another, as a share of the lower one. A `high` of 0 is not known yet."""
+    """Returns the next rate to try between `low`, which holds, and `high`, which does not. None if they differ by less
+    than `step`, a share of `low`. A `high` of 0 is unknown."""
     if not high:
         return low * 1.5
     return None if high - low <= low * step else (low + high) / 2

@@ -44,14 +44,14 @@ KEPT_MS = 3 * 86_400_000
 """For which a receipt waits for its client."""
 
 SPAN_MS = 1 << 32
-"""What eight hexadecimal digits of milliseconds can tell apart."""
+"""The range of eight hexadecimal digits of milliseconds."""
 
 SPAN_AT = 4
 """Where in an id these eight digits begin: 12 digits of milliseconds come first (RFC 9562, 5.7)."""
 
 
 def known_key(number: int, now: int) -> int:
-    """The key of a stored message: between one and three times 49.7 days ago."""
+    """Returns the key of a stored message, between 1 and 3 times 49.7 days ago."""
     return first_key_at((now // SPAN_MS - 2) * SPAN_MS + int(str(number), 16))
 
 
@@ -62,8 +62,7 @@ def known_path(now: int) -> str:
 
 
 def add_history(gateway: Heliograph, account: str, size: int, now: int) -> None:
-    """`size` messages that have their receipts and callbacks, and are indexed by number: nothing is to be done about
-    them."""
+    """Writes `size` finished messages, with receipts and callbacks, and indexed by number."""
 
     async def fill(store: Store) -> None:
         owner, connector = await _names(store, account)
@@ -84,9 +83,9 @@ def add_history(gateway: Heliograph, account: str, size: int, now: int) -> None:
 
 
 def add_queue(gateway: Heliograph, account: str, size: int, now: int, due: int | None, phone: str = "") -> None:
-    """`size` messages that wait in the queue: scheduled for `due` (ms), or else to be sent as soon as may be.
+    """Writes `size` messages into the queue: scheduled for `due` (ms), otherwise due at once.
 
-    In its callback's URL and in its destination a message has its number; with `phone` all go to that one.
+    A message has its number in its callback's URL and in its destination; with `phone` all go to that phone.
     """
     callback_url = gateway.callback_url()
 

@@ -60,7 +60,7 @@ INTERPRETED = "heliograph-interpreted"
 
 
 class Wish(Enum):
-    """What a request asks for."""
+    """The content of a request."""
 
     RECEIPT = "receipt"
     """A message with a receipt that is called back."""
@@ -72,7 +72,7 @@ class Wish(Enum):
 
 @dataclass(slots=True)
 class Ask:
-    """One HTTP request as the load generator wants it; `expect` is in the body of an answer that accepts."""
+    """An HTTP request in the form for the load generator. `expect`: a text in the body of accepting answers."""
 
     method: str
     path: str
@@ -83,7 +83,7 @@ class Ask:
 
 
 class Gateway(ABC):
-    """One gateway, its state in a folder of its own."""
+    """A gateway, with its state in its own folder."""
 
     name = ""
 
@@ -117,10 +117,10 @@ class Gateway(ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """SIGKILL to what holds the messages, and an end of the rest."""
+        """Sends SIGKILL to the process with the messages, and ends the others."""
 
     def audit(self) -> list[str]:
-        """What is wrong with its books, while it does not run."""
+        """Returns errors of its ledger, while it does not run."""
         return []
 
     def stop(self) -> None:
@@ -145,7 +145,7 @@ class Gateway(ABC):
         """Seconds so far, by process or thread."""
 
     def commits(self) -> int | None:
-        """Transactions of messages so far; None where it does not say."""
+        """Returns the number of transactions of messages so far; None if unknown."""
         return None
 
     def memory_mib(self) -> float:
@@ -203,7 +203,7 @@ class Heliograph(Gateway):
         return self.folder / "state"
 
     def command(self, *arguments: str) -> Any:
-        """What a command of the program answers, as JSON."""
+        """Returns the JSON answer of a command of the program."""
         done = subprocess.run(
             [str(self.program), *arguments, "--json", "--data", str(self.data)],
             check=True, capture_output=True, text=True, env=self._environment,
@@ -229,18 +229,18 @@ class Heliograph(Gateway):
         self.command("number", "add", NUMBER_OF_PHONES, "--account", "bench")
 
     def reopen(self) -> None:
-        """Takes up what another run has prepared and left."""
+        """Takes over the state that another run has prepared."""
         self._secrets = json.loads((self.folder / "secrets.json").read_text())
         for number in range(self._connectors):
             self.command("connector", "set", f"operator{number}", f"port={self.smpp_port}")
 
     async def open_store(self) -> Store:
-        """What it stands on, while it does not run."""
+        """Opens its store, while it does not run."""
         return await SqliteStore.open(self.data / STORE_FILE)
 
     def read_through(self) -> None:
-        """Has the system keep all that is stored in its memory: some give up what nobody has read for a minute, and
-        what would be measured is the disk."""
+        """Loads the stored state into the system's memory. Some systems drop pages that were not read for a minute;
+        then the disk would be measured."""
         with (self.data / STORE_FILE).open("rb", buffering=0) as file:
             while file.read(READ_OCTETS):
                 pass
@@ -262,7 +262,7 @@ class Heliograph(Gateway):
             return self._send(to=TO, dlr="yes", dlr_url=self.callback_url())
         if wish is Wish.PLAIN:
             return self._send(to=TO)
-        # one request has one callback URL; the receiver tells its messages apart by the webhook-id
+        # a request has a single callback URL; the receiver distinguishes its messages by the webhook-id
         return self._send(to=[TO] * span, dlr="yes", dlr_url=self.callback_url(numbered=False))
 
     def ask_as(self, account: str) -> Ask:
@@ -368,8 +368,8 @@ class HeliographPostgres(Heliograph):
         return await PostgresStore.open(self.url)
 
     async def _use_wal(self) -> None:
-        """A server that has been in use for a while writes into the files of its log over again. A new one makes each
-        of them first, which is as much to write once more: 16 MiB of zeros, while the commit that needs it waits."""
+        """A server that has run for a while reuses the files of its log. A new server creates each file first, which
+        doubles the writes: 16 MiB of zeros, while a commit waits."""
         for _ in range(WAL_FILES):
             await self._server.execute("SELECT pg_logical_emit_message(false, 'bench', repeat(' ', 16 << 20))")
         await self._server.execute("CHECKPOINT")
@@ -398,7 +398,7 @@ class HeliographPostgres(Heliograph):
 
 
 class HeliographNodes(HeliographPostgres):
-    """Several of ours on one PostgreSQL server, with a bind of the one connector each; requests go to all of them."""
+    """Several nodes on a PostgreSQL server, each with a bind of the same connector; requests go to all of them."""
 
     def share(self, nodes: int) -> "HeliographNodes":
         """Must be called before `prepare`."""

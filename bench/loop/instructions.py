@@ -1,7 +1,7 @@
-"""How many instructions a message takes: its time depends on who else uses the machine, this does not.
+"""Counts the instructions of a message, which are independent of other load on the machine.
 
-Linux' `perf` counts them, in each process while the load lasts. Two runs differ by less than a hundredth, beside
-whatever else, so that a pair of runs tells what a change is worth.
+Linux' `perf` counts them in each process during the load. Two runs differ by less than 1 % under any other load, so a
+pair of runs shows the effect of a change.
 """
 
 import shutil
@@ -19,7 +19,7 @@ Count = tuple[int, int]
 
 
 class Instructions:
-    """An `Observer`. Raises Refused where there is no `perf`, or where the processor's counters cannot be read."""
+    """An `Observer`. Raises Refused without `perf`, or if the processor's counters cannot be read."""
 
     def __init__(self) -> None:
         if shutil.which("perf") is None:
@@ -46,7 +46,7 @@ class Instructions:
 
 
 def read_count(text: str) -> Count:
-    """What `perf stat` wrote of one process, with commas between. Raises Refused where it did not count."""
+    """Reads the output of `perf stat` for a process, separated by commas. Raises Refused if it did not count."""
     found = {}
     for line in text.splitlines():
         number, _, event, *_ = [*line.split(","), "", "", ""]

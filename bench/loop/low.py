@@ -1,4 +1,4 @@
-"""A gateway with little to do: what a message costs that comes alone, and what waiting for the next one costs."""
+"""A gateway with little to do: the cost of a lone message, and of waiting for the next."""
 
 import time
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ LEAST_S = 20.0
 
 @dataclass(slots=True)
 class Quiet:
-    """One run."""
+    """A run."""
 
     run: Run
     wake_ups: float
-    """Times that one of the gateway's threads went to sleep, a message."""
+    """Number of times a message that a thread of the gateway went to sleep."""
     commits: float | None
     """A message; None where the gateway does not say."""
     idle_cpu: float
@@ -40,7 +40,7 @@ class Quiet:
 
 
 def measure(bench: Bench, gateway: Gateway, rate: float, seconds: float) -> Quiet:
-    """One run on empty state: first nothing, then `rate` messages a second. CPU and wake-ups are those of all processes
+    """A run on empty state: first no load, then `rate` messages a second. CPU and wake-ups are those of all processes
     that belong to the gateway, from the first request until the last callback. Raises Refused as any scenario does."""
     gateway.prepare()
     load = Load(seconds=seconds, rate=rate)

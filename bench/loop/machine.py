@@ -1,4 +1,4 @@
-"""What figures were measured on."""
+"""Describes the machine of a measurement."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def describe() -> str:
-    """One paragraph: cores, CPU, memory, kernel, Python, SQLite, and how busy the machine was."""
+    """Returns a paragraph: cores, CPU, memory, kernel, Python, SQLite, and the load of the machine."""
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     return (
         f"{os.cpu_count()} cores ({_line('/proc/cpuinfo', 'model name')}), {_memory_gib():.0f} GiB; "

@@ -1,4 +1,4 @@
-"""Messages from phones: one operator sends them, the gateway acknowledges them and calls the customer back."""
+"""Messages from phones: an operator sends them, the gateway acknowledges them and calls the customer back."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from bench.loop.gateways import NUMBER_OF_PHONES, Gateway
 from bench.loop.run import Bench
 
 MOST = 3_000_000
-"""Messages of one run."""
+"""Messages of a run."""
 
 HEADS = ("gateway", "load", "offered/s", "deliver_sm_resp/s", "callbacks/s", "drain s", "CPU us/msg",
          "CPU us by process", "to response ms p50/p99", "to callback ms p50/p99", "MiB", "ours/theirs")  # fmt: skip
@@ -21,7 +21,7 @@ TEXT = "YESPLEASEDELIVERITONFRIDAY"
 
 @dataclass(slots=True)
 class Traffic:
-    """One run. Rates are messages a second, latencies (p50, p99) ms."""
+    """A run. Rates are messages a second, latencies (p50, p99) ms."""
 
     gateway: str
     offered: float
@@ -36,7 +36,7 @@ class Traffic:
 
 
 def measure(bench: Bench, gateway: Gateway, rate: float, seconds: float) -> Traffic:
-    """One run on empty state. Raises Refused where a message was not acknowledged, or called back never or twice."""
+    """A run on empty state. Raises Refused if a message was not acknowledged, or called back never or twice."""
     gateway.prepare()
     gateway.take_from_phones()
     try:
@@ -60,7 +60,7 @@ def measure(bench: Bench, gateway: Gateway, rate: float, seconds: float) -> Traf
 
 
 def _settled(bench: Bench) -> list[Journey]:
-    """What the operator saw, when nothing has moved for a while."""
+    """Returns the records of the operator, once they have not changed for a while."""
     last, since = -1, time.monotonic()
     while time.monotonic() - since < QUIET_S:
         if (now := bench.operator.stats()["callbacks"]) != last:
@@ -120,5 +120,5 @@ def rows(load: str, found: dict[str, list[Traffic]], ours: Sequence[str]) -> lis
 
 
 def _middle(runs: Sequence[Traffic]) -> Traffic:
-    """The run whose rate of callbacks is the median one, or the one below."""
+    """Returns the run with the median rate of callbacks, or the run below it."""
     return sorted(runs, key=lambda run: run.called_back)[(len(runs) - 1) // 2] if len(runs) > 1 else runs[0]

@@ -13,7 +13,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 STOP_S = 15.0
 
 _WATCHMAN = 'read -r never; kill -9 -- "-$0" 2>/dev/null'
-"""A shell that ends a process group once the pipe that it reads from closes: when whoever holds it is gone."""
+"""A shell that ends a process group once its pipe closes, because the owner is gone."""
 
 
 def free_port() -> int:
@@ -38,7 +38,7 @@ def listens(port: int) -> bool:
 
 
 class Process:
-    """A process in a group of its own, its output in a file; nothing of it outlives this one."""
+    """A process in its own group, with its output in a file. It ends with this process."""
 
     def __init__(
         self, folder: Path, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None
@@ -68,7 +68,7 @@ class Process:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """SIGKILL to this one alone, not to its children."""
+        """Sends SIGKILL to this process only, not to its children."""
         self._process.kill()
         self._process.wait()
 
@@ -123,8 +123,8 @@ def thread_seconds(pid: int) -> tuple[float, float]:
 
 
 def wake_ups(pid: int) -> int:
-    """Returns the times that the threads of a process, those that live, have gone to sleep so far; each is a wake-up
-    later. 0 if the process is gone."""
+    """Returns how often the living threads of a process have gone to sleep so far; each is a wake-up later. 0 if the
+    process is gone."""
     found = 0
     with contextlib.suppress(OSError):
         for folder in Path(f"/proc/{pid}/task").iterdir():

@@ -56,7 +56,7 @@ def read_stacks(text: str) -> Iterator[tuple[Stack, int]]:
 
 
 def trimmed(stack: Stack) -> Stack:
-    """What the event loop called; the loop itself where that is nothing."""
+    """The function that the event loop called, or the loop itself."""
     for depth in range(len(stack), 0, -1):
         if stack[depth - 1].startswith("Runner.run ("):
             return stack[depth:] or (LOOP,)
@@ -64,7 +64,7 @@ def trimmed(stack: Stack) -> Stack:
 
 
 def stage_of(stack: Stack) -> str:
-    """That of the innermost frame of ours. The rules of the domain count for whoever applies them."""
+    """Returns the stage of our innermost frame. Rules of the domain count for their caller."""
     for frame in reversed(stack):
         place = re.search(r"\(heliograph/(.*)\)", frame)
         if place is None or place[1].startswith(("cli/", "composition/", "__main__", "domain/", "app/facts")):

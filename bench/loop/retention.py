@@ -33,10 +33,10 @@ AGE_MS: Final = 90 * 86_400_000
 
 RETAIN_DAYS: Final = 30
 STEP_MS: Final = 100
-"""From one message to the next."""
+"""Distance between two messages."""
 
 CHUNK: Final = 10 * NUMBERS_BLOCK
-"""Messages of one transaction."""
+"""Messages of a transaction."""
 
 MOST_S: Final = 480.0
 """Seconds after which filling ends, with as many messages as there are."""

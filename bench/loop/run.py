@@ -1,4 +1,4 @@
-"""One run: the operator and the gateway are started, customers send, everything drains, the messages are counted."""
+"""A run: the operator and the gateway are started, customers send, everything drains, the messages are counted."""
 
 import json
 import subprocess
@@ -32,13 +32,13 @@ WARM_UP_RATE = 200
 WARM_UP_S = 2.0
 
 SCATTER = 7_919
-"""From one number of a scattered load to the next."""
+"""Distance between two numbers of a scattered load."""
 
 SCATTERED = 400_000
 """The numbers of a scattered load, which has no factor in common with SCATTER. A load may not have more messages."""
 
 QUIET_S = 3.0
-"""When nothing has moved for so long, what is missing is missing."""
+"""Seconds without progress after which missing messages count as lost."""
 
 MOST_DRAIN_S = 60.0
 LIFE_S = 3600
@@ -46,7 +46,7 @@ LIFE_S = 3600
 
 @dataclass(slots=True)
 class Load:
-    """What customers do. `rate` is requests a second, 0 for a closed loop."""
+    """The load of customers. `rate`: requests a second, 0 for a closed loop."""
 
     wish: Wish = Wish.RECEIPT
     seconds: float = 6.0
@@ -57,7 +57,7 @@ class Load:
     delay_ms: int = 100
     """From a submit_sm to its receipt."""
     scattered: bool = False
-    """Whether the numbers come in an order that does not look like one."""
+    """Whether the numbers come in a scattered order."""
 
 
 class Operator:
@@ -88,12 +88,12 @@ class Operator:
         self._control("reset")
 
     def send_from_phones(self, to: str, count: int, rate: float, text: str) -> None:
-        """Begins to send `count` messages, `rate` a second, or as fast as they are acknowledged where it is 0. Ends
-        what was begun before. `text` is of capital letters."""
+        """Begins to send `count` messages, `rate` a second, or as fast as they are acknowledged if it is 0. Ends an
+        earlier load. `text`: capital letters."""
         self._control(f"phones?to={to}&count={count}&rate={rate:.0f}&text={text}")
 
     def records(self) -> bytes:
-        """What it saw of each message, by number."""
+        """Its records of each message, by number."""
         path = self._folder / "operator.bin"
         self._control(f"dump?f={path}")
         return path.read_bytes()
@@ -138,8 +138,8 @@ class Customers:
         return self
 
     def end(self) -> tuple[dict[str, Any], bytes]:
-        """Its summary, and what became of each request. Raises Refused if they did not go to all ports, as with a
-        program that was compiled before it could share them out."""
+        """Returns its summary and the fate of each request. Raises Refused if the requests did not go to all ports, as
+        with a program that was compiled before it could distribute them."""
         assert self._process is not None
         summary, _ = self._process.communicate(timeout=self._most_s)
         found: dict[str, Any] = json.loads(summary)
@@ -159,7 +159,7 @@ class Observer(Protocol):
 
 
 class Bench:
-    """What all runs of one scenario share."""
+    """The common part of a scenario's runs."""
 
     def __init__(self, programs: Path, folder: Path, observer: Observer | None, numbers: int = 4_000_000) -> None:
         self.programs = programs
@@ -201,7 +201,7 @@ class Bench:
         most_s: float = MOST_DRAIN_S,
         quiet_s: float = QUIET_S,
     ) -> dict[str, Any]:
-        """Waits until so many have come back, or until nothing has moved for `quiet_s`; for `most_s` at most."""
+        """Waits until this many have come back, or without progress for `quiet_s`, for at most `most_s`."""
         end = time.monotonic() + most_s
         last, since = None, time.monotonic()
         while time.monotonic() < end:
@@ -210,14 +210,14 @@ class Bench:
             if moved != last:
                 last, since = moved, time.monotonic()
             enough = stats["callbacks"] >= (callbacks or 0) and stats["submits"] >= (submits or callbacks or 0)
-            # a little longer, so that what comes twice is seen
+            # a little longer, to see duplicates
             if time.monotonic() - since > (0.3 if enough else quiet_s):
                 break
             time.sleep(0.05)
         return self.operator.stats()
 
     def measure(self, gateway: Gateway, load: Load, *, keep: bool = False, audit: bool = True) -> Run:
-        """One run with everything counted, on empty state unless `keep`."""
+        """A run with all counts, on empty state unless `keep`."""
         if not keep:
             gateway.prepare()
         try:

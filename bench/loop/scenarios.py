@@ -1,4 +1,4 @@
-"""The scenarios: what is run, and the table it makes."""
+"""The scenarios: their runs and tables."""
 
 import subprocess
 import sys
@@ -50,7 +50,7 @@ from bench.loop.run import Bench, Load
 Ours = TypeVar("Ours", bound=Heliograph)
 
 RATE_STEP = 0.05
-"""A capacity is searched until the rates that hold and that do not are so near to one another."""
+"""Share. The search for a capacity ends when a rate that holds and a rate that does not are this close."""
 
 MANY_SPAN = 1_000
 OURS = Heliograph.name
@@ -85,7 +85,7 @@ BACKLOG_QUIET_S = 15.0
 
 @dataclass(slots=True)
 class Options:
-    """What the caller chose."""
+    """The caller's options."""
 
     runs: int = 3
     seconds: float = 6.0
@@ -98,12 +98,12 @@ class Options:
     program: Path | None = None
     """Ours; None is that of this environment."""
     stored: Path | None = None
-    """Where stores are kept that took long to fill; None makes them anew each time."""
+    """The folder of stores that took long to fill; None fills them again each time."""
 
 
 @dataclass(slots=True)
 class Report:
-    """A table with what must be known to read it."""
+    """A table with its explanation."""
 
     title: str
     heads: Sequence[str]
@@ -120,7 +120,7 @@ FIGURES = (
 
 
 class Stand:
-    """The scenarios on one bench."""
+    """The scenarios on a bench."""
 
     def __init__(self, bench: Bench, options: Options) -> None:
         self._bench = bench
@@ -218,11 +218,11 @@ class Stand:
                  "restart to ready s", "drain s")  # fmt: skip
         return Report("SIGKILL and restart", heads, rows)
 
-    # --- what safety costs
+    # --- the cost of safety
 
     def safety(self) -> Report:
-        """The full loop of an account without limits, of one that has all of them, and in an encrypted store. Pairs
-        that did not commit in the same way are left out."""
+        """The full loop of an account without limits, of an account with all limits, and in an encrypted store. Pairs
+        with different ways of committing are left out."""
         load = Load(seconds=self._options.seconds, scattered=True)
         kinds = (Heliograph, HeliographLimited, HeliographEncrypted)
         found: dict[str, list[Run]] = {}
@@ -266,9 +266,8 @@ class Stand:
     # --- several nodes
 
     def nodes(self) -> Report:
-        """One, two and four nodes that share a PostgreSQL server: what each message costs of CPU, with the same load
-        shared out over them, with as much load for each as one of four has of that, and with a closed loop of as many
-        connections to each as to one."""
+        """One, two and four nodes that share a PostgreSQL server: CPU of a message. The loads: the same total for all,
+        the same for each node (a quarter of that total), and a closed loop with the same connections for each node."""
         rate = self._options.rates[0] if self._options.rates else NODES_RATE
         shared: dict[str, list[Run]] = {}
         each: dict[str, list[Run]] = {}
@@ -333,13 +332,13 @@ class Stand:
     # --- with many messages stored
 
     def fill(self) -> None:
-        """What `growth` measures, to be kept: takes long, and does not mind other work beside it."""
+        """Prepares the stores of `growth`. Takes long, and tolerates other work beside it."""
         if self._options.stored is None:
             raise Refused("fill needs a folder for what it makes: STORED=/var/tmp/stored")
         self._filled()
 
     def _filled(self) -> dict[int, tuple[Heliograph, int]]:
-        """By size: a gateway that stands on so many messages, and the time from which their ids were worked out."""
+        """By size: a gateway on a store of this many messages, and the start time of their ids."""
         place = self._options.stored or self._bench.folder
         found = {}
         for size in (EMPTY, self._options.size):
@@ -387,7 +386,7 @@ class Stand:
         return demand_sound(self._bench.measure(gateway, load, keep=True, audit=False))
 
     def _reading(self, gateway: Heliograph, size: int, now: int) -> dict[str, float]:
-        """Requests a second that read: one message each, all over the store, and lists of the newest and the oldest."""
+        """Reading requests a second: single messages all over the store, and lists of the newest and the oldest."""
         load = Load(seconds=self._options.seconds / 2, connections=16)
         asks = {
             "get, random /s": known_path(now),
@@ -617,7 +616,7 @@ class Stand:
         return demand_sound(run)
 
     def _foreign(self, name: str, load: Load) -> list[Run]:
-        """A foreign gateway's run; nothing where it has to be refused, which is not for us to mend."""
+        """Returns a run of a foreign gateway, or nothing if it is refused, because we cannot fix it."""
         try:
             return [self._one(name, load)]
         except Refused as refusal:
@@ -625,7 +624,7 @@ class Stand:
             return []
 
     def _take_turns(self, load: Callable[[str], Load], runs: int = 0) -> dict[str, list[Run]]:
-        """The gateways in turns, so that what else the machine does meets all of them."""
+        """Runs the gateways in turn, so that other load on the machine affects all of them."""
         found: dict[str, list[Run]] = {}
         for _ in range(runs or self._options.runs):
             for name in self._names():
@@ -656,7 +655,7 @@ class Stand:
         return low
 
     def _keeps_up(self, name: str, rate: float) -> bool:
-        """Beyond its capacity a gateway may not have drained when patience ends: what is missing then is no loss."""
+        """Beyond its capacity a gateway may not drain in time. Missing messages are then no loss."""
         run = self._bench.measure(self._any(name), Load(seconds=self._options.seconds, rate=rate))
         held = holds(run)
         if not held:
@@ -683,7 +682,7 @@ class Stand:
 
 
 def _measure(run: Run) -> float:
-    """What two gateways are compared by: the rate of whole loops, or of messages submitted where none are wanted.
+    """The figure for comparing two gateways: the rate of whole loops, or of submitted messages without receipts.
 
     Messages that are accepted faster than they are sent are a backlog, not a rate.
     """

@@ -26,7 +26,7 @@ MICRO = 1_000_000
 
 
 def measure(bench: Bench, gateway: Heliograph, size: int) -> Sequence[str]:
-    """One run. Raises Refused where not exactly the scheduled messages were refunded, or an other's was lost."""
+    """A run. Raises Refused unless exactly the scheduled messages were refunded, and no other message was lost."""
     gateway.prepare()
     gateway.add_account("other")
     gateway.take_from_phones()

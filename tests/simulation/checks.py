@@ -1,4 +1,4 @@
-"""What must be true of the gateway, whatever happens around it."""
+"""Properties of the gateway that must hold under all faults."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,14 +19,14 @@ from tests.support.memory_rows import Rows
 K = TypeVar("K")
 
 SOON_MS = 120_000
-"""Once nothing goes wrong any more every message goes out within this time, also one that was put off. Milliseconds."""
+"""Milliseconds. Once there are no more faults, every message is sent within this time, deferred messages included."""
 
 
 class Marks:
-    """Looks, after each commit, whether the slow tables are complete below each mark: true after every one.
+    """Checks after each commit that the slow tables are complete below each mark.
 
-    There are hundreds of rows and thousands of commits: only those are looked at that something is still to be done
-    for. Whatever has come to its end is right for good, save where retention drops rows.
+    There are hundreds of rows and thousands of commits, so only rows with pending work are checked. Finished rows stay
+    right, unless retention drops rows.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -39,7 +39,7 @@ class Marks:
         self._unreported: set[tuple[int, int]] = set()
         """Parts that are not known to be reported, or to want no receipt."""
         self._untold: set[int] = set()
-        """Ends whose callback is not known to be made; with those of inbound messages."""
+        """Ends without a known callback, also of inbound messages."""
         self._seen = {"messages": 0, "sent": 0, "finals": 0, "inbound": 0}
 
     def look(self) -> list[str]:
@@ -52,7 +52,7 @@ class Marks:
         return [*self._sending(), *self._reporting(), *self._telling()]
 
     def _added(self, name: str, table: dict[K, Any]) -> list[K]:
-        """Returns the keys of rows that came since it was asked last; they are the last ones of their table."""
+        """Returns the keys of rows since the last call; they are the last of their table."""
         added = list(islice(reversed(table), len(table) - self._seen[name]))
         self._seen[name] = len(table)
         return added
@@ -97,7 +97,7 @@ class Marks:
 
 
 def attempt(shards: list[Rows], connector: int, message: Message) -> list[str]:
-    """What is being sent may have been sent, as the store with its rows has it: true whenever a part is written."""
+    """A part that is written counts as perhaps sent, by the store and its rows. Holds whenever a part is written."""
     for rows in shards:
         if message.key in rows.messages:
             row = rows.queue.get(message.key)
@@ -107,7 +107,7 @@ def attempt(shards: list[Rows], connector: int, message: Message) -> list[str]:
 
 
 def accounts(shards: list[Rows], facts: Facts) -> list[str]:
-    """Each fact about a message names the account whose message it is: true of every commit."""
+    """Each fact about a message names the message's account. Holds for every commit."""
     named = [(name, kind) for kind in NAMED for name in getattr(facts, kind)]
     named += [((fact.account, fact.key), kind) for kind in OWNED if kind != "accepts" for fact in getattr(facts, kind)]
     wrong = []
@@ -120,7 +120,7 @@ def accounts(shards: list[Rows], facts: Facts) -> list[str]:
 
 
 def credit(rows: Rows) -> list[str]:
-    """Nobody spends more than there is: true after every commit."""
+    """No account spends more than its credit. Holds after every commit."""
     least = {account.id: -account.credit_limit for account in rows.accounts.values()}
     return [
         f"the account {account} went down to {balance}"
@@ -130,14 +130,14 @@ def credit(rows: Rows) -> list[str]:
 
 
 def refusal(accept: Accept) -> list[str]:
-    """Where the store did not go away, a request is refused as unavailable only for what is unfit in itself."""
+    """While the store is available, a request is refused as unavailable only if the store rejects its values."""
     if accept.verdict is not Verdict.UNAVAILABLE or any(message.sender == NUL for message in accept.messages):
         return []
     return [f"the request {accept.key} was refused for what others sent"]
 
 
 def possible(states: Sequence[Delivery], doubtful: Sequence[bool]) -> set[Delivery]:
-    """The states that a message may have whose parts have these, where those of the doubtful ones may be unknown."""
+    """Returns the possible states of a message with these states of parts; states of doubtful parts may be unknown."""
     choices = [(state, Delivery.UNKNOWN) if doubt else (state,) for state, doubt in zip(states, doubtful, strict=True)]
     return {worst(list(choice)) for choice in product(*choices)}
 
@@ -145,7 +145,7 @@ def possible(states: Sequence[Delivery], doubtful: Sequence[bool]) -> set[Delive
 def messages(
     rows: Rows, told: set[int], operators: list[Operator], lifetime: int, *, ids_again: bool = False
 ) -> list[str]:
-    """Every message that a customer was told is accepted has left, or was refunded; nothing was sent too often.
+    """Every accepted message has left, or was refunded. Nothing was sent too often.
 
     `lifetime` is after how many ms a receipt that has not come is waited for no longer. With `ids_again` operators
     give their ids twice: of two early receipts with one id the later one stays, and the state of such a part may remain
@@ -218,7 +218,7 @@ def submits(rows: Rows, operators: list[Operator], doubts: dict[tuple[int, int],
 
 
 def liveness(rows: Rows, calm: int) -> list[str]:
-    """Where nothing has gone wrong since `calm`, what had `SOON_MS` of its validity left then was sent."""
+    """Without faults since `calm`, messages that had `SOON_MS` of their validity left then were sent."""
     wrong = []
     for key, message in rows.messages.items():
         final = rows.finals.get(key)
@@ -229,8 +229,8 @@ def liveness(rows: Rows, calm: int) -> list[str]:
 
 
 def rates(operators: list[Operator]) -> list[str]:
-    """No run of the gateway writes more parts to an operator than its rate allows, over any span of time: what may go
-    at once after a pause, and then so many a second."""
+    """No run of the gateway writes more parts to an operator than its rate allows, over any span of time: the burst
+    after a pause, and then the rate."""
     wrong = []
     for operator in operators:
         rate = operator.connector.rate
@@ -247,8 +247,8 @@ def rates(operators: list[Operator]) -> list[str]:
 
 
 def order(operators: list[Operator], planned: set[int]) -> list[str]:
-    """To each recipient an account's messages go for the first time in the order in which they were accepted; all but
-    those that were scheduled (`planned`)."""
+    """To each recipient an account's messages are first sent in the order of their acceptance, except scheduled
+    messages (`planned`)."""
     wrong = []
     for operator in operators:
         latest: dict[tuple[int, str], int] = {}
@@ -265,7 +265,7 @@ def order(operators: list[Operator], planned: set[int]) -> list[str]:
 
 
 def callbacks(rows: Rows, arrived: dict[int, list[bytes]]) -> list[str]:
-    """Each callback owed has one end, and one that was delivered has arrived and says what became of the message."""
+    """Each owed callback has a single end. A delivered callback has arrived, with the message's end."""
     wrong = []
     for key, final in rows.finals.items():
         done = rows.callbacks.get(key)

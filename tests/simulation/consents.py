@@ -1,4 +1,4 @@
-"""What must be true of phones that opt out, whatever happens around them."""
+"""Properties of opt-outs that must hold under all faults."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ Consent = tuple[int, str]
 
 
 class Consents:
-    """Looks on: what was committed, acknowledged and written, and in which order."""
+    """Observes the order of commits, acknowledgements and writes."""
 
     def __init__(self, phones: Phones, operators: dict[int, Operator]) -> None:
         self._phones = phones
@@ -24,7 +24,7 @@ class Consents:
         """The STOP that is in force, by whom it is of."""
         self._seen: set[int] = set()
         self._in_doubt: set[int] = set()
-        """Messages of which nobody knows, after a crash, whether they left before their STOP: they go on."""
+        """Messages that may have left before their STOP, as a crash hides it: they go on."""
         self._on_the_way: set[int] = set()
         """Messages that were about to leave when their STOP was committed: in doubt, if the next event is a crash."""
         self._marks: dict[str, int] = {}
@@ -37,13 +37,15 @@ class Consents:
         self._marks_before = dict(self._marks)
 
     def commit(self, look: Callable[[], Rows], facts: Facts) -> list[str]:
-        """Must be called after each commit; `look` is asked for the rows where there was a STOP. A STOP leaves nothing
-        waiting that nobody works on, and is confirmed where it is news; who is suppressed gets nothing new."""
+        """Must be called after each commit; `look` is asked for the rows where there was a STOP. A STOP leaves no
+        waiting message behind, and is confirmed if the phone was not suppressed. A suppressed phone gets no new
+        message."""
         wrong = []
         self._marks |= facts.marks
         fresh: dict[Consent, InboundMessage] = {}
         news: set[Consent] = set()
-        """Of those: what an operator put off after an earlier STOP is ended when it is claimed, and not by this one."""
+        """Of these, a message that an operator deferred after an earlier STOP is ended by its claim, not by this
+        STOP."""
         for message in facts.inbound:
             if message.key in self._seen:
                 continue

@@ -1,4 +1,4 @@
-"""What must be true of accounts whose days have limits, whatever happens around them."""
+"""Properties of limits of a day that must hold under all faults."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from heliograph.domain.message.state import State
 from tests.support.memory_rows import Rows
 
 _JUDGED = (Verdict.ACCEPTED, Verdict.DAILY_MESSAGES, Verdict.DAILY_SPEND, Verdict.WAITING)
-"""Verdicts about requests whose day was looked at."""
+"""Verdicts on requests with a checked day."""
 
 
 @dataclass(slots=True)
 class Day:
-    """The latest day of an account that a request named, and what was accepted since it began."""
+    """The latest day of an account in a request, and the accepted messages since its begin."""
 
     ends: int = 0
     messages: int = 0
@@ -27,7 +27,7 @@ class Days:
         self.refused = 0
         """Requests that found a limit reached."""
         self.begun = 0
-        """Days that began after the first one."""
+        """Days after the first."""
 
     def commit(self, rows: Rows, facts: Facts) -> list[str]:
         """Must be called after each commit. No day goes over a limit, and nothing is refused that had room."""

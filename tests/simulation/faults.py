@@ -34,7 +34,7 @@ PartName = tuple[int, int]
 """A message's key, and the number of a part."""
 
 NUL = "\0"
-"""What no store takes in a text, but for the content of a message."""
+"""A text that all stores reject, except in the content of a message."""
 
 FINAL_STATES = [Delivery.DELIVRD] * 6 + [Delivery.UNDELIV, Delivery.EXPIRED, Delivery.REJECTD, Delivery.UNKNOWN]
 
@@ -163,7 +163,7 @@ _SLOW = frozenset({
 
 
 class Operator:
-    """An operator's SMSC behind one connector; it outlives the gateway."""
+    """An operator's SMSC behind a connector; it outlives the gateway."""
 
     def __init__(self, connector: Connector, chance: random.Random, odds: Odds, wall: Callable[[], int]) -> None:
         self.connector = connector
@@ -174,7 +174,7 @@ class Operator:
         self.carrier: ScriptedCarrier | None = None
         self.submits: Counter[PartName] = Counter()
         self.sequence: list[Message] = []
-        """Whose parts were written, one after the other."""
+        """The messages of the written parts, in order."""
         self.on_submit: Callable[[int, Message], None] = lambda connector, message: None
         """Called as each of them is."""
         self.first_submit: dict[PartName, int] = {}
@@ -183,7 +183,7 @@ class Operator:
         self.repeatable: Counter[PartName] = Counter()
         """How often a part was answered in a way after which it may be sent again."""
         self.promised: dict[tuple[PartName, str], tuple[Delivery, int]] = {}
-        """By part and the operator's id: the first final state whose receipt was acknowledged, and when."""
+        """By part and the operator's id: the first final state with an acknowledged receipt, and its time."""
         self.has: Counter[PartName] = Counter()
         """How often it has got a part."""
         self.longest_outage_s = 3.0
@@ -221,7 +221,7 @@ class Operator:
         return self.unfit > 0 and self.chance.random() < self.unfit
 
     def _report(self, name: list[tuple[PartName, str]], report: Report) -> None:
-        """Sends a receipt, of one part or of all of a message, again and again until it is acknowledged."""
+        """Sends a receipt, of a part or of all parts of a message, repeatedly until it is acknowledged."""
         loop = asyncio.get_running_loop()
         carrier = self.carrier
         if carrier is None or not carrier.up:
@@ -259,7 +259,7 @@ class Operator:
 
 
 class ScriptedCarrier:
-    """`app.ports.Carrier`: the link to an operator, as long as one run of the gateway lasts."""
+    """`app.ports.Carrier`: the link to an operator, during a run of the gateway."""
 
     header_octets = 6
 
@@ -272,12 +272,12 @@ class ScriptedCarrier:
         self._unanswered: dict[Part, bool] = {}
         """Parts on the wire, and whether the operator has got them."""
         self.places: Counter[PartName] = Counter()
-        """Parts submitted whose outcome is not committed."""
+        """Submitted parts without a committed outcome."""
         operator.carrier = self
         operator.written.append([])
         self._draining = False
         self.links = 0
-        """Number of links so far; the last one is up, if `up`."""
+        """Number of links so far. The last is up, if `up`."""
         self.ended_well = False
         """The last link was unbound after all that was written had been read."""
         asyncio.get_running_loop().call_later(operator.chance.random(), self._bind)
@@ -404,7 +404,7 @@ class ScriptedCarrier:
 
 
 class ScriptedSender:
-    """`app.ports.WebhookSender`: receivers of all sorts, as long as one run of the gateway lasts."""
+    """`app.ports.WebhookSender`: receivers of all kinds, during a run of the gateway."""
 
     def __init__(self, chance: random.Random, odds: Odds, arrived: Callable[[WebhookJob], None]) -> None:
         self._chance = chance
@@ -451,7 +451,7 @@ class ScriptedSender:
             self._on_sent([TryResult(job.key, 410)])
         else:
             self._arrived(job)
-            # whoever is asked again may answer something else
+            # a receiver may answer differently the next time
             reply = f"re {job.key} {self._chance.choice('ab')}" if job.wants_reply else ""
             self._on_sent([TryResult(job.key, 200, reply=reply)])
 

@@ -1,4 +1,4 @@
-"""What retention must not do to a gateway at work, and what it must have done at the end."""
+"""Properties of retention: it does not disturb a working gateway, and has done its work at the end."""
 
 from urllib.parse import parse_qs
 
@@ -18,7 +18,7 @@ def told(key: int, body: bytes) -> list[str]:
 
 
 def end(rows: Rows, retain_s: tuple[float, float, float]) -> list[str]:
-    """When all is over, and old, every message has lost what it is to lose."""
+    """At the end, when all messages are old, each has lost its text, number or row."""
     texts, numbers, drops = retain_s
     wrong = [f"the row of {key} is still there" for key in rows.messages if drops and settled(rows, key)]
     for key, message in rows.messages.items():

@@ -1,4 +1,4 @@
-"""Phones that write: operators bring what they send, and bring it again until they have an answer."""
+"""Phones that write: operators deliver their messages, and repeat them until they get an answer."""
 
 import asyncio
 import random
@@ -49,7 +49,7 @@ class Phones:
         rows: Callable[[], Rows],
         wrong: list[str],
     ) -> None:
-        """`wrong` is told what an operator was promised too early."""
+        """`wrong` gets each promise to an operator that came too early."""
         self._chance = chance
         self._odds = odds
         self._operators = operators
@@ -64,7 +64,7 @@ class Phones:
         """Whether some texts are words such as STOP."""
 
     def write(self) -> None:
-        """Somebody writes: the parts come in any order, mostly soon after each other."""
+        """A phone writes: the parts come in any order, mostly close together."""
         chance = self._chance
         number = len(self.texts)
         wish = chance.choice(WISHES) if self.wishes and chance.random() < 0.5 else ""
@@ -74,7 +74,7 @@ class Phones:
             NOBODYS_NUMBER if chance.random() < 0.1 else OWNED_NUMBER,
             chance.choice(sorted(self._operators)),
             number,
-            # what is no letter counts for nothing, and tells one STOP from the other
+            # characters other than letters are ignored, and distinguish the STOP messages here
             [f"{wish}{'!' * number}"] if wish else [f"text {number} part {part} " for part in range(1, total + 1)],
         )
         self.texts.append(text)
@@ -156,7 +156,7 @@ class Phones:
 
 
 def check(rows: Rows, phones: Phones, arrived: dict[int, list[bytes]]) -> list[str]:
-    """Every text that a phone sent is there once, whole, under one id, and reached its owner, if it has one."""
+    """Every text of a phone is there once, complete, under a single id, and reached its owner, if any."""
     wrong = []
     found: dict[str, list[int]] = {}
     for key, message in rows.inbound.items():
@@ -186,7 +186,7 @@ def check(rows: Rows, phones: Phones, arrived: dict[int, list[bytes]]) -> list[s
 
 
 def _reply(rows: Rows, inbound: InboundMessage) -> list[str]:
-    """A message whose webhook is done was replied to once, to the phone, from its number."""
+    """A message with a finished webhook has a single reply, to the phone, from its number."""
     reference = reply_reference(inbound.key, inbound.tail)
     text = f"re {inbound.key} "
     replies = [message for message in rows.messages.values() if message.content.startswith(text)]

@@ -1,4 +1,4 @@
-"""What the simulated gateway is put through: each plan, with a seed, is one world that happens again the same way."""
+"""Plans for the simulated gateway. A plan with a seed is a world that repeats exactly."""
 
 import random
 import traceback
@@ -87,7 +87,7 @@ _SHORT: list[tuple[ModuleType, str, int]] = [
 
 
 def live(plan: Plan, seed: int) -> Simulation:
-    """One world from its beginning to its end; its `wrong` says what was found."""
+    """A world from its beginning to its end; its `wrong` has the findings."""
     simulation = Simulation(seed, plan)
     with ExitStack() as limits:
         for where, name, most in _SHORT if plan.short_memory else []:

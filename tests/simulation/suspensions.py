@@ -24,7 +24,7 @@ class Turn:
 
 
 class Suspensions:
-    """Suspends and resumes accounts, and looks on: what leaves meanwhile, and what stays behind."""
+    """Suspends and resumes accounts, and observes which messages leave or stay meanwhile."""
 
     def __init__(self, chance: random.Random, operators: dict[int, Operator], now: Callable[[], float]) -> None:
         """`now` tells the seconds of the loop."""
@@ -33,12 +33,12 @@ class Suspensions:
         self._now = now
         self._turns: dict[int, Turn] = {}
         self._in_doubt: set[int] = set()
-        """Messages of which nobody knows, after a crash, whether they left: they go on."""
+        """Messages that may have left, as a crash hides it: they go on."""
         self.held: set[int] = set()
-        """Messages that were held: they go in no promised order with those that are sent at once."""
+        """Messages that were held: their order with other messages is not promised."""
 
     def turn(self) -> tuple[int, bool]:
-        """Returns an account that is to be suspended or resumed now, and whether it is to be suspended."""
+        """Returns an account to suspend or resume now, and whether to suspend it."""
         account = self._chance.choice((1, 1, 2))
         return account, not self.is_suspended(account)
 
@@ -50,7 +50,7 @@ class Suspensions:
         self._turns[account] = Turn(suspended, self._now() + HEEDED_S)
 
     def unheard(self) -> None:
-        """Must be called when a node could not read who is suspended: it cannot heed what it does not know of."""
+        """Must be called when a node could not read the suspensions, because it cannot obey unknown suspensions."""
         now = self._now()
         for turn in self._turns.values():
             if now <= turn.heeded:
@@ -77,7 +77,7 @@ class Suspensions:
         return [f"{message.key} began to leave, though the account {message.account} is suspended"]
 
     def commit(self, shards: list[Rows]) -> list[str]:
-        """Must be called after each commit. What was held is held no more once its account is resumed."""
+        """Must be called after each commit. Held messages are released once their account is resumed."""
         wrong = []
         for rows in shards:
             for key, row in rows.queue.items():

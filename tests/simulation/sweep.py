@@ -2,7 +2,7 @@
 
     python -m tests.simulation.sweep [--seeds 100] [--first 0] [--plan NAME] [--minutes M] [--workers N]
 
-Each seed goes through every plan, or through one. What fails is printed with the command that replays it.
+Each seed goes through every plan, or through a single plan. A failure is printed with the command that replays it.
 """
 
 import argparse
@@ -24,12 +24,12 @@ AHEAD = 60
 """Worlds for each process that are given out at once."""
 
 SHOWN = 5
-"""Findings of one world that are printed."""
+"""Printed findings of a world."""
 
 
 @dataclass(frozen=True)
 class World:
-    """What came of one: `wrong` is what was found."""
+    """The result of a world. `wrong`: its findings."""
 
     plan: str
     seed: int

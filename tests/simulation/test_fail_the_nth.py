@@ -1,4 +1,4 @@
-"""The main job while one call of one port fails: the first, then the second, and so on until none is left to fail."""
+"""The main flow while a single call of a port fails: the first, then the second, and so on for all calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,15 +30,15 @@ pytestmark = pytest.mark.slow
 Found = TypeVar("Found")
 
 CALM_S = 25.0
-"""From the last request to the end: what failed once is tried again within a second or, a callback, within ten; only
-a callback whose account could not be read waits longer."""
+"""From the last request to the end. A failed call is tried again within a second, a callback within ten seconds. Only a
+callback with an unreadable account waits longer."""
 
 URL = "http://example.com/receipt"
 
 
 @dataclass
 class Nth:
-    """Says of one call that it fails, the `number`th of those at `port`. None is counted before it is `armed`."""
+    """Makes a single call fail, the `number`th call of `port`. Calls count only once it is `armed`."""
 
     port: str
     number: int
@@ -57,8 +57,8 @@ class Nth:
 
 
 class NthStore(FaultyStore):
-    """`store`: each call may fail, nothing done. `commit`: a commit may fail when all of it is durable, where that is
-    harmless: it holds no request."""
+    """`store`: each call may fail without an effect. `commit`: a durable commit may fail if it has no request, because
+    that is harmless."""
 
     nth: Nth
 

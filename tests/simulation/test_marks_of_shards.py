@@ -1,4 +1,4 @@
-"""Marks of several stores after a commit that reached one of them and not the other: which counts, and why it must."""
+"""Marks of several stores after a commit that reached only some of them: which mark counts, and why."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,7 +26,7 @@ Story = Callable[[Simulation], Awaitable[None]]
 
 
 async def _accepted(simulation: Simulation) -> Message:
-    """A message that is durable, and that nobody has taken up yet."""
+    """A durable message that no lane has taken up yet."""
     now = simulation.clock.now()
     message = Message(
         ACCOUNT, "15550000001", "Heliograph", 0, "Hello", 1, CREDIT, now, now + HOUR, State.SENT, CONNECTOR,
@@ -49,8 +49,8 @@ async def sent_for_the_first_time(simulation: Simulation) -> None:
 
 
 async def accepted_below_a_mark(simulation: Simulation) -> None:
-    """The marks of the account's own store are those of a commit whose requests were refused and whose other half
-    came nowhere; then the clock was set back."""
+    """The marks of the account's own store come from a commit with refused requests and a lost other half. Then the
+    clock was set back."""
     ahead = first_key_at(simulation.clock.now() + 2 * HOUR)
     marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), ahead)
     await simulation.stores[OWN].commits.record(Facts(marks=marks))
@@ -66,7 +66,7 @@ STORIES: dict[Story, tuple[Callable[[Sequence[int]], int], str]] = {
     sent_for_the_first_time: (max, "is sent, and by its mark it certainly was not"),
     accepted_below_a_mark: (min, "nothing will send the parts"),
 }
-"""With the rule that is wrong for it, and what is found then."""
+"""With the wrong rule, and the finding that follows."""
 
 
 def found(story: Story) -> list[str]:

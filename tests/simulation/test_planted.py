@@ -1,4 +1,5 @@
-"""Each checker of the simulation finds what it is for: a part of the gateway, or of its world, is broken on purpose."""
+"""Each checker of the simulation finds its kind of bug: a part of the gateway, or of its world, is broken on
+purpose."""
 
 import ast
 import asyncio
@@ -97,7 +98,7 @@ from tests.support.memory_rows import MemoryState, Rows
 from tests.support.store import CREDIT, HOUR
 
 SEEDS = 6
-"""Within so many seeds each bug is found; most are in the first one."""
+"""Each bug is found within this many seeds, most with the first."""
 
 BRIEF = Plan(busy_s=12.0, lives=2)
 LATE = replace(BRIEF, validity_ms=5_000, longest_outage_s=15.0)
@@ -117,9 +118,9 @@ DAYS = replace(BRIEF, day_s=4.0, busy_s=20.0, lives=3)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, tuple[Plant, tuple[str, ...], Plan]] = {}
-"""By name: what breaks it, the findings that are expected (regular expressions), and the plan that brings it out."""
+"""By name: the function that breaks it, the expected findings (regular expressions), and the plan that shows it."""
 CANARIES: set[str] = set()
-"""Ten bugs, one a subject, that `make test` plants too."""
+"""Ten bugs, each of another subject, that `make test` plants, too."""
 
 
 def bug(*findings: str, plan: Plan = BRIEF, canary: bool = False) -> Callable[[Plant], Plant]:
@@ -333,7 +334,7 @@ def the_commit_dies(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GroupCommit, "_show", broken)
 
 
-# --- what the store will not have
+# --- values that the store rejects
 
 
 def _nobody_is_told_apart(patch: pytest.MonkeyPatch, among: Callable[[Facts], bool]) -> None:
@@ -370,7 +371,7 @@ def what_is_fit_is_left_out_with_what_is_not(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(isolate, "TRIES", 0)
 
 
-# --- whose a fact is
+# --- accounts of facts
 
 
 @bug("names the account")
@@ -701,7 +702,7 @@ def callbacks_are_not_taken_up_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryNotices, "claim", broken)
 
 
-# --- what is left when all is over
+# --- remains at the end
 
 
 @bug("the notifier still holds something")
@@ -1199,7 +1200,7 @@ _WRONG: dict[str, Any] = {
     "callbacks": CallbackDone(2, 7, CallbackEnd.DELIVERED, 200, 1, 0),
     "callback_retries": CallbackRetry(2, 7, 0, 0, b"", "", 0),
 }
-"""One of each kind of fact about a message, which is not the account's."""
+"""A fact of each kind about a message, with another account."""
 
 
 def test_every_kind_of_fact_about_a_message_is_among_the_wrong_ones() -> None:

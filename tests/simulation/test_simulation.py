@@ -1,4 +1,4 @@
-"""Many lives of the gateway, each from one seed: `make sim SEEDS=1000` tries more of them.
+"""Many lives of the gateway, each from a seed. `make sim SEEDS=1000` tries more.
 
 A seed that fails fails again: nothing here depends on the machine, the time or the order of tests.
 """
@@ -13,7 +13,7 @@ from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
 
 SEEDS = int(os.environ.get("SIM_SEEDS", "3"))
-"""Within so many seeds of all plans each planted bug is found; `make sim` lives through others."""
+"""Each planted bug is found within this many seeds of all plans; `make sim` tries others."""
 FIRST = int(os.environ.get("SIM_FIRST", "0"))
 
 

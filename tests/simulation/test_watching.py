@@ -1,4 +1,4 @@
-"""What is counted is what the rows say, and what is told of messages is what happened to them."""
+"""Counts agree with the rows, and events of messages with their histories."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace

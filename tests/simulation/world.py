@@ -1,4 +1,4 @@
-"""The gateway's core, alive on a virtual clock between customers, operators and receivers, and what it goes through."""
+"""The gateway's core on a virtual clock between customers, operators and receivers, with the faults of its world."""
 
 import asyncio
 import random
@@ -69,7 +69,7 @@ CONTENTS = ("Hello", "ä" * 171, "[" * 160, "x" * 480, "Grüße 😀" * 20)
 
 @dataclass
 class Plan:
-    """What a run goes through."""
+    """The kind of a world."""
 
     busy_s: float = 40.0
     requests_s: float = 6.0
@@ -85,17 +85,17 @@ class Plan:
     validity_ms: int = 180_000
     longest_outage_s: float = 3.0
     unknown_wait_s: float = 0.0
-    """How long connectors wait for word of parts that nobody answered for; 0: they send them again at once."""
+    """Time for which connectors wait for unanswered parts; 0: they send them again at once."""
     whole: bool = False
-    """Operators take long messages as one part."""
+    """Whether operators take long messages as a single part."""
     recipients: int = 0
-    """So many numbers for each operator are sent to again and again; 0: each message goes to another one."""
+    """Number of repeated destinations for each operator; 0: each message goes to another number."""
     short_memory: bool = False
-    """What the gateway keeps in memory is little, so that the rows carry nearly all."""
+    """Whether memory is small, so that the rows carry nearly everything."""
     shards: int = 1
-    """Over so many stores the accounts are spread."""
+    """Number of stores that share the accounts."""
     phones: float = 0.0
-    """The share of steps at which somebody writes to the gateway."""
+    """The share of steps at which a phone writes to the gateway."""
     opt_outs: bool = False
     """Phones send words such as STOP, and much is sent to them."""
     replies: bool = False
@@ -109,7 +109,7 @@ class Plan:
     esmes: float = 0.0
     """The share of steps at which customers' SMPP clients send, or misbehave."""
     unfit: float = 0.0
-    """The share of what operators, receivers and customers say that no store takes."""
+    """The share of values from operators, receivers and customers that all stores reject."""
 
 
 class NoJournal:
@@ -389,7 +389,7 @@ class Simulation:
             self.wrong += self.consents.submit(lambda: self.rows, message)
 
     def _on_raised(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What a timer or a callback raised would only be logged: nobody awaits them."""
+        """Exceptions of timers and callbacks, which would otherwise only be logged."""
         self.wrong.append(f"the loop was told: {context.get('exception')!r} {context['message']}")
 
     # --- ends
@@ -408,7 +408,7 @@ class Simulation:
         await asyncio.sleep(self.chance.random() * 5)
 
     async def _crash(self, engine: Engine, sender: ScriptedSender) -> None:
-        """The process is gone, at any moment whatever; what it had asked the disk for may be there or not."""
+        """Ends the process at any moment. Its pending writes may be on the disk or not."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -511,8 +511,8 @@ class Simulation:
         self.intake.accept(accept, partial(self._answered, self._outages))
 
     def _day_ends(self, now: int) -> int:
-        """Returns the end of the day, as a node with that clock has it; now and then one that knows of no limit yet,
-        or whose time has not come to the new day."""
+        """Returns the end of the day by a node's clock. Sometimes the node knows no limit yet, or its time is still in
+        the day before."""
         day_ms = int(self.plan.day_s * 1000)
         if not day_ms or self.chance.random() < 0.05:
             return 0
