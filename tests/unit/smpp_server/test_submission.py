@@ -16,6 +16,7 @@ from heliograph.app.sending.fields import Fields
 from heliograph.domain.message import ids
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind
+from heliograph.domain.numbers.dialling import NationalNumbers
 from heliograph.domain.text import alphabet
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
@@ -66,7 +67,7 @@ def test_a_destination_is_kept_in_international_form_and_given_back_as_written(
     ton: int, npi: int, written: str, country: str, kept: str
 ) -> None:
     address = Address(ton, npi, written)
-    assert destination_of(address, country) == kept
+    assert destination_of(address, NationalNumbers(country)) == kept
     assert parse_spelling(spelling_of(address, kept).text()).written(kept) == address
 
 

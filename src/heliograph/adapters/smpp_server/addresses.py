@@ -49,22 +49,24 @@ def parse_spelling(text: str) -> Spelling:
 def spelling_of(address: Address, kept: str) -> Spelling:
     """Returns the spelling of an address that is kept as `kept`."""
     written = address.number
+    if written == kept:
+        return Spelling(address.ton, address.npi, 0, "")
     common = 0
     while common < min(len(written), len(kept)) and written[-1 - common] == kept[-1 - common]:
         common += 1
     return Spelling(address.ton, address.npi, len(kept) - common, written[: len(written) - common])
 
 
-def destination_of(address: Address, country: str) -> str:
+def destination_of(address: Address, national: NationalNumbers) -> str:
     """Returns the destination in the form that is kept. An address that cannot be converted is returned unchanged:
     composing refuses it with a sentence for people.
 
-    `country`: the account's country code, for example `49`; empty if national numbers are refused.
+    `national`: numbers of the account's country.
     """
     if address.ton not in _TYPES:
         return address.number
     is_national = address.ton == c.Ton.NATIONAL
-    return NationalNumbers(country).international(address.number, is_national=is_national) or address.number
+    return national.international(address.number, is_national=is_national) or address.number
 
 
 def sender_of(address: Address) -> str:

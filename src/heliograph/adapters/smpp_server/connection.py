@@ -478,7 +478,9 @@ class EsmeConnection(asyncio.Protocol):
 
     def _submit(self, pdu: p.SubmitSm | p.DataSm) -> None:
         services, who = self._services, cast("Principal", self._who)
-        if services.delay.is_long(services.clock.monotonic()):
+        now = services.clock.monotonic()
+        came = services.delay.came(now)
+        if services.delay.is_long(now, came):
             self.refuse(pdu, overloaded())
             return
         destination = p.Address(pdu.dest_addr_ton, pdu.dest_addr_npi, pdu.destination_addr)
@@ -488,11 +490,11 @@ class EsmeConnection(asyncio.Protocol):
             self.decline(pdu, refused.status, refused.problem)
             return
         self.name(pdu, fields)
-        number = services.delay.begin(services.clock.monotonic())
+        number = services.delay.begin(came)
         try:
             services.sending.send(who, fields, partial(self._stored, pdu, fields.submission, number))
         except Fault as fault:
-            services.delay.end(number)
+            services.delay.end(number, committed=False)
             if services.sending.may_be_replayed(fields, fault):
                 self._start(self._answering(pdu, self._replay(pdu, fields, fault)))
             else:

@@ -91,14 +91,21 @@ def parse_expected(text: str) -> Expected:
     )
 
 
-def expect(destinations: Sequence[tuple[Address, str]], sender: Spelling, id_form: str, wish: ReceiptWish) -> Expected:
-    """Returns what a client expects for these destinations: each as it was written, and as it is kept."""
+def expected_text(
+    destinations: Sequence[tuple[Address, str]], sender: Spelling, id_form: str, wish: ReceiptWish
+) -> str:
+    """Returns the text of a client's expectations for these destinations: each as it was written, and as it is kept."""
     if len(destinations) == 1:
-        return Expected(spelling_of(*destinations[0]), sender, id_form, wish)
+        return _text(spelling_of(*destinations[0]), sender, id_form, wish)
     spellings = {kept: spelling_of(written, kept) for written, kept in destinations}
     ((usual, _),) = Counter(spellings.values()).most_common(1)
     others = {kept: spelling for kept, spelling in spellings.items() if spelling != usual}
-    return Expected(usual, sender, id_form, wish, others)
+    return Expected(usual, sender, id_form, wish, others).text()
+
+
+@lru_cache(maxsize=READ_ONCE)
+def _text(destination: Spelling, sender: Spelling, id_form: str, wish: ReceiptWish) -> str:
+    return Expected(destination, sender, id_form, wish).text()
 
 
 def message_id(form: str, key: int, tail: int) -> str:

@@ -61,7 +61,8 @@ class RequestAnswers:
         if len(addresses) < len(pdu.destinations):
             connection.decline(pdu, CommandStatus.ESME_RINVDLNAME, "There are no distribution lists here.")
             return
-        if self._services.delay.is_long(self._services.clock.monotonic()):
+        now = self._services.clock.monotonic()
+        if self._services.delay.is_long(now, now):
             connection.refuse(pdu, overloaded())
             return
         if not 1 <= len(addresses) <= MOST_DESTINATIONS:

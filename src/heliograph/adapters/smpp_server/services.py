@@ -19,9 +19,18 @@ from heliograph.net.proxies import Proxies, unmapped
 
 DOOR: Final = Door("SMPP", Secret.SMPP_PASSWORD, way=Way.BIND)
 
-OVERLOAD_S: Final = 0.4
+OVERLOAD_S: Final = 0.3
 """Seconds. While a submission has waited longer for its commit, new submissions are refused at once. Clients such as
 go-smpp give up after a second, and would send an accepted message again."""
+
+FEW: Final = 200
+"""Submissions that may wait at any rate: two commits have so many. The rate after a pause is not known at first."""
+
+LEAST_RUSH_S: Final = 0.25
+"""Seconds of a rush before its rate counts."""
+
+RATE_S: Final = 1.0
+"""Seconds over which the rate is measured."""
 
 UNBOUND_WINDOW: Final = 1
 """Requests that a connection may have open before it is bound."""
@@ -33,26 +42,60 @@ def overloaded() -> Fault:
 
 
 class Delay:
-    """How long submissions wait for their commit, over all binds. Commits take them in order."""
+    """How long submissions wait for their commit, over all binds. Commits take them in order.
+
+    The wait of a new submission is foretold: the number that wait, divided by the rate of commits in the present rush.
+    A rush begins when a submission comes and no other waits. The age of the oldest alone would tell too late: while it
+    grows, clients submit more than can be committed within a second.
+    """
 
     def __init__(self) -> None:
         self._under_way: dict[int, float] = {}
         self._last = 0
+        self._turn_since: float | None = None
+        self._rush_since = 0.0
+        self._committed = 0.0
+        """Submissions in this rush that have their verdict, older ones counted less."""
+
+    def came(self, now: float) -> float:
+        """Returns from when a submission that is read now counts as waiting: since this turn of the loop began to read
+        submissions. Those of other clients were read meanwhile."""
+        if self._turn_since is None:
+            self._turn_since = now
+            asyncio.get_running_loop().call_soon(self._end_turn)
+        return self._turn_since
+
+    def _end_turn(self) -> None:
+        self._turn_since = None
 
     def begin(self, now: float) -> int:
         """Notes a submission; returns its number for `end`."""
+        if not self._under_way:
+            self._rush_since, self._committed = now, 0.0
         self._last += 1
         self._under_way[self._last] = now
         return self._last
 
-    def end(self, number: int) -> None:
-        """Notes that the submission has its verdict."""
-        self._under_way.pop(number, None)
+    def end(self, number: int, *, committed: bool = True) -> None:
+        """Notes that the submission has its verdict, by a commit or at once."""
+        if self._under_way.pop(number, None) is not None and committed:
+            self._committed += 1
 
-    def is_long(self, now: float) -> bool:
-        """True if the oldest submission has waited for longer than OVERLOAD_S."""
-        oldest = next(iter(self._under_way.values()), now)
-        return now - oldest > OVERLOAD_S
+    def is_long(self, now: float, came: float) -> bool:
+        """True if the oldest submission has waited for longer than OVERLOAD_S, or if a new one would have at its
+        commit. `came`: as the method of this name returns it."""
+        waiting = len(self._under_way)
+        if not waiting:
+            return False
+        if now - next(iter(self._under_way.values())) > OVERLOAD_S:
+            return True
+        passed = now - self._rush_since
+        if passed > RATE_S:  # forgets half
+            self._rush_since += passed / 2
+            self._committed /= 2
+            passed /= 2
+        left = OVERLOAD_S - (now - came)
+        return waiting > FEW and passed > LEAST_RUSH_S and waiting * passed > left * self._committed
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from heliograph.adapters.smpp_server.addresses import destination_of, sender_of, spelling_of
 from heliograph.adapters.smpp_server.content import Refused, read_content
-from heliograph.adapters.smpp_server.expected import ReceiptWish, expect
+from heliograph.adapters.smpp_server.expected import ReceiptWish, expected_text
 from heliograph.adapters.smpp_server.times import read_time
 from heliograph.app.configuration import SmppTerms
 from heliograph.app.sending.fields import Fields
@@ -24,6 +24,7 @@ from heliograph.app.sending.optional_fields import (
     UDH,
     VALIDITY,
 )
+from heliograph.domain.numbers.dialling import NationalNumbers
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv
@@ -47,6 +48,7 @@ class SubmissionReader:
     def __init__(self, terms: SmppTerms, longest_validity_ms: int) -> None:
         """`longest_validity_ms`: longest validity of a message; a longer validity is cut."""
         self._terms = terms
+        self._national = NationalNumbers(terms.country)
         self._longest_ms = longest_validity_ms
         self._reference_tag = reference_tag(terms.reference)
 
@@ -89,12 +91,12 @@ class SubmissionReader:
         fields.reference = self._reference(pdu.tlvs)
         if fields.wants_receipt:
             written = list(zip(destinations, numbers, strict=True))
-            fields.esme = expect(written, spelling_of(source, sender), terms.id_form, wish).text()
+            fields.esme = expected_text(written, spelling_of(source, sender), terms.id_form, wish)
         return fields
 
     def destination(self, address: p.Address) -> str:
         """Returns an address as a request names it."""
-        return destination_of(address, self._terms.country)
+        return destination_of(address, self._national)
 
     def _read_times(self, pdu: p.SubmitSm | p.SubmitMulti, fields: Fields, given: dict[str, Any], now: int) -> None:
         due = now

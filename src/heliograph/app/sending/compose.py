@@ -30,7 +30,7 @@ from heliograph.domain.error import MISSING, Fault, Reason, invalid, missing
 from heliograph.domain.limits import defaults
 from heliograph.domain.limits.defaults import REFERENCE_CHARS
 from heliograph.domain.limits.gate import judge_destinations, judge_sender, require
-from heliograph.domain.message.extras import Tlv, read_extras
+from heliograph.domain.message.extras import Tlv, extras_of_esme, read_extras
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import format_credits
@@ -97,10 +97,10 @@ class Composer:
         if optional is not None and optional.validity is not None:
             expires = self._expires(who, optional.validity, at)
         batch = len(destinations) > 1
-        extras = ""
+        extras = extras_of_esme(fields.esme) if fields.esme else ""
         if optional is not None or attached is not None:
             given = optional or _NO_OPTIONAL_FIELDS
-            extras = given.extras.text()
+            extras = given.extras.text() if optional is not None else extras
             for index, (_, connector, _) in enumerate(routes):
                 given.check_tlvs(self.directory.tlvs(connector), attached[index] if attached is not None else ())
         messages = []
@@ -349,10 +349,10 @@ def _plainer(content: str, kind: Kind, repertoire: Repertoire) -> str:
 
 def _optional_fields(fields: Fields) -> tuple[OptionalFields | None, Fault | None]:
     """Returns the optional fields of a request, if any, or their fault, which is raised after all others."""
-    if fields.given is None and not fields.esme:
+    if fields.given is None:
         return None, None
     try:
-        optional = read_optional_fields(fields.given or {}, fields.kind, wants_receipt=fields.wants_receipt)
+        optional = read_optional_fields(fields.given, fields.kind, wants_receipt=fields.wants_receipt)
     except Fault as fault:
         return None, fault
     if fields.esme:

@@ -75,6 +75,12 @@ NONE: Final = Extras()
 
 
 @lru_cache(maxsize=READ_ONCE)
+def extras_of_esme(esme: str) -> str:
+    """Returns the text of extras with nothing but `esme`, as nearly all messages of SMPP clients have."""
+    return Extras(esme=esme).text()
+
+
+@lru_cache(maxsize=READ_ONCE)
 def read_extras(text: str) -> Extras:
     """Parses the text of a message's extras."""
     if not text:
