@@ -9,7 +9,7 @@ A command calls `Invocation.ask` with a resource and a request. The request goes
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,12 +102,13 @@ class Invocation:
         if (gateway := self.gateway()) is not None:
             raise needs_the_machine(gateway.name)
 
-    def ask(self, resource: "Resource", asked: "Asked") -> Any:
+    def ask(self, resource: "Resource", operation: str, given: Mapping[str, Any] | None = None) -> Any:
         """Makes a request to the admin API, and returns the JSON object. Raises Failure.
 
         The request goes to the gateway of the context, or to the store of this machine. The store stays open until the
         command ends.
         """
+        asked = resource.operation(operation).asked(given or {})
         if resource.is_local:
             self.need_the_machine()
         if (gateway := self.gateway()) is not None:

@@ -94,7 +94,7 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
         if operation.page:
             answer = _pages(invocation, resource, operation, given, after, limit)
         else:
-            answer = invocation.ask(resource, operation.asked(given))
+            answer = invocation.ask(resource, operation.name, given)
         show(invocation, resource, operation, given, answer, preset)
 
     shown = preset or operation
@@ -255,7 +255,7 @@ def _pages(
     answer: dict[str, Any] = {}
     while len(rows) < limit:
         page = {"limit": min(operation.page, limit - len(rows)), "cursor": cursor}
-        answer = invocation.ask(resource, operation.asked({**given, **page}))
+        answer = invocation.ask(resource, operation.name, {**given, **page})
         rows += answer[resource.plural]
         cursor = answer["cursor"]
         if cursor is None:

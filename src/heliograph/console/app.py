@@ -220,7 +220,7 @@ class Console:
         if actor.must_enrol and not page.path.startswith(WITHOUT_SECOND):
             return self._enrol_first(raw)
         request = self._visit(raw, actor, values, form)
-        response = await self._exported(page, request) if page.exports else await page.run(request)
+        response = await self._exported(page, request) if page.exports else await page.reply(request)
         if page.path == "/password" and response.status == 303:
             response.session("", secure=raw.secure, seconds=0)
         return response
@@ -229,7 +229,7 @@ class Console:
         """Raises TooManyExports."""
         self._exports.take()
         try:
-            response = await page.run(request)
+            response = await page.reply(request)
         except BaseException:
             self._exports.release()
             raise

@@ -66,7 +66,7 @@ async def message_file(desk: Desk, text: str, search: Search, most: int = MOST_R
         page = await find(desk, text, replace(search, limit=limit, before=cursor))
         return [csv_line(*_sent(hit, accounts, connectors)) for hit in page.hits], page.more
 
-    async for piece in _file(COLUMNS, fetch, most):
+    async for piece in file_of(COLUMNS, fetch, most):
         yield piece
 
 
@@ -80,7 +80,7 @@ async def traffic_file(
         page = await message_list(desk, text, replace(search, limit=limit), cursor, received=received)
         return [_either(line, accounts, connectors) for line in page.lines], page.more
 
-    async for piece in _file(TRAFFIC_COLUMNS, fetch, most):
+    async for piece in file_of(TRAFFIC_COLUMNS, fetch, most):
         yield piece
 
 
@@ -97,11 +97,11 @@ async def inbound_file(
         is_last = len(found) < limit or len(fitting) < len(found)
         return [_inbound(each, accounts, connectors) for each in fitting], None if is_last else found[-1].message.key
 
-    async for piece in _file(INBOUND_COLUMNS, fetch, most):
+    async for piece in file_of(INBOUND_COLUMNS, fetch, most):
         yield piece
 
 
-async def _file(columns: tuple[str, ...], fetch: Fetch, most: int) -> AsyncGenerator[bytes]:
+async def file_of(columns: tuple[str, ...], fetch: Fetch, most: int) -> AsyncGenerator[bytes]:
     """Yields the heading, and the lines of each fetch at once. A file without all lines says so in its last line."""
     yield csv_line(*columns)
     left, cursor = most, None

@@ -15,7 +15,7 @@ from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.ports import Clock, Secrets
 from heliograph.app.records import Scope, UserRole
-from heliograph.app.resources.description import Asked, Resource
+from heliograph.app.resources.description import Resource
 from heliograph.app.resources.desk import Actor, AlreadyThere, Desk, Invalid, NoSuch
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
@@ -200,10 +200,11 @@ class PageRequest:
     def desk(self) -> Desk:
         return self.services.admin.desk.acting_as(self.actor.name, self.actor.address)
 
-    async def ask(self, resource: Resource, asked: Asked) -> dict[str, Any]:
-        """Makes a request to the admin API in the name of the user; returns the JSON object. Raises Fault."""
+    async def ask(self, resource: Resource, operation: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Runs an operation of the admin API in the name of the user, with these JSON values. Returns the JSON object.
+        Raises Fault."""
         dispatcher = Dispatcher(operations_of(resource), self.services.admin.desk)
-        answer: dict[str, Any] = await dispatcher.ask(self.actor, asked)
+        answer: dict[str, Any] = await dispatcher.ask(self.actor, resource.operation(operation).asked(given or {}))
         return answer
 
     async def account_names(self) -> list[str]:
@@ -267,6 +268,17 @@ class PageRoute:
     run: Callable[[PageRequest], Awaitable[PageResponse]]
     exports: bool = False
     """Whether it writes a file while that is sent; see `Exports`."""
+    again: "Callable[[PageRequest, FormProblem], Awaitable[PageResponse]] | None" = None
+    """Shows the page with the form again after a mistake of the user; None for the page of the mistake alone."""
+
+    async def reply(self, request: PageRequest) -> PageResponse:
+        """Runs the handler. Raises Fault, and the store's Unavailable."""
+        try:
+            return await self.run(request)
+        except Mistake as mistake:
+            if self.again is None:
+                raise
+            return await self.again(request, problem_of(mistake))
 
 
 def link(path: str, **query: object) -> str:

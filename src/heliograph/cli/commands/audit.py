@@ -36,7 +36,7 @@ def audit(context: click.Context, log_only: bool, against: Path | None, head: bo
     if head:
         if log_only or against is not None:
             raise Failure("--head cannot be combined with other options.", command="heliograph audit --head")
-        found = invocation.ask(AUDIT, AUDIT.operation("head").asked({}))
+        found = invocation.ask(AUDIT, "head")
         invocation.show(found, lambda: click.echo(json.dumps(found)))
         return
     problems = [] if log_only else invocation.at_desk(lambda desk: desk.store.upkeep.audit())

@@ -16,7 +16,7 @@ callbacks.commands.pop("replay-message")  # it is `replay --message`
 @click.pass_obj
 def status(invocation: Invocation) -> None:
     """Counts pending and failed callbacks, and lists failing receivers."""
-    found = invocation.ask(CALLBACKS, CALLBACKS.operation("status").asked({}))
+    found = invocation.ask(CALLBACKS, "status")
     owed, failed = found["pending"], found["failed"]
     receivers = [
         {
@@ -61,8 +61,8 @@ def replay(invocation: Invocation, name: str | None, message: str | None, everyt
     if message is not None and ids.parse(message) is None:
         raise Failure(f"{message!r} is not an id of a message; an id has 32 hexadecimal characters.")
     if message is None:
-        count = invocation.ask(CALLBACKS, CALLBACKS.operation("replay").asked({"account": name}))["count"]
+        count = invocation.ask(CALLBACKS, "replay", {"account": name})["count"]
     else:
-        invocation.ask(CALLBACKS, CALLBACKS.operation("replay-message").asked({"message": message}))
+        invocation.ask(CALLBACKS, "replay-message", {"message": message})
         count = 1
     invocation.show({"replayed": count}, lambda: click.echo(f"{counted(count, 'callback')} retried."))

@@ -43,7 +43,7 @@ def show(invocation: Invocation, name: str) -> None:
     from heliograph.cli.live.bind_states import view
     from heliograph.domain.calendar import parse_utc
 
-    result = invocation.ask(CONNECTORS, CONNECTORS.operation("show").asked({"name": name}))
+    result = invocation.ask(CONNECTORS, "show", {"name": name})
 
     def people() -> None:
         shown = [each for each in CONNECTORS.fields if each.name in result and each.name != "warnings"]

@@ -17,7 +17,7 @@ def show(invocation: Invocation, message_id: str) -> None:
     from heliograph.app.resources.fields import Moment
     from heliograph.app.resources.history import Event, condense
 
-    found = invocation.ask(MESSAGES, MESSAGES.operation("show").asked({"id": message_id}))
+    found = invocation.ask(MESSAGES, "show", {"id": message_id})
 
     def people() -> None:
         print_fields((name, value) for name, value in found.items() if name not in ("explanation", "history", "now"))

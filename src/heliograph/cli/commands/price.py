@@ -61,7 +61,7 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
         raise Failure(f"{file} has no prices.", "Nothing was imported.")
     rows = [{each.name: each.show(row[each.name]) for each in NEW if each.name in row} for row in table.prices]
     given = {"prices": rows, "replace": replace, "dry_run": dry_run}
-    changes = invocation.ask(PRICES, PRICES.operation("import").asked(given))
+    changes = invocation.ask(PRICES, "import", given)
     would = "would be " if dry_run else ""
     invocation.show(
         {"prices": len(table.prices), **changes, "dry_run": dry_run},
@@ -90,7 +90,7 @@ def export_prices(invocation: Invocation, plan: str | None, past: bool, output: 
     """Writes prices as a CSV file that `price import` can read."""
     from heliograph.app.admin import price_table
 
-    prices = invocation.ask(PRICES, PRICES.operation("list").asked({"plan": plan, "past": past}))["prices"]
+    prices = invocation.ask(PRICES, "list", {"plan": plan, "past": past})["prices"]
     try:
         with click.open_file(output, "w", encoding="utf-8") as file:
             rows = ({each.name: each.read(row[each.name] or "") for each in NEW} for row in prices)

@@ -33,7 +33,7 @@ def erase(invocation: Invocation, number: str, account: str, dry_run: bool) -> N
     not changed.
     """
     order = {"number": number, "account": account, "dry_run": dry_run}
-    answer = invocation.ask(RECIPIENTS, RECIPIENTS.operation("erase").asked(order))
+    answer = invocation.ask(RECIPIENTS, "erase", order)
 
     def people() -> None:
         columns = ("what", "found", "erased", "cancelled", "left", "note")
@@ -66,7 +66,7 @@ def export_recipient(invocation: Invocation, number: str, file: Path, account: s
 
     The file has the texts of messages too. FILE must not exist yet; only you can read it. `-` is standard output.
     """
-    answer = invocation.ask(RECIPIENTS, RECIPIENTS.operation("export").asked({"number": number, "account": account}))
+    answer = invocation.ask(RECIPIENTS, "export", {"number": number, "account": account})
     octets = json.dumps(answer, indent=2, ensure_ascii=False).encode() + b"\n"
     if str(file) == "-":
         click.echo(octets, nl=False)

@@ -61,7 +61,7 @@ def report(
     if as_csv and invocation.as_json:
         raise Failure("--csv and --json cannot be combined.")
     asked = {"range": span, "account": account, "connector": connector, "country": country, "zone": zone}
-    found = invocation.ask(REPORTS, REPORTS.operation("show").asked(asked))
+    found = invocation.ask(REPORTS, "show", asked)
     if as_csv:
         click.echo(csv_of(found, by), nl=False)
         return

@@ -19,7 +19,7 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
     if (route_id is None) == (prefix is None):
         raise Failure("Give the route's id or --prefix.", command=invocation.typed("route list"))
     if route_id is None:
-        routes = invocation.ask(ROUTES, ROUTES.operation("list").asked({}))["routes"]
+        routes = invocation.ask(ROUTES, "list")["routes"]
         fitting = [each["id"] for each in routes if each["prefix"] == prefix and connector in (None, each["connector"])]
         if len(fitting) != 1:
             found = f"{len(fitting)} routes match" if fitting else "No route matches"
@@ -27,4 +27,4 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
         route_id = fitting[0]
     remove = ROUTES.operation("remove")
     given = {"id": route_id}
-    show(invocation, ROUTES, remove, given, invocation.ask(ROUTES, remove.asked(given)))
+    show(invocation, ROUTES, remove, given, invocation.ask(ROUTES, remove.name, given))

@@ -42,7 +42,7 @@ def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool)
     with progress("importing", len(numbers), hidden=invocation.as_json or len(numbers) <= BATCH) as advance:
         for batch in numbers.batches(BATCH):
             given = {"account": account, "numbers": batch, "imported": True}
-            added += invocation.ask(SUPPRESSIONS, add.asked(given))["added"]
+            added += invocation.ask(SUPPRESSIONS, add.name, given)["added"]
             advance(len(batch))
     known = len(numbers) - added
     bad = [{"line": each.line, "problem": each.problem} for each in numbers.bad]

@@ -64,7 +64,7 @@ def import_templates(invocation: Invocation, file: str, account: str, sender: st
         raise Failure(f"{counted(len(table.bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
     if not table.templates:
         raise Failure(f"{file} has no approved template.", "Nothing was imported.")
-    put = invocation.ask(TEMPLATES, TEMPLATES.operation("put").asked({"templates": table.templates}))
+    put = invocation.ask(TEMPLATES, "put", {"templates": table.templates})
     left_out = [{"line": each.line, "problem": each.problem} for each in table.left_out]
     lines = [("new", put["added"]), ("replaced", put["changed"]), ("not approved, skipped", len(left_out))]
     invocation.show({**put, "left_out": left_out}, lambda: print_fields(lines))

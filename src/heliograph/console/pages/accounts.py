@@ -15,7 +15,7 @@ from heliograph.app.resources.keys import KEYS
 from heliograph.console import chart
 from heliograph.console.pages.reports import account_figures
 from heliograph.console.render import priced
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute
 from heliograph.domain import calendar
 from heliograph.domain.display import counted
 from heliograph.domain.message import ids
@@ -48,11 +48,8 @@ async def create(request: PageRequest) -> PageResponse:
     form = {name: text for name, text in request.form.items() if text or name == "name"}
     if form.get("price") or form.get("plan") == DEFAULT_PLAN:
         form.pop("plan", None)
-    try:
-        given = {each.name: each.parse(form[each.name]) for each in operation.reads if each.name in form}
-        made = await request.ask(ACCOUNTS, operation.asked(given))
-    except Mistake as mistake:
-        return await new(request, problem_of(mistake))
+    given = {each.name: each.parse(form[each.name]) for each in operation.reads if each.name in form}
+    made = await request.ask(ACCOUNTS, operation.name, given)
     return _secrets(request, f"The account {made['name']} is open", operation, made, made["name"])
 
 
@@ -131,11 +128,8 @@ async def entry(request: PageRequest) -> PageResponse:
 
 async def top_up(request: PageRequest) -> PageResponse:
     name, operation = request.path["name"], ACCOUNTS.operation("top-up")
-    try:
-        given = {each.name: each.parse(request.form.get(each.name, "")) for each in operation.reads}
-        answer = await request.ask(ACCOUNTS, operation.asked({"name": name, **given}))
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    given = {each.name: each.parse(request.form.get(each.name, "")) for each in operation.reads}
+    answer = await request.ask(ACCOUNTS, operation.name, {"name": name, **given})
     return request.go(f"/accounts/{name}", f"The balance of {name} is now {priced(parse_credits(answer['balance']))}.")
 
 
@@ -146,36 +140,30 @@ async def settings(request: PageRequest) -> PageResponse:
     texts = request.changed(before)
     if not texts:
         return request.go(f"/accounts/{name}", "Nothing was changed.")
-    try:
-        given = {each.name: each.parse(texts[each.name]) for each in SETTINGS if each.name in texts}
-        await request.ask(ACCOUNTS, ACCOUNTS.operation("set").asked({"name": name, **given}))
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    given = {each.name: each.parse(texts[each.name]) for each in SETTINGS if each.name in texts}
+    await request.ask(ACCOUNTS, "set", {"name": name, **given})
     return request.go(f"/accounts/{name}", "The settings are saved; they take effect within five seconds.")
 
 
 async def suspend(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     suspended = request.form.get("suspended") == "yes"
-    await request.ask(ACCOUNTS, ACCOUNTS.operation("set").asked({"name": name, "suspended": suspended}))
+    await request.ask(ACCOUNTS, "set", {"name": name, "suspended": suspended})
     return request.go(f"/accounts/{name}", f"{name} is suspended." if suspended else f"{name} may send again.")
 
 
 async def new_key(request: PageRequest) -> PageResponse:
     name, operation = request.path["name"], KEYS.operation("create")
-    try:
-        made = await request.ask(
-            KEYS, operation.asked({"account": name, "expires": request.form.get("expires", "").strip() or None})
-        )
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    made = await request.ask(
+        KEYS, operation.name, {"account": name, "expires": request.form.get("expires", "").strip() or None}
+    )
     return _secrets(request, f"A new API key of {name}", operation, made, name)
 
 
 async def revoke_key(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     given = {"account": name, "key_id": request.form.get("key", "")}
-    await request.ask(KEYS, KEYS.operation("revoke").asked(given))
+    await request.ask(KEYS, "revoke", given)
     return request.go(f"/accounts/{name}", "The key is revoked.")
 
 
@@ -193,20 +181,20 @@ async def new_signing_secret(request: PageRequest) -> PageResponse:
 
 async def _new_secret(request: PageRequest, word: str, label: str) -> PageResponse:
     name, operation = request.path["name"], ACCOUNTS.operation(word)
-    made = await request.ask(ACCOUNTS, operation.asked({"name": name}))
+    made = await request.ask(ACCOUNTS, operation.name, {"name": name})
     return _secrets(request, f"The new {label} of {name}", operation, made, name, label)
 
 
 PAGES = (
     PageRoute("GET", "/accounts", Scope.READ_ACCOUNTS, list_all),
     PageRoute("GET", "/accounts-new", Scope.WRITE_ACCOUNTS, new),
-    PageRoute("POST", "/accounts-new", Scope.WRITE_ACCOUNTS, create),
+    PageRoute("POST", "/accounts-new", Scope.WRITE_ACCOUNTS, create, again=new),
     PageRoute("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, show),
     PageRoute("GET", "/accounts/{name}/entry/{key}", Scope.READ_MESSAGES, entry),
-    PageRoute("POST", "/accounts/{name}/top-up", Scope.TOP_UP, top_up),
-    PageRoute("POST", "/accounts/{name}/settings", Scope.WRITE_ACCOUNTS, settings),
+    PageRoute("POST", "/accounts/{name}/top-up", Scope.TOP_UP, top_up, again=show),
+    PageRoute("POST", "/accounts/{name}/settings", Scope.WRITE_ACCOUNTS, settings, again=show),
     PageRoute("POST", "/accounts/{name}/suspend", Scope.WRITE_ACCOUNTS, suspend),
-    PageRoute("POST", "/accounts/{name}/keys", Scope.WRITE_KEYS, new_key),
+    PageRoute("POST", "/accounts/{name}/keys", Scope.WRITE_KEYS, new_key, again=show),
     PageRoute("POST", "/accounts/{name}/revoke-key", Scope.WRITE_KEYS, revoke_key),
     PageRoute("POST", "/accounts/{name}/password", Scope.WRITE_KEYS, new_password),
     PageRoute("POST", "/accounts/{name}/smpp-password", Scope.WRITE_KEYS, new_smpp_password),

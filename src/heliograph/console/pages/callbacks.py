@@ -18,11 +18,11 @@ async def show(request: PageRequest) -> PageResponse:
     found: dict[str, Any] = {"callbacks": [], "cursor": None}
     if tab != "hosts":
         wanted = {"state": tab, "limit": PAGE, "cursor": cursor(parse_cursor(request.query.get("more", "")))}
-        found = await request.ask(CALLBACKS, CALLBACKS.operation("list").asked(wanted))
+        found = await request.ask(CALLBACKS, "list", wanted)
     return request.page(
         "callbacks.html",
         tab=tab,
-        counts=await request.ask(CALLBACKS, CALLBACKS.operation("status").asked({})),
+        counts=await request.ask(CALLBACKS, "status"),
         counted=COUNTED,
         callbacks=found["callbacks"],
         accounts=await request.account_names(),
@@ -32,14 +32,14 @@ async def show(request: PageRequest) -> PageResponse:
 
 async def replay(request: PageRequest) -> PageResponse:
     given = {"account": request.form.get("account") or None}
-    count = (await request.ask(CALLBACKS, CALLBACKS.operation("replay").asked(given)))["count"]
+    count = (await request.ask(CALLBACKS, "replay", given))["count"]
     return request.go("/callbacks", f"{counted(count, 'callback is', 'callbacks are')} retried.", tab="pending")
 
 
 async def drop(request: PageRequest) -> PageResponse:
     """Stops retrying the callbacks to a failing receiver."""
     name = request.form.get("host", "")
-    count = (await request.ask(CALLBACKS, CALLBACKS.operation("drop").asked({"host": name})))["count"]
+    count = (await request.ask(CALLBACKS, "drop", {"host": name}))["count"]
     return request.go("/callbacks", f"{counted(count, 'callback')} to {name} failed, and can be retried below.")
 
 

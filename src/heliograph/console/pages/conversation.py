@@ -5,7 +5,7 @@ from heliograph.app.records import Scope
 from heliograph.app.resources import suppressions
 from heliograph.app.resources.message_list import conversation
 from heliograph.console.recipients import number_of
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute
 
 PATH = "/conversation"
 PAGE = 50
@@ -28,10 +28,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
 
 async def suppress(request: PageRequest) -> PageResponse:
     account, phone = request.form.get("account", ""), request.form.get("phone", "")
-    try:
-        await suppressions.add(request.desk, account, [suppressions.NUMBER.read(phone)])
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    await suppressions.add(request.desk, account, [suppressions.NUMBER.read(phone)])
     return request.go(PATH, f"{phone} gets nothing more from {account}.", account=account, phone=phone)
 
 
@@ -43,6 +40,6 @@ async def lift(request: PageRequest) -> PageResponse:
 
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_MESSAGES, show),
-    PageRoute("POST", f"{PATH}/suppress", Scope.WRITE_MESSAGES, suppress),
+    PageRoute("POST", f"{PATH}/suppress", Scope.WRITE_MESSAGES, suppress, again=show),
     PageRoute("POST", f"{PATH}/lift", Scope.WRITE_MESSAGES, lift),
 )

@@ -51,7 +51,7 @@ class DrawnPage:
         if listing.page:
             after = request.query.get("after", "")
             wanted |= {"cursor": after if parse_key(after) is not None else None, "limit": min(100, listing.page)}
-        answer = await request.ask(resource, listing.asked(wanted))
+        answer = await request.ask(resource, listing.name, wanted)
         found = answer[resource.plural]
         return request.page(
             "resource.html",
@@ -87,7 +87,7 @@ class DrawnPage:
         async def run(request: PageRequest) -> PageResponse:
             try:
                 given = self._given(request, operation)
-                answer = await request.ask(self._resource, operation.asked(given))
+                answer = await request.ask(self._resource, operation.name, given)
             except Mistake as mistake:
                 return await self.show(request, operation.name, problem_of(mistake))
             done = self._resource.format_done(operation, given, answer)

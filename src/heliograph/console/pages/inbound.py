@@ -109,18 +109,12 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
 
 async def route(request: PageRequest) -> PageResponse:
     account = request.form.get("account", "")
-    try:
-        await request.ask(INBOUND, INBOUND.operation("route").asked({"id": request.path["id"], "account": account}))
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    await request.ask(INBOUND, "route", {"id": request.path["id"], "account": account})
     return request.go(f"{PATH}/{request.path['id']}", f"The message is {account}'s now.")
 
 
 async def replay(request: PageRequest) -> PageResponse:
-    try:
-        await request.ask(INBOUND, INBOUND.operation("replay").asked({"id": request.path["id"]}))
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    await request.ask(INBOUND, "replay", {"id": request.path["id"]})
     return request.go(f"{PATH}/{request.path['id']}", "The callback is retried.")
 
 
@@ -129,6 +123,6 @@ PAGES = (
     PageRoute("GET", f"{PATH}-live", Scope.READ_MESSAGES, live),
     PageRoute("GET", f"{PATH}.csv", Scope.READ_MESSAGES, download, exports=True),
     PageRoute("GET", f"{PATH}/{{id}}", Scope.READ_MESSAGES, show),
-    PageRoute("POST", f"{PATH}/{{id}}/route", Scope.WRITE_MESSAGES, route),
-    PageRoute("POST", f"{PATH}/{{id}}/replay", Scope.WRITE_CALLBACKS, replay),
+    PageRoute("POST", f"{PATH}/{{id}}/route", Scope.WRITE_MESSAGES, route, again=show),
+    PageRoute("POST", f"{PATH}/{{id}}/replay", Scope.WRITE_CALLBACKS, replay, again=show),
 )

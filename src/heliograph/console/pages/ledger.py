@@ -8,6 +8,7 @@ from heliograph.app.configuration import LedgerQuery
 from heliograph.app.records import Scope
 from heliograph.app.resources.accounts import account_of
 from heliograph.app.resources.desk import Desk
+from heliograph.console.files import MOST_ROWS, file_of
 from heliograph.console.request import (
     FormProblem,
     Mistake,
@@ -20,21 +21,13 @@ from heliograph.console.request import (
 )
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.csv_lines import csv_line
-from heliograph.domain.display import counted
 from heliograph.domain.money.amounts import EntryKind, format_credits
 
 PATH = "/accounts/{name}/ledger"
 PAGE = 50
-MOST_ROWS = 100_000
-ROWS_AT_ONCE = 1_000
-MOST_STEPS = 500
-"""Pages of the ledger that are read for one file."""
-
 KINDS = {kind.label: kind for kind in EntryKind}
 COLUMNS = ("time", "entry", "amount", "balance", "note")
 ASKED = ("kind", "start", "end")
-
-CUT = "There may be more: this file ends after {}. Narrow the times."
 
 
 async def show(request: PageRequest) -> PageResponse:
@@ -77,16 +70,14 @@ async def download(request: PageRequest) -> PageResponse:
 
 
 async def statement_file(desk: Desk, account: int, query: LedgerQuery, most: int = MOST_ROWS) -> AsyncGenerator[bytes]:
-    """Yields the lines of a statement, the newest entry first; `balance` is that after the entry, empty where entries
-    are of one kind alone. Where it does not have all, its last line says so."""
-    yield csv_line(*COLUMNS)
-    left = most
+    """Yields the lines of a statement, the newest entry first. `balance` is the balance after the entry, and empty if
+    entries are of a single kind."""
     balance: int | None = None
-    for step in range(MOST_STEPS):
-        query.limit = min(ROWS_AT_ONCE, left)
-        page = await desk.store.accounts.statement(account, query)
-        if step == 0:
-            balance = page.balance
+
+    async def fetch(limit: int, cursor: int | None) -> tuple[list[bytes], int | None]:
+        nonlocal balance
+        page = await desk.store.accounts.statement(account, replace(query, limit=limit, before=cursor))
+        balance = page.balance if cursor is None else balance
         lines = []
         for entry in page.entries:
             shown = "" if balance is None else format_credits(balance)
@@ -94,14 +85,10 @@ async def statement_file(desk: Desk, account: int, query: LedgerQuery, most: int
                 csv_line(format_utc(entry.at), entry.kind.label, format_credits(entry.amount), shown, entry.note)
             )
             balance = None if balance is None else balance - entry.amount
-        yield b"".join(lines)
-        left -= len(page.entries)
-        if page.more is None:
-            return
-        if left <= 0:
-            break
-        query.before = page.more
-    yield csv_line(CUT.format(counted(most, "row")))
+        return lines, page.more
+
+    async for piece in file_of(COLUMNS, fetch, most):
+        yield piece
 
 
 def _query(request: PageRequest) -> LedgerQuery:

@@ -231,28 +231,19 @@ def _status(request: PageRequest, status: int) -> str:
 
 
 async def cancel(request: PageRequest) -> PageResponse:
-    try:
-        await messages.cancel(request.desk, request.path["id"])
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    await messages.cancel(request.desk, request.path["id"])
     return request.go(f"/messages/{request.path['id']}", "The message is cancelled and refunded.")
 
 
 async def reschedule(request: PageRequest) -> PageResponse:
     text = request.form.get("time", "").replace("T", " ")
-    try:
-        time = text if text.count(":") == 2 else f"{text}:00"
-        await messages.reschedule(request.desk, request.path["id"], time)
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    time = text if text.count(":") == 2 else f"{text}:00"
+    await messages.reschedule(request.desk, request.path["id"], time)
     return request.go(f"/messages/{request.path['id']}", "The message has a new time.")
 
 
 async def replay(request: PageRequest) -> PageResponse:
-    try:
-        await replay_message(request.desk, request.path["id"])
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    await replay_message(request.desk, request.path["id"])
     return request.go(f"/messages/{request.path['id']}", "The callback is retried.")
 
 
@@ -262,7 +253,7 @@ PAGES = (
     PageRoute("GET", "/messages.csv", Scope.READ_MESSAGES, download, exports=True),
     PageRoute("POST", "/messages/cancel", Scope.WRITE_MESSAGES, cancel_several),
     PageRoute("GET", "/messages/{id}", Scope.READ_MESSAGES, show),
-    PageRoute("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, cancel),
-    PageRoute("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, reschedule),
-    PageRoute("POST", "/messages/{id}/replay", Scope.WRITE_CALLBACKS, replay),
+    PageRoute("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, cancel, again=show),
+    PageRoute("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, reschedule, again=show),
+    PageRoute("POST", "/messages/{id}/replay", Scope.WRITE_CALLBACKS, replay, again=show),
 )

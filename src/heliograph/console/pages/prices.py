@@ -11,7 +11,7 @@ from heliograph.app.resources import prices
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.prices import NEW, PRICES, PriceQuery, format_since
 from heliograph.console.recipients import number_of
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
+from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, csv_file
 from heliograph.domain.display import counted
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.pricing import DEFAULT_PLAN
@@ -60,17 +60,14 @@ async def set_price(request: PageRequest) -> PageResponse:
     form = request.form
     given = {each.name: form.get("price_prefix" if each.name == "prefix" else each.name, "").strip() for each in NEW}
     given = {name: text for name, text in given.items() if text or name == "price"}
-    try:
-        await request.ask(PRICES, PRICES.operation("set").asked(given))
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    await request.ask(PRICES, "set", given)
     when = "from its date on" if form.get("since") else "within five seconds"
     return request.go(PATH, f"The price is set. It holds {when}.")
 
 
 async def remove_price(request: PageRequest) -> PageResponse:
     given = {name: request.form[name] for name in ("prefix", "plan", "since") if name in request.form}
-    await request.ask(PRICES, PRICES.operation("remove").asked(given))
+    await request.ask(PRICES, "remove", given)
     return request.go(PATH, "The price is removed.")
 
 
@@ -87,17 +84,14 @@ async def import_list(request: PageRequest) -> PageResponse:
     """Shows the changes by a list, or makes them after the confirmation."""
     form = request.form
     text, replace = form.get("csv", ""), form.get("replace") == "yes"
-    try:
-        if not text.strip():
-            raise Invalid("csv", "there is no list; paste a list or choose a file")
-        plan, since = form.get("list_plan") or DEFAULT_PLAN, form.get("list_since", "")
-        sheet = await asyncio.to_thread(PriceSheet, text.splitlines(keepends=True), plan, since)
-        if sheet.bad:
-            return await show(request, _unusable(len(sheet.bad)), bad=sheet.bad[:BAD_SHOWN])
-        confirmed = form.get("confirmed") == "yes"
-        changes = await prices.put(request.desk, sheet.prices, replace, not confirmed)
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    if not text.strip():
+        raise Invalid("csv", "there is no list; paste a list or choose a file")
+    plan, since = form.get("list_plan") or DEFAULT_PLAN, form.get("list_since", "")
+    sheet = await asyncio.to_thread(PriceSheet, text.splitlines(keepends=True), plan, since)
+    if sheet.bad:
+        return await show(request, _unusable(len(sheet.bad)), bad=sheet.bad[:BAD_SHOWN])
+    confirmed = form.get("confirmed") == "yes"
+    changes = await prices.put(request.desk, sheet.prices, replace, not confirmed)
     if not confirmed:
         return await show(request, preview=changes, replaced=sorted({price["plan"] for price in sheet.prices}))
     removed = f", {changes['removed']:,} removed" if replace else ""
@@ -121,7 +115,7 @@ def edit_link(price: Any) -> dict[str, str]:
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_PRICES, show),
     PageRoute("GET", f"{PATH}.csv", Scope.READ_PRICES, download),
-    PageRoute("POST", PATH, Scope.WRITE_PRICES, set_price),
+    PageRoute("POST", PATH, Scope.WRITE_PRICES, set_price, again=show),
     PageRoute("POST", f"{PATH}/remove", Scope.WRITE_PRICES, remove_price),
-    PageRoute("POST", f"{PATH}/import", Scope.WRITE_PRICES, import_list),
+    PageRoute("POST", f"{PATH}/import", Scope.WRITE_PRICES, import_list, again=show),
 )

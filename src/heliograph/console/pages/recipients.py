@@ -6,13 +6,13 @@ from typing import Any
 from heliograph.app.records import Scope
 from heliograph.app.resources.recipients import RECIPIENTS
 from heliograph.console.recipients import number_of
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute
 
 PATH = "/recipients"
 
 
 async def _show(
-    request: PageRequest, report: dict[str, Any] | None = None, problem: FormProblem | None = None
+    request: PageRequest, problem: FormProblem | None = None, report: dict[str, Any] | None = None
 ) -> PageResponse:
     return request.page(
         "recipients.html",
@@ -28,29 +28,19 @@ async def _show(
 
 async def _ask(request: PageRequest, operation: str, **more: Any) -> dict[str, Any]:
     order = {"number": number_of(request.form.get("number", "")), "account": request.form.get("account", "")}
-    return await request.ask(RECIPIENTS, RECIPIENTS.operation(operation).asked({**order, **more}))
+    return await request.ask(RECIPIENTS, operation, {**order, **more})
 
 
 async def find(request: PageRequest) -> PageResponse:
-    return await _erase(request, dry_run=True)
+    return await _show(request, report=await _ask(request, "erase", dry_run=True))
 
 
 async def erase(request: PageRequest) -> PageResponse:
-    return await _erase(request, dry_run=False)
-
-
-async def _erase(request: PageRequest, *, dry_run: bool) -> PageResponse:
-    try:
-        return await _show(request, await _ask(request, "erase", dry_run=dry_run))
-    except Mistake as mistake:
-        return await _show(request, problem=problem_of(mistake))
+    return await _show(request, report=await _ask(request, "erase", dry_run=False))
 
 
 async def export(request: PageRequest) -> PageResponse:
-    try:
-        data = await _ask(request, "export")
-    except Mistake as mistake:
-        return await _show(request, problem=problem_of(mistake))
+    data = await _ask(request, "export")
     headers = [(b"content-disposition", b'attachment; filename="recipient.json"')]
     body = json.dumps(data, indent=2, ensure_ascii=False).encode()
     return PageResponse(200, body, headers, "application/json")
@@ -58,7 +48,7 @@ async def export(request: PageRequest) -> PageResponse:
 
 PAGES = (
     PageRoute("GET", PATH, Scope.ERASE, _show),
-    PageRoute("POST", f"{PATH}/find", Scope.ERASE, find),
-    PageRoute("POST", f"{PATH}/erase", Scope.ERASE, erase),
-    PageRoute("POST", f"{PATH}/export", Scope.EXPORT, export),
+    PageRoute("POST", f"{PATH}/find", Scope.ERASE, find, again=_show),
+    PageRoute("POST", f"{PATH}/erase", Scope.ERASE, erase, again=_show),
+    PageRoute("POST", f"{PATH}/export", Scope.EXPORT, export, again=_show),
 )

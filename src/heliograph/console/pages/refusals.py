@@ -29,7 +29,7 @@ async def show(request: PageRequest) -> PageResponse:
     report, problem = None, None
     try:
         asked = {"account": account or None, "reason": reason or None, "hours": int(hours), "limit": PAGE}
-        report = await request.ask(REFUSALS, REFUSALS.operation("list").asked(asked))
+        report = await request.ask(REFUSALS, "list", asked)
     except Mistake as mistake:
         problem = problem_of(mistake)
     return request.page(

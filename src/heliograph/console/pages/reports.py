@@ -72,7 +72,7 @@ async def download(request: PageRequest) -> PageResponse:
     asked = _asked(request)
     by = request.query.get("by", "time")
     by = by if by in BY else "time"
-    report = await request.ask(REPORTS, REPORTS.operation("show").asked(asdict(_query(request))))
+    report = await request.ask(REPORTS, "show", asdict(_query(request)))
     return csv_file(f"report-{asked['range']}-by-{by}.csv", csv_of(report, by).encode())
 
 

@@ -72,14 +72,11 @@ async def add_route(request: PageRequest) -> PageResponse:
     """Adds a route, or puts it in the place of the one that it `replaces`."""
     form = request.form
     old = parse_key(form.get("replaces", ""))
-    try:
-        wanted = values_of(routes.RULE, form)
-        if old is None:
-            await routes.add(request.desk, **wanted)
-        else:
-            await routes.change(request.desk, old, **wanted)
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    wanted = values_of(routes.RULE, form)
+    if old is None:
+        await routes.add(request.desk, **wanted)
+    else:
+        await routes.change(request.desk, old, **wanted)
     return request.go(PATH, f"The route is {'there' if old is None else 'changed'}; it counts within five seconds.")
 
 
@@ -96,16 +93,13 @@ async def download(request: PageRequest) -> PageResponse:
 
 async def import_list(request: PageRequest) -> PageResponse:
     """Adds the routes of a list; those that are there already stay."""
-    try:
-        connectors = sorted((await request.desk.connector_names()).values())
-        lines = request.form.get("csv", "").splitlines(keepends=True)
-        sheet = await asyncio.to_thread(route_table.read, lines, connectors)
-        if sheet.bad:
-            problem = FormProblem("The list cannot be used; nothing was changed.", "csv")
-            return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
-        added = await routes.put(request.desk, sheet.rows)
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    connectors = sorted((await request.desk.connector_names()).values())
+    lines = request.form.get("csv", "").splitlines(keepends=True)
+    sheet = await asyncio.to_thread(route_table.read, lines, connectors)
+    if sheet.bad:
+        problem = FormProblem("The list cannot be used; nothing was changed.", "csv")
+        return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
+    added = await routes.put(request.desk, sheet.rows)
     there = len(sheet.rows) - added
     return request.go(PATH, f"{counted(added, 'route')} added, {there:,} there already.")
 
@@ -113,7 +107,7 @@ async def import_list(request: PageRequest) -> PageResponse:
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_ROUTES, show),
     PageRoute("GET", f"{PATH}.csv", Scope.READ_ROUTES, download),
-    PageRoute("POST", f"{PATH}/routes", Scope.WRITE_ROUTES, add_route),
+    PageRoute("POST", f"{PATH}/routes", Scope.WRITE_ROUTES, add_route, again=show),
     PageRoute("POST", f"{PATH}/routes/remove", Scope.WRITE_ROUTES, remove_route),
-    PageRoute("POST", f"{PATH}/routes/import", Scope.WRITE_ROUTES, import_list),
+    PageRoute("POST", f"{PATH}/routes/import", Scope.WRITE_ROUTES, import_list, again=show),
 )

@@ -64,12 +64,9 @@ async def begin_passkey(request: PageRequest) -> PageResponse:
 async def confirm_passkey(request: PageRequest) -> PageResponse:
     form = request.form
     given = passkey_answer(request.host, form.get("passkey", ""))
-    try:
-        codes = await request.factors.confirm_passkey(
-            request.actor.plain_name, form.get("ticket", ""), given, form.get("title", "")
-        )
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    codes = await request.factors.confirm_passkey(
+        request.actor.plain_name, form.get("ticket", ""), given, form.get("title", "")
+    )
     if not codes:
         return request.go("/security", "The passkey is added.")
     return request.page("recovery_codes.html", codes=codes)
@@ -78,20 +75,14 @@ async def confirm_passkey(request: PageRequest) -> PageResponse:
 async def remove(request: PageRequest) -> PageResponse:
     if (page := await unconfirmed(request, "Remove a second factor", "/security")) is not None:
         return page
-    try:
-        await request.factors.remove(request.actor.plain_name, request.form.get("factor", ""))
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    await request.factors.remove(request.actor.plain_name, request.form.get("factor", ""))
     return request.go("/security", "The second factor is removed.")
 
 
 async def new_codes(request: PageRequest) -> PageResponse:
     if (page := await unconfirmed(request, "New recovery codes", "/security")) is not None:
         return page
-    try:
-        codes = await request.factors.new_codes(request.actor.plain_name)
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    codes = await request.factors.new_codes(request.actor.plain_name)
     return request.page("recovery_codes.html", codes=codes)
 
 
@@ -100,7 +91,7 @@ PAGES = (
     PageRoute("POST", "/security/app", Scope.READ_MESSAGES, begin),
     PageRoute("POST", "/security/confirm", Scope.READ_MESSAGES, confirm),
     PageRoute("POST", "/security/passkey", Scope.READ_MESSAGES, begin_passkey),
-    PageRoute("POST", "/security/passkey-confirm", Scope.READ_MESSAGES, confirm_passkey),
-    PageRoute("POST", "/security/remove", Scope.READ_MESSAGES, remove),
-    PageRoute("POST", "/security/codes", Scope.READ_MESSAGES, new_codes),
+    PageRoute("POST", "/security/passkey-confirm", Scope.READ_MESSAGES, confirm_passkey, again=show),
+    PageRoute("POST", "/security/remove", Scope.READ_MESSAGES, remove, again=show),
+    PageRoute("POST", "/security/codes", Scope.READ_MESSAGES, new_codes, again=show),
 )

@@ -168,10 +168,7 @@ def _compose(request: PageRequest, draft: Draft, order: ListRow) -> Any:
 
 
 async def preview(request: PageRequest) -> PageResponse:
-    try:
-        draft = await _draft(request, request.form)
-    except Mistake as mistake:
-        return await form(request, problem_of(mistake))
+    draft = await _draft(request, request.form)
     total, good = 0, 0
     problems: dict[str, int] = {}
     rows: list[dict[str, Any]] = []
@@ -209,10 +206,7 @@ async def preview(request: PageRequest) -> PageResponse:
 
 
 async def start(request: PageRequest) -> PageResponse:
-    try:
-        draft = await _draft(request, request.form)
-    except Mistake as mistake:
-        return await form(request, problem_of(mistake))
+    draft = await _draft(request, request.form)
     job = ListRun(
         request.services.secrets.octets(6).hex(),
         request.actor.name,
@@ -282,8 +276,8 @@ PAGES = (
     PageRoute("GET", "/send", Scope.SEND, form),
     PageRoute("POST", "/send", Scope.SEND, form),
     PageRoute("POST", "/send/quote", Scope.SEND, quote),
-    PageRoute("POST", "/send/preview", Scope.SEND, preview),
-    PageRoute("POST", "/send/start", Scope.SEND, start),
+    PageRoute("POST", "/send/preview", Scope.SEND, preview, again=form),
+    PageRoute("POST", "/send/start", Scope.SEND, start, again=form),
     PageRoute("GET", "/send/lists/{job}", Scope.SEND, show_job),
     PageRoute("GET", "/send/lists/{job}/live", Scope.SEND, job_live),
     PageRoute("POST", "/send/lists/{job}/stop", Scope.SEND, stop_job),

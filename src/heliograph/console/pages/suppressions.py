@@ -6,7 +6,7 @@ from heliograph.app.admin.number_list import BadLine, NumberList
 from heliograph.app.records import Scope
 from heliograph.app.resources import suppressions
 from heliograph.console.recipients import number_of
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute
 from heliograph.domain.display import counted
 from heliograph.domain.numbers import phone
 
@@ -52,10 +52,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None, bad: tu
 
 async def add(request: PageRequest) -> PageResponse:
     account, number = request.form.get("account", ""), number_of(request.form.get("number", ""))
-    try:
-        added = (await suppressions.add(request.desk, account, [suppressions.NUMBER.read(number)]))["added"]
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    added = (await suppressions.add(request.desk, account, [suppressions.NUMBER.read(number)]))["added"]
     outcome = "is suppressed now for" if added else "was suppressed already for"
     return request.go(PATH, f"{number} {outcome} {account}.", account=account)
 
@@ -92,7 +89,7 @@ def _problem(numbers: NumberList, *, skips: bool) -> FormProblem | None:
 
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_MESSAGES, show),
-    PageRoute("POST", f"{PATH}/add", Scope.WRITE_MESSAGES, add),
+    PageRoute("POST", f"{PATH}/add", Scope.WRITE_MESSAGES, add, again=show),
     PageRoute("POST", f"{PATH}/remove", Scope.WRITE_MESSAGES, remove),
     PageRoute("POST", f"{PATH}/import", Scope.WRITE_MESSAGES, paste),
 )

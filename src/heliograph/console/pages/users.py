@@ -4,7 +4,7 @@ from heliograph.app.records import TOKEN_SCOPES, Scope, UserRole
 from heliograph.app.resources.users import TOKENS, USERS
 from heliograph.app.resources.users import set_password as set_password_of
 from heliograph.console.confirmation import unconfirmed
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute
 from heliograph.domain.error import CONFLICT, Fault
 
 PAGE = 50
@@ -36,10 +36,7 @@ async def create(request: PageRequest) -> PageResponse:
     name, role = request.form.get("name", ""), request.form.get("role", "")
     if (page := await _unconfirmed(request, "Add a user")) is not None:
         return page
-    try:
-        made = await request.ask(USERS, USERS.operation("create").asked({"name": name, "role": role}))
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    made = await request.ask(USERS, "create", {"name": name, "role": role})
     return _show_secrets(request, f"{name} may sign in as {role}", [("Password", made["password"], f"of {name}")])
 
 
@@ -60,7 +57,7 @@ async def set_role(request: PageRequest) -> PageResponse:
     name, role = _another(request), request.form.get("role", "")
     if (page := await _unconfirmed(request, f"Set the role of {name}")) is not None:
         return page
-    await request.ask(USERS, USERS.operation("set-role").asked({"name": name, "role": role}))
+    await request.ask(USERS, "set-role", {"name": name, "role": role})
     return request.go("/people", f"{name} has the role {role} now, and must sign in again.")
 
 
@@ -68,7 +65,7 @@ async def set_password(request: PageRequest) -> PageResponse:
     name = _another(request)
     if (page := await _unconfirmed(request, f"New password of {name}")) is not None:
         return page
-    made = await request.ask(USERS, USERS.operation("set-password").asked({"name": name}))
+    made = await request.ask(USERS, "set-password", {"name": name})
     return _show_secrets(request, f"{name} has a new password", [("Password", made["password"], f"of {name}")])
 
 
@@ -76,7 +73,7 @@ async def remove(request: PageRequest) -> PageResponse:
     name = _another(request)
     if (page := await _unconfirmed(request, f"Remove {name}")) is not None:
         return page
-    await request.ask(USERS, USERS.operation("remove").asked({"name": name}))
+    await request.ask(USERS, "remove", {"name": name})
     return request.go("/people", f"{name} can no longer sign in.")
 
 
@@ -84,27 +81,24 @@ async def reset_second_factor(request: PageRequest) -> PageResponse:
     name = _another(request)
     if (page := await _unconfirmed(request, f"Reset the second factor of {name}")) is not None:
         return page
-    await request.ask(USERS, USERS.operation("reset-second-factor").asked({"name": name}))
+    await request.ask(USERS, "reset-second-factor", {"name": name})
     return request.go("/people", f"{name} signs in with the password alone now.")
 
 
 async def create_token(request: PageRequest) -> PageResponse:
     if (page := await _unconfirmed(request, "Create a token")) is not None:
         return page
-    try:
-        given = {
-            "name": request.form.get("token_name", ""),
-            "scopes": request.forms.get("scope") or None,
-            "expires": request.form.get("expires", "").strip() or None,
-        }
-        made = await request.ask(TOKENS, TOKENS.operation("create").asked(given))
-    except Mistake as mistake:
-        return await show(request, problem_of(mistake))
+    given = {
+        "name": request.form.get("token_name", ""),
+        "scopes": request.forms.get("scope") or None,
+        "expires": request.form.get("expires", "").strip() or None,
+    }
+    made = await request.ask(TOKENS, "create", given)
     return _show_secrets(request, f"The token {made['name']}", [("Token", made["secret"], "for /admin/v1")])
 
 
 async def revoke_token(request: PageRequest) -> PageResponse:
-    await request.ask(TOKENS, TOKENS.operation("revoke").asked({"id": request.form.get("token", "")}))
+    await request.ask(TOKENS, "revoke", {"id": request.form.get("token", "")})
     return request.go("/people", "The token is revoked.")
 
 
@@ -116,24 +110,21 @@ async def change_own_password(request: PageRequest) -> PageResponse:
     form = request.form
     if form.get("new", "") != form.get("again", ""):
         return await own_password(request, FormProblem("The two new passwords differ.", "again"))
-    try:
-        await request.services.admin.sign_in.confirm(request.actor, form.get("old", ""))
-        password = USERS.operation("set-password").reads[0].read(form.get("new", ""))
-        await set_password_of(request.desk, request.actor.plain_name, password)
-    except Mistake as mistake:
-        return await own_password(request, problem_of(mistake))
+    await request.services.admin.sign_in.confirm(request.actor, form.get("old", ""))
+    password = USERS.operation("set-password").reads[0].read(form.get("new", ""))
+    await set_password_of(request.desk, request.actor.plain_name, password)
     return request.go("/sign-in")
 
 
 PAGES = (
     PageRoute("GET", "/people", Scope.PEOPLE, show),
-    PageRoute("POST", "/people/create", Scope.PEOPLE, create),
+    PageRoute("POST", "/people/create", Scope.PEOPLE, create, again=show),
     PageRoute("POST", "/people/role", Scope.PEOPLE, set_role),
     PageRoute("POST", "/people/password", Scope.PEOPLE, set_password),
     PageRoute("POST", "/people/remove", Scope.PEOPLE, remove),
     PageRoute("POST", "/people/second-factor", Scope.PEOPLE, reset_second_factor),
-    PageRoute("POST", "/people/tokens", Scope.PEOPLE, create_token),
+    PageRoute("POST", "/people/tokens", Scope.PEOPLE, create_token, again=show),
     PageRoute("POST", "/people/tokens/revoke", Scope.PEOPLE, revoke_token),
     PageRoute("GET", "/password", Scope.READ_MESSAGES, own_password),
-    PageRoute("POST", "/password", Scope.READ_MESSAGES, change_own_password),
+    PageRoute("POST", "/password", Scope.READ_MESSAGES, change_own_password, again=own_password),
 )
