@@ -108,7 +108,7 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
         lines = [f"  {each.name:{width}}  {each.meaning}" for each in operation.reads]
         epilog = "\n".join(["\b\nFields:", *lines, "", epilog or ""])
     # Otherwise click would take a negative amount, such as -12.5, for an option.
-    is_signed = any(isinstance(each.type, Credits) for each in fields if each.name in operation.arguments)
+    is_signed = any(isinstance(each.type, Credits) for each in fields if each.name in operation.positional)
     return Command(
         name or shown.name,
         params=params,
@@ -280,7 +280,7 @@ def _paging(resource: Resource, operation: Operation) -> list[click.Parameter]:
 def _parameter(field: Field, operation: Operation) -> click.Parameter:
     several = isinstance(field.type, Many | Pairs)
     single = singular(field)
-    if field.name in operation.arguments:
+    if field.name in operation.positional:
         metavar = single.name.upper() + ("..." if several else "")
         given: dict[str, Any] = {"required": True}
         if field.default is not REQUIRED:

@@ -35,7 +35,7 @@ def words(resource: Resource, operation: Operation, given: dict[str, Any]) -> li
         if field.name in given:
             value = given[field.name]
             texts = [str(each) for each in value] if isinstance(value, list) else [field.type.text(value)]
-            option = [] if field.name in operation.arguments else [option_of(field)]
+            option = [] if field.name in operation.positional else [option_of(field)]
             line += [word for text in texts for word in (*option, text)]
     return line
 

@@ -684,7 +684,7 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
     tried = text_of(await ada.get("/routing", "number=%2B49+170+1234567&account=acme"))
     assert "491701234567 → operator for 0.07 credits a segment" in tried
     assert "The route for the prefix 4917 with priority 5 leads to operator." in tried
-    assert "Give a number" in (await ada.get("/routing", "number=12")).text
+    assert "Number: give a number" in (await ada.get("/routing", "number=12")).text
     assert (
         "price is removed"
         in (await ada.follow(await ada.post("/prices/remove", {"prefix": "49", "plan": "default"}))).text

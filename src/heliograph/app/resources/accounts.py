@@ -292,8 +292,7 @@ ACCOUNTS = Resource(
     operations=(
         Operation(
             "create",
-            "POST",
-            "/accounts",
+            "POST /accounts",
             create,
             "Open an account",
             reads=(
@@ -344,22 +343,19 @@ ACCOUNTS = Resource(
             "API key         {api_key}   (/api/v1)\n"
             "signing secret  {signing_secret}   (receipts)",
         ),
-        Operation("list", "GET", "/accounts", find, "All accounts with their balances", answers=Answer.EACH),
+        Operation("list", "GET /accounts", find, "All accounts with their balances", answers=Answer.EACH),
         Operation(
             "show",
-            "GET",
-            "/accounts/{name}",
+            "GET /accounts/{name}",
             show,
             "An account with its settings and API keys",
             answers=_WITH_KEYS,
             id="get_account",
             answer_name="AccountWithKeys",
-            arguments=("name",),
         ),
         Operation(
             "top-up",
-            "POST",
-            "/accounts/{name}/top-ups",
+            "POST /accounts/{name}/top-ups",
             top_up,
             "Add credit, or take it back",
             reads=(
@@ -381,8 +377,7 @@ ACCOUNTS = Resource(
         ),
         Operation(
             "set",
-            "PATCH",
-            "/accounts/{name}",
+            "PATCH /accounts/{name}",
             change,
             "Change settings of an account, all or none",
             reads=SETTINGS,
@@ -390,7 +385,6 @@ ACCOUNTS = Resource(
             id="set_account",
             read_name="AccountSettings",
             answer_name="AccountWithKeys",
-            arguments=("name",),
             pairs=True,
             examples=(
                 "account set acme timezone=Europe/Berlin callback_format=json",
@@ -400,8 +394,7 @@ ACCOUNTS = Resource(
         ),
         Operation(
             "new-password",
-            "POST",
-            "/accounts/{name}/password",
+            "POST /accounts/{name}/password",
             new_password,
             "Replace the password of /api/v2",
             answers=_SECRET,
@@ -409,15 +402,13 @@ ACCOUNTS = Resource(
             scope=Scope.WRITE_KEYS,
             id="new_password",
             answer_name="NewSecret",
-            arguments=("name",),
             more="The old password stops working within five seconds.",
             also={"password": "secret"},
             done="The new password of {name}: {secret}",
         ),
         Operation(
             "smpp-password",
-            "POST",
-            "/accounts/{name}/smpp-password",
+            "POST /accounts/{name}/smpp-password",
             new_smpp_password,
             "Replace the password that SMPP clients bind with",
             reads=(
@@ -435,7 +426,6 @@ ACCOUNTS = Resource(
             id="new_smpp_password",
             read_name="NewSmppPassword",
             answer_name="NewSecret",
-            arguments=("name",),
             more="Most clients accept at most 8 characters. Kannel cuts off a longer password without an error.",
             examples=("account smpp-password acme", "account smpp-password acme --length 16"),
             also={"smpp_password": "secret"},
@@ -443,8 +433,7 @@ ACCOUNTS = Resource(
         ),
         Operation(
             "new-signing-secret",
-            "POST",
-            "/accounts/{name}/signing-secret",
+            "POST /accounts/{name}/signing-secret",
             new_signing_secret,
             "Replace the secret that signs receipts",
             answers=_SECRET,
@@ -452,21 +441,18 @@ ACCOUNTS = Resource(
             scope=Scope.WRITE_KEYS,
             id="new_signing_secret",
             answer_name="NewSecret",
-            arguments=("name",),
             also={"signing_secret": "secret"},
             done="The new signing secret of {name}: {secret}",
         ),
         Operation(
             "usage",
-            "GET",
-            "/accounts/{name}/usage",
+            "GET /accounts/{name}/usage",
             usage,
             "Charges and refunds, by the hour or the day",
             reads=(Field("days", Whole(1, MAX_DAYS), "Days to report; 1 or 2 days are shown by the hour.", 1),),
             answers=(Field("spans", Rows(_SPAN, "Span", is_table=True), "An entry for each hour or day with usage."),),
             id="usage",
             answer_name="UsageOfAccount",
-            arguments=("name",),
         ),
     ),
     presets=(
@@ -509,8 +495,7 @@ LEDGER = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/accounts/{name}/ledger",
+            "GET /accounts/{name}/ledger",
             _ledger,
             "Changes of the balance, newest first",
             answers=Answer.EACH,
@@ -519,7 +504,6 @@ LEDGER = Resource(
             newest_first=True,
             id="ledger",
             answer_name="Ledger",
-            arguments=("name",),
         ),
     ),
 )

@@ -61,8 +61,7 @@ AUDIT = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/audit",
+            "GET /audit",
             find,
             "Changes with actor, action and target, newest first",
             reads=(
@@ -91,8 +90,7 @@ AUDIT = Resource(
         ),
         Operation(
             "head",
-            "GET",
-            "/audit/head",
+            "GET /audit/head",
             tell_head,
             "The end of the audit log, to be kept elsewhere",
             answers=(

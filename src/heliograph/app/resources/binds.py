@@ -77,8 +77,7 @@ BINDS = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/binds",
+            "GET /binds",
             find,
             "SMPP clients that are bound now",
             answers=Answer.EACH,
@@ -87,11 +86,9 @@ BINDS = Resource(
         ),
         Operation(
             "drop",
-            "DELETE",
-            "/binds/{id}",
+            "DELETE /binds/{id}",
             drop,
             "Unbind a client",
-            arguments=("id",),
             more="The client may bind again at once. To keep it out, replace the account's SMPP password.",
             examples=("binds drop 498372610235",),
             done="The bind {id} ends within five seconds.",

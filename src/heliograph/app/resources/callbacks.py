@@ -156,8 +156,7 @@ CALLBACKS = Resource(
     operations=(
         Operation(
             "status",
-            "GET",
-            "/callbacks/hosts",
+            "GET /callbacks/hosts",
             status,
             "Counts of pending and failed callbacks, and the failing receivers",
             answers=(
@@ -184,8 +183,7 @@ CALLBACKS = Resource(
         ),
         Operation(
             "list",
-            "GET",
-            "/callbacks",
+            "GET /callbacks",
             find,
             "Pending or failed callbacks",
             reads=(
@@ -198,8 +196,7 @@ CALLBACKS = Resource(
         ),
         Operation(
             "replay",
-            "POST",
-            "/callbacks/replay",
+            "POST /callbacks/replay",
             replay,
             "Retry failed callbacks",
             reads=(Field("account", Reference("account"), "The account; null: all accounts.", nullable=True),),
@@ -210,18 +207,15 @@ CALLBACKS = Resource(
         ),
         Operation(
             "replay-message",
-            "POST",
-            "/messages/{id:message}/replay-callback",
+            "POST /messages/{id:message}/replay-callback",
             replay_message,
             "Retry the failed callback of a message",
-            arguments=("message",),
             conflicts=True,
             id="replay_callback",
         ),
         Operation(
             "drop",
-            "POST",
-            "/callbacks/drop",
+            "POST /callbacks/drop",
             drop,
             "Stop retrying pending callbacks",
             is_found=True,

@@ -2,7 +2,7 @@
 
 Three doors are drawn from a description:
 
-    Operation("add", "PUT", "/accounts/{name:account}/senders", put, ...)
+    Operation("add", "PUT /accounts/{name:account}/senders", put, ..., arguments=("senders",))
         admin API   PUT /admin/v1/accounts/acme/senders   {"senders": ["ACME"], "state": "approved"}
         command     heliograph sender add ACME --account acme --state approved
         console     a form, or with `confirm` a button beside each row
@@ -73,10 +73,9 @@ class Operation:
 
     name: str
     """The command's word, such as `add`."""
-    method: str
-    path: str
-    """The path below `/admin/v1`. `{sender}` is a field. `{name:account}` is the field `account`, which the OpenAPI
-    document calls `name`."""
+    at: str
+    """The method and the path below `/admin/v1`, such as `DELETE /numbers/{id}`. `{id}` is a field. `{name:account}` is
+    the field `account`, which the OpenAPI document calls `name`."""
     run: Callable[..., Awaitable[Any]]
     """The use case."""
     summary: str
@@ -85,8 +84,9 @@ class Operation:
     """The form of the answer, or its fields."""
     reads: tuple[Field, ...] = ()
     """The fields of the body, or of the query for GET and DELETE."""
-    arguments: tuple[str, ...] = ()
-    """Fields that a command takes by position, in this order, as in `route remove 3`."""
+    arguments: tuple[str, ...] | None = None
+    """Fields that a command takes by position, in this order, as in `route remove 3`. None for the fields in the
+    path."""
     more: str = ""
     """Further sentences of the command's help."""
     examples: tuple[str, ...] = ()
@@ -143,6 +143,18 @@ class Operation:
     """The name of its answer in the OpenAPI document."""
     scope: Scope | None = None
     """The scope that it needs, if it is not the resource's scope."""
+
+    @property
+    def method(self) -> str:
+        return self.at.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        return self.at.partition(" ")[2]
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        return self.in_path if self.arguments is None else self.arguments
 
     @property
     def in_path(self) -> tuple[str, ...]:

@@ -93,8 +93,7 @@ GUARD = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/guard",
+            "GET /guard",
             find,
             "All holds, with account, prefix, start and reason",
             answers=Answer.EACH,
@@ -102,8 +101,7 @@ GUARD = Resource(
         ),
         Operation(
             "release",
-            "POST",
-            "/guard/release",
+            "POST /guard/release",
             release,
             "Send held messages; the prefix is not held again for a day",
             reads=_RANGE,
@@ -119,8 +117,7 @@ GUARD = Resource(
         ),
         Operation(
             "refund",
-            "POST",
-            "/guard/refund",
+            "POST /guard/refund",
             refund,
             "Cancel and refund held messages; the prefix stays held",
             reads=_RANGE,

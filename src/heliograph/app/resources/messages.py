@@ -302,8 +302,7 @@ MESSAGES = Resource(
     operations=(
         Operation(
             "find",
-            "GET",
-            "/messages",
+            "GET /messages",
             search,
             "Messages by id, number or reference, the newest first",
             reads=(
@@ -349,8 +348,7 @@ MESSAGES = Resource(
         ),
         Operation(
             "show",
-            "GET",
-            "/messages/{id}",
+            "GET /messages/{id}",
             show,
             "One message: its history, and where its number would go now",
             answers=(
@@ -364,15 +362,12 @@ MESSAGES = Resource(
             ),
             answer_name="MessageInFull",
             id="get_message",
-            arguments=("id",),
         ),
         Operation(
             "cancel",
-            "POST",
-            "/messages/{id}/cancel",
+            "POST /messages/{id}/cancel",
             cancel,
             "Cancel a scheduled message and refund it",
-            arguments=("id",),
             conflicts=True,
             id="cancel",
             result="cancelled",
@@ -380,8 +375,7 @@ MESSAGES = Resource(
         ),
         Operation(
             "reschedule",
-            "POST",
-            "/messages/{id}/reschedule",
+            "POST /messages/{id}/reschedule",
             reschedule,
             "Move a scheduled message to another time",
             reads=(Field("time", Text(), "The new time, in the account's time zone.", example="2027-03-01 10:00:00"),),

@@ -98,8 +98,7 @@ NETWORKS = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/networks",
+            "GET /networks",
             find,
             "Prefixes with their networks",
             reads=(Field("mccmnc", MCCMNC.type, "Only this network's.", None),),
@@ -109,21 +108,18 @@ NETWORKS = Resource(
         ),
         Operation(
             "set",
-            "PUT",
-            "/networks/{prefix}",
+            "PUT /networks/{prefix}",
             put,
             "Set the network of a prefix",
             reads=(MCCMNC, NAME),
             answers=Answer.ITEM,
-            arguments=("prefix",),
             examples=("network set 49151 --mccmnc 26201 --name Telekom",),
             done="Numbers with the prefix {prefix} belong to the network {mccmnc}.",
             label="Set the network of",
         ),
         Operation(
             "import",
-            "POST",
-            "/networks/import",
+            "POST /networks/import",
             put_all,
             "Set a list of prefixes, all or none",
             reads=(
@@ -146,11 +142,9 @@ NETWORKS = Resource(
         ),
         Operation(
             "remove",
-            "DELETE",
-            "/networks/{prefix}",
+            "DELETE /networks/{prefix}",
             remove,
             "Remove a prefix",
-            arguments=("prefix",),
             examples=("network remove 49151",),
             done="The prefix {prefix} is removed.",
             label="Remove",

@@ -106,11 +106,10 @@ NUMBERS = Resource(
     fields=(_ID, _NUMBER, _KEYWORD, _ACCOUNT, _CONNECTOR),
     scopes=Scopes(Scope.READ_ROUTES, Scope.WRITE_ROUTES),
     operations=(
-        Operation("list", "GET", "/numbers", find, "All numbers that phones write to", answers=Answer.EACH),
+        Operation("list", "GET /numbers", find, "All numbers that phones write to", answers=Answer.EACH),
         Operation(
             "add",
-            "POST",
-            "/numbers",
+            "POST /numbers",
             add,
             "Give an account the messages to a number",
             reads=(_NUMBER, _ACCOUNT, _KEYWORD, _CONNECTOR),
@@ -127,11 +126,9 @@ NUMBERS = Resource(
         ),
         Operation(
             "remove",
-            "DELETE",
-            "/numbers/{id}",
+            "DELETE /numbers/{id}",
             remove,
             "Remove a number",
-            arguments=("id",),
             more="New messages to it are then kept, unrouted.",
             examples=("number remove 3",),
             done="Number {id} is removed. New messages to it are kept, unrouted.",

@@ -47,8 +47,7 @@ OVERVIEW = Resource(
     operations=(
         Operation(
             "show",
-            "GET",
-            "/overview",
+            "GET /overview",
             overview,
             "How much waits, and which connectors are up",
             answers=_FIELDS,

@@ -286,8 +286,7 @@ PRICES = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/prices",
+            "GET /prices",
             find,
             "Present and future prices, of all plans or of a plan",
             reads=(_ONLY_PLAN, _PAST),
@@ -305,8 +304,7 @@ PRICES = Resource(
         ),
         Operation(
             "set",
-            "PUT",
-            "/prices",
+            "PUT /prices",
             set_price,
             "Set or replace a price",
             reads=NEW,
@@ -323,8 +321,7 @@ PRICES = Resource(
         ),
         Operation(
             "import",
-            "POST",
-            "/prices/import",
+            "POST /prices/import",
             put,
             "Set a list of prices, all or none",
             reads=(
@@ -348,8 +345,7 @@ PRICES = Resource(
         ),
         Operation(
             "remove",
-            "DELETE",
-            "/prices",
+            "DELETE /prices",
             remove,
             "Remove the prices of a prefix from a plan, all or of a date",
             reads=(PREFIX, PLAN, _ONLY_SINCE),

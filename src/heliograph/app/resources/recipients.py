@@ -170,8 +170,7 @@ RECIPIENTS = Resource(
     operations=(
         Operation(
             "erase",
-            "POST",
-            "/recipients/erase",
+            "POST /recipients/erase",
             erase,
             "Erase what is kept of a phone, with a report",
             reads=(*_ORDER, Field("dry_run", Flag(), "Only tells what would be done.", False)),
@@ -187,8 +186,7 @@ RECIPIENTS = Resource(
         ),
         Operation(
             "export",
-            "POST",
-            "/recipients/export",
+            "POST /recipients/export",
             export,
             "Everything that is kept of a phone",
             reads=_ORDER,

@@ -105,8 +105,7 @@ REFUSALS = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/refusals",
+            "GET /refusals",
             report,
             "Requests of customers that were refused, and why",
             reads=(

@@ -163,8 +163,7 @@ REPORTS = Resource(
     operations=(
         Operation(
             "show",
-            "GET",
-            "/reports",
+            "GET /reports",
             report,
             "What was sent, delivered and spent, and how long it took",
             reads=(

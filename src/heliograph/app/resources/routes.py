@@ -279,11 +279,10 @@ ROUTES = Resource(
     fields=(_ID, *RULE),
     scopes=Scopes(Scope.READ_ROUTES, Scope.WRITE_ROUTES),
     operations=(
-        Operation("list", "GET", "/routes", find, "All routes", answers=Answer.EACH),
+        Operation("list", "GET /routes", find, "All routes", answers=Answer.EACH),
         Operation(
             "add",
-            "POST",
-            "/routes",
+            "POST /routes",
             add,
             "Add a route",
             reads=(replace(PREFIX, default=""), *RULE[1:]),
@@ -300,18 +299,15 @@ ROUTES = Resource(
         ),
         Operation(
             "remove",
-            "DELETE",
-            "/routes/{id}",
+            "DELETE /routes/{id}",
             remove,
             "Remove a route",
-            arguments=("id",),
             examples=("route remove 3", "route remove --prefix 4477 --connector uk"),
             done="Route {id} is removed.",
         ),
         Operation(
             "explain",
-            "GET",
-            "/decision",
+            "GET /decision",
             explain_number,
             "Where a number would go and what a segment would cost",
             reads=(

@@ -78,8 +78,7 @@ SENDERS = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/senders",
+            "GET /senders",
             find,
             "Registered senders of an account, or of all accounts",
             answers=Answer.EACH,
@@ -91,8 +90,7 @@ SENDERS = Resource(
         ),
         Operation(
             "add",
-            "PUT",
-            "/accounts/{name:account}/senders",
+            "PUT /accounts/{name:account}/senders",
             put,
             "Register senders, or change their state, all or none",
             reads=(Field("senders", Many(_SENDER, MOST_AT_ONCE), "Sender IDs."), _STATE, _NOTE),
@@ -113,8 +111,7 @@ SENDERS = Resource(
         ),
         Operation(
             "remove",
-            "DELETE",
-            "/accounts/{name:account}/senders/{sender}",
+            "DELETE /accounts/{name:account}/senders/{sender}",
             remove,
             "Remove a sender from an account's registry",
             arguments=("sender",),

@@ -96,8 +96,7 @@ SUPPRESSIONS = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/accounts/{name:account}/suppressions",
+            "GET /accounts/{name:account}/suppressions",
             find,
             "Phones that an account must not send to, by number",
             reads=(Field("number", NUMBER.type, "Only this number.", None),),
@@ -107,11 +106,11 @@ SUPPRESSIONS = Resource(
                 "suppression list --account acme",
                 "suppression list --account acme --after 4917012345678 --limit 1000 --json",
             ),
+            arguments=(),
         ),
         Operation(
             "add",
-            "POST",
-            "/accounts/{name:account}/suppressions",
+            "POST /accounts/{name:account}/suppressions",
             add,
             "Suppress phones; cancel and refund waiting messages",
             reads=(
@@ -131,8 +130,7 @@ SUPPRESSIONS = Resource(
         ),
         Operation(
             "remove",
-            "DELETE",
-            "/accounts/{name:account}/suppressions/{number}",
+            "DELETE /accounts/{name:account}/suppressions/{number}",
             remove,
             "Let an account send to a phone again",
             arguments=("number",),

@@ -223,8 +223,7 @@ TEMPLATES = Resource(
     operations=(
         Operation(
             "list",
-            "GET",
-            "/templates",
+            "GET /templates",
             find,
             "All templates, or the templates for an account or a sender",
             reads=(
@@ -236,8 +235,7 @@ TEMPLATES = Resource(
         ),
         Operation(
             "add",
-            "POST",
-            "/templates",
+            "POST /templates",
             add,
             "Add a template",
             reads=TEMPLATE,
@@ -253,8 +251,7 @@ TEMPLATES = Resource(
         ),
         Operation(
             "put",
-            "PUT",
-            "/templates",
+            "PUT /templates",
             put,
             "Add or replace several templates, all or none",
             reads=(
@@ -275,25 +272,21 @@ TEMPLATES = Resource(
         ),
         Operation(
             "show",
-            "GET",
-            "/templates/{name}",
+            "GET /templates/{name}",
             show,
             "A template with its whole text",
             answers=Answer.ITEM,
             id="get_template",
-            arguments=("name",),
             examples=("template show otp",),
         ),
         Operation(
             "set",
-            "PATCH",
-            "/templates/{name}",
+            "PATCH /templates/{name}",
             change,
             "Change a template",
             reads=(*(replace(each, default=KEEP) for each in (_TEXT, _SENDER, _ACCOUNT)), _CHANGED_TLVS),
             answers=Answer.ITEM,
             read_name="TemplateSettings",
-            arguments=("name",),
             examples=(
                 "template set otp --text 'Your code is {#numeric#}.'",
                 "template set otp --sender '' --tlv entity=    # for any sender, and without the TLV entity",
@@ -301,11 +294,9 @@ TEMPLATES = Resource(
         ),
         Operation(
             "remove",
-            "DELETE",
-            "/templates/{name}",
+            "DELETE /templates/{name}",
             remove,
             "Remove a template",
-            arguments=("name",),
             more="Texts that fit no other template are then refused.",
             examples=("template remove otp",),
             done="The template {name} is removed.",
@@ -314,8 +305,7 @@ TEMPLATES = Resource(
         ),
         Operation(
             "check",
-            "POST",
-            "/template-check",
+            "POST /template-check",
             check,
             "Find the template that a text fits, or the nearest template",
             reads=(

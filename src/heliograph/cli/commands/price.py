@@ -9,9 +9,6 @@ from heliograph.cli.command import Failure, Invocation, examples, print_fields, 
 from heliograph.cli.drawn import group_of
 from heliograph.domain.display import counted
 
-_SHOWN_PROBLEMS = 20
-
-
 price = group_of(PRICES)
 
 
@@ -41,7 +38,7 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
       491,0.06
     """
     from heliograph.app.admin.price_table import PriceSheet
-    from heliograph.cli.lists.reading import progress, read_file
+    from heliograph.cli.lists.reading import progress, read_file, refuse_bad
 
     with progress("reading", None, hidden=invocation.as_json) as advance:
 
@@ -51,12 +48,7 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
                 advance(1)
 
         table = read_file(file, lambda lines: PriceSheet(counting(lines), plan, since))
-    for line in table.bad[:_SHOWN_PROBLEMS]:
-        print_line(str(line), err=True)
-    if len(table.bad) > _SHOWN_PROBLEMS:
-        print_line(f"... and {len(table.bad) - _SHOWN_PROBLEMS} more", err=True)
-    if table.bad:
-        raise Failure(f"{counted(len(table.bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
+    refuse_bad(table.bad, file)
     if not table.prices:
         raise Failure(f"{file} has no prices.", "Nothing was imported.")
     rows = [{each.name: each.show(row[each.name]) for each in NEW if each.name in row} for row in table.prices]

@@ -3,9 +3,8 @@
 import click
 
 from heliograph.app.resources.templates import TEMPLATES
-from heliograph.cli.command import Failure, Invocation, examples, print_fields, print_line
+from heliograph.cli.command import Failure, Invocation, examples, print_fields
 from heliograph.cli.drawn import group_of
-from heliograph.domain.display import counted
 
 template = group_of(TEMPLATES)
 template.epilog = examples(
@@ -51,17 +50,14 @@ def import_templates(invocation: Invocation, file: str, account: str, sender: st
     """
     from heliograph.app.admin.template_table import TemplateTable
     from heliograph.app.resources.fields import Pairs
-    from heliograph.cli.lists.reading import read_file
+    from heliograph.cli.lists.reading import read_file, refuse_bad
 
     try:
         given = Pairs().parse_each(tlvs)
     except ValueError as problem:
         raise Failure(f"--tlv: {problem}.", "Nothing was imported.") from problem
     table = read_file(file, lambda lines: TemplateTable(lines, account, sender, given))
-    for line in table.bad:
-        print_line(str(line), err=True)
-    if table.bad:
-        raise Failure(f"{counted(len(table.bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
+    refuse_bad(table.bad, file)
     if not table.templates:
         raise Failure(f"{file} has no approved template.", "Nothing was imported.")
     put = invocation.ask(TEMPLATES, "put", {"templates": table.templates})

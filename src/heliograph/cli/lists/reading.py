@@ -1,16 +1,21 @@
 """Reads files with lists and tables, with progress on a terminal."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
 
+from heliograph.app.admin.number_list import BadLine
 from heliograph.app.resources.desk import Invalid
-from heliograph.cli.command import Failure
+from heliograph.cli.command import Failure, print_line
+from heliograph.domain.display import counted
 
 Table = TypeVar("Table")
+
+SHOWN = 20
+"""The most bad lines that are printed."""
 
 
 def read_file(file: str, read: Callable[[Any], Table], *, errors: str = "strict") -> Table:
@@ -25,6 +30,16 @@ def read_file(file: str, read: Callable[[Any], Table], *, errors: str = "strict"
         raise Failure(f"{file} is not UTF-8.", f"{nothing} Save the file as CSV in UTF-8.") from problem
     except OSError as problem:
         raise Failure(f"{file} cannot be read: {problem.strerror or problem}", nothing) from problem
+
+
+def refuse_bad(bad: Sequence[BadLine], file: str) -> None:
+    """Prints the first bad lines. Raises Failure if there are any."""
+    for line in bad[:SHOWN]:
+        print_line(str(line), err=True)
+    if len(bad) > SHOWN:
+        print_line(f"... and {len(bad) - SHOWN} more", err=True)
+    if bad:
+        raise Failure(f"{counted(len(bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
 
 
 @contextmanager
