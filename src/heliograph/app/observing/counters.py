@@ -132,7 +132,7 @@ class MessageCounters:
         if finals:
             self._ended(finals)
         if callbacks:
-            self._told(callbacks)
+            self._count_callbacks(callbacks)
         if facts.callback_retries:
             self.callback_retries += sum(1 for each in facts.callback_retries if each.problem and not each.claimed)
         if facts.inbound or facts.inbound_parts:
@@ -200,7 +200,7 @@ class MessageCounters:
         self.receipt_ms.total += waited
         self.finals.update([final.state for final in finals if not final.failed])
 
-    def _told(self, callbacks: list[CallbackDone]) -> None:
+    def _count_callbacks(self, callbacks: list[CallbackDone]) -> None:
         delivered, observe = CallbackEnd.DELIVERED, self.callback_ms.observe
         for done in callbacks:
             if done.end is delivered and done.waited >= 0:

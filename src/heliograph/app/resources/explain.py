@@ -77,11 +77,13 @@ def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Ca
 def _ended(state: Delivery, code: str) -> str:
     if state is Delivery.DELIVRD:
         return _SAYS[state]
-    told = err_of(code, state)
+    shown = err_of(code, state)
     if not code:
-        return f"{_SAYS[state]} It gave no code of its own ({told} stands for none)."
+        return f"{_SAYS[state]} It gave no code of its own ({shown} stands for none)."
     says = f"{_SAYS[state]} Its own code for why is {code}: ask the operator what that means."
-    return says if code.zfill(3) == told else f"{says} The customer was told {told}, since that has to be three digits."
+    return (
+        says if code.zfill(3) == shown else f"{says} The customer was told {shown}, since that has to be three digits."
+    )
 
 
 def _untold(callback: CallbackView | None) -> str:
@@ -133,9 +135,11 @@ def _open(
         return f"It waits to be sent through {name}: look there for why it is not sent yet."
     last = max(trace.attempts, key=lambda attempt: attempt.at)
     times = "once" if len(trace.attempts) == 1 else counted(len(trace.attempts), "time")
-    said = "nothing" if last.status < 0 else f"{status_name(last.status)}, {last.status:#x}: not now"
-    told = f"It was tried {times} through {name}, and is tried again by itself. The last time the operator said {said}."
-    return f"{told} It waits for the connector {name}, {in_the_way}" if in_the_way else told
+    answer = "nothing" if last.status < 0 else f"{status_name(last.status)}, {last.status:#x}: not now"
+    tries = (
+        f"It was tried {times} through {name}, and is tried again by itself. The last time the operator said {answer}."
+    )
+    return f"{tries} It waits for the connector {name}, {in_the_way}" if in_the_way else tries
 
 
 class BlockedReasons:

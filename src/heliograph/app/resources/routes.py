@@ -168,11 +168,11 @@ def _made(row: Mapping[str, Any], connector: int, account: int) -> Route:
 
 def _details(row: Mapping[str, Any]) -> dict[str, str]:
     """Returns the values that differ from their default, and the priority, for the audit log."""
-    told = {"connector": row["connector"], "priority": str(row["priority"])}
+    details = {"connector": row["connector"], "priority": str(row["priority"])}
     for name in ("account", "plan", "sender", "share", "fallback"):
         if row[name] != _DEFAULTS[name]:
-            told[name] = str(row[name]).lower() if name == "fallback" else str(row[name])
-    return told
+            details[name] = str(row[name]).lower() if name == "fallback" else str(row[name])
+    return details
 
 
 def _target(row: Mapping[str, Any]) -> str:

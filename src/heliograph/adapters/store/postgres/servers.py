@@ -125,9 +125,8 @@ def _none_of(faults: list[BaseException | None]) -> Exception:
         if isinstance(fault, ValueError | asyncpg.InterfaceError):
             return fault
     standby = asyncpg.exceptions.TargetServerAttributeNotMatched
-    told = ("it is a standby" if isinstance(fault, standby) else describe(fault) for fault in faults if fault)
-    reasons = ", ".join(told)
-    return Unavailable(f"none of the database's servers takes writes: {reasons}")
+    reasons = ["it is a standby" if isinstance(fault, standby) else describe(fault) for fault in faults if fault]
+    return Unavailable(f"none of the database's servers takes writes: {', '.join(reasons)}")
 
 
 def _unreachable(fault: Exception) -> Exception:

@@ -21,7 +21,7 @@ SETTLED_MS = 30_000
 """Milliseconds. All ids older than this are committed: nodes make ids by their own clocks and commit later. More than
 the sum of a lease, the difference of two clocks, and the longest statement."""
 
-MOST_TOLD = 1_000
+MOST_FINDINGS = 1_000
 """Most findings of a check that the audit lists."""
 
 
@@ -106,7 +106,7 @@ class StoredUpkeep(Operations):
     def audit(self) -> Steps[list[str]]:
         found: list[str] = []
         for check in CHECKS:
-            rows = yield Query(f"audit_{check}", {"most": MOST_TOLD})
+            rows = yield Query(f"audit_{check}", {"most": MOST_FINDINGS})
             found += [format_finding(check, row) for row in rows]
         return found
 

@@ -180,7 +180,7 @@ def _callback_row(done: CallbackDone) -> Row:
 
 
 @dataclass(slots=True)
-class Ruling:
+class JudgedAccept:
     """The verdict on a request, set after the commit. `first`: the first result of a replayed request. `suppressed`:
     indexes of messages to recipients who opted out, such as `[0, 2]`."""
 
@@ -195,31 +195,31 @@ def record(connection: FileConnection, facts: Facts, node: int) -> None:
     for accept in facts.accepts:
         accept.verdict = _UNAVAILABLE
     try:
-        rulings = connection.transact(_write, facts, node)
+        judged = connection.transact(_write, facts, node)
     except Exception as fault:
         if is_unfit(fault):
             raise StoreRejected(describe(fault)) from fault
         raise
-    _tell(rulings)
+    _set_verdicts(judged)
 
 
-def _tell(rulings: list[Ruling]) -> None:
+def _set_verdicts(judged: list[JudgedAccept]) -> None:
     """Sets the verdicts, after the commit."""
-    for ruling in rulings:
-        accept, first = ruling.accept, ruling.first
-        accept.verdict = ruling.verdict
-        if ruling.suppressed:
-            fail_suppressed(accept, ruling.suppressed)
+    for each in judged:
+        accept, first = each.accept, each.first
+        accept.verdict = each.verdict
+        if each.suppressed:
+            fail_suppressed(accept, each.suppressed)
         if first is not None:
             accept.key, accept.tail, accept.total = first.key, first.tail, first.total
             accept.scheduled, accept.messages = first.scheduled, first.messages
 
 
-def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
+def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[JudgedAccept]:
     ledger = LedgerWriter(db)
     replies = record_consents(db, facts.inbound) if facts.inbound else []
     accepts = [*replies, *facts.accepts]
-    rulings = _write_accepts(db, accepts, ledger) if accepts else []
+    judged = _write_accepts(db, accepts, ledger) if accepts else []
     _write_dispatch(db, facts, node)
     if facts.finals:
         _write_finals(db, facts.finals, ledger)
@@ -232,7 +232,7 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     if facts.marks:
         _SET_MARK(db, list(facts.marks.items()))
     ledger.close()
-    return rulings
+    return judged
 
 
 # --- requests
@@ -293,12 +293,12 @@ class _AcceptedRows:
         _INSERT_FINAL(db, self.finals)
 
 
-def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: LedgerWriter) -> list[Ruling]:
+def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: LedgerWriter) -> list[JudgedAccept]:
     """Judges the requests in order, and inserts the accepted."""
     spenders = Spenders(db, ledger)
     named: dict[tuple[int, str], Accept] = {}
     rows = _AcceptedRows()
-    rulings: list[Ruling] = []
+    judged: list[JudgedAccept] = []
     for accept in accepts:
         account = accept.account
         spender = spenders.find(account)
@@ -314,15 +314,15 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: Le
         used = None if before is None else before.fingerprint
         verdict = spenders.judge(spender, accept, used, suppressed, queued)
         if verdict is not _ACCEPTED:
-            rulings.append(Ruling(accept, verdict, before if verdict is _REPLAYED else None))
+            judged.append(JudgedAccept(accept, verdict, before if verdict is _REPLAYED else None))
             continue
         rows.add(accept, queued, suppressed)
         if accept.reference is not None:
             named[account, accept.reference] = accept
-        rulings.append(Ruling(accept, _ACCEPTED, None, suppressed))
+        judged.append(JudgedAccept(accept, _ACCEPTED, None, suppressed))
     rows.write(db)
     spenders.close()
-    return rulings
+    return judged
 
 
 def _suppressed_indexes(db: sqlite3.Connection, accept: Accept) -> list[int]:
