@@ -12,6 +12,7 @@ from heliograph.app.configuration import (
     Account,
     ApiKey,
     Connector,
+    Cost,
     Exists,
     MessageTemplate,
     Missing,
@@ -492,3 +493,21 @@ async def test_networks_of_prefixes(store: Store) -> None:
         await store.mobile_networks.remove("49151")
     await store.mobile_networks.put(rows[:1], replace_all=True)
     assert (await network.tables()).networks == rows[:1]
+
+
+async def test_costs_of_connectors(store: Store) -> None:
+    op = (await store.network.add_connector(connector())).id
+    rows = [Cost(op, "", "26201", 20, 2), Cost(op, "49", "", 30), Cost(op, "49", "", 31, 1, 5_000)]
+    revision = await store.network.revision()
+    await store.costs.put(rows[::-1])
+    assert await store.network.revision() > revision
+    assert (await store.network.tables()).costs == [rows[1], rows[2], rows[0]]
+    await store.costs.remove(op, "", "49", 5_000)
+    with pytest.raises(Missing):
+        await store.costs.remove(op, "", "49", 5_000)
+    with pytest.raises(Missing):
+        await store.costs.put([Cost(op + 9, "49", "", 1)])
+    await store.costs.put(rows[2:], [op])
+    assert (await store.network.tables()).costs == rows[2:]
+    await store.network.remove_connector("north")
+    assert (await store.network.tables()).costs == []

@@ -9,6 +9,7 @@ from heliograph.app.configuration import (
     Account,
     ApiKey,
     Connector,
+    Cost,
     Exists,
     LedgerEntry,
     LedgerPage,
@@ -208,6 +209,7 @@ class MemoryNetwork(MemoryPart):
             sorted(number for number, account in rows.accounts.items() if account.suspended),
             {number: each.plan for number, each in rows.accounts.items() if each.plan in self._plans_with_routes()},
             [each for _, each in sorted(rows.networks.items())],
+            [each for _, each in sorted(rows.costs.items())],
         )
 
     def _plans_with_routes(self) -> set[str]:
@@ -238,6 +240,7 @@ class MemoryNetwork(MemoryPart):
             raise Missing("no such connector")
         del rows.connectors[gone]
         rows.routes = {of: route for of, route in rows.routes.items() if route.connector != gone}
+        rows.costs = {of: cost for of, cost in rows.costs.items() if cost.connector != gone}
         rows.numbers = {of: number for of, number in rows.numbers.items() if number.connector != gone}
         rows.link_states = {key: state for key, state in rows.link_states.items() if state.connector != gone}
         rows.revision += 1
@@ -299,6 +302,27 @@ class MemoryNetwork(MemoryPart):
 
     async def link_states(self) -> list[ConnectorReport]:
         return [replace(state) for _, state in sorted(self._open().link_states.items())]
+
+
+class MemoryCosts(MemoryPart):
+    """`app.ports.Costs`."""
+
+    async def put(self, costs: Sequence[Cost], replaced: Sequence[int] = ()) -> None:
+        rows = self._open()
+        if not {*replaced, *(each.connector for each in costs)} <= set(rows.connectors):
+            raise Missing("no such connector")
+        rows.costs = {key: each for key, each in rows.costs.items() if each.connector not in replaced}
+        rows.costs |= {(each.connector, each.network, each.prefix, each.since): each for each in costs}
+        rows.revision += 1
+
+    async def remove(self, connector: int, network: str, prefix: str, since: int | None = None) -> None:
+        rows = self._open()
+        gone = [key for key in rows.costs if key[:3] == (connector, network, prefix) and since in (None, key[3])]
+        if not gone:
+            raise Missing("no such cost")
+        for key in gone:
+            del rows.costs[key]
+        rows.revision += 1
 
 
 class MemoryMobileNetworks(MemoryPart):

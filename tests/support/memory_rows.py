@@ -7,6 +7,7 @@ from heliograph.app.configuration import (
     Account,
     ApiKey,
     Connector,
+    Cost,
     LedgerEntry,
     MessageTemplate,
     MobileNetwork,
@@ -156,6 +157,7 @@ class Rows:
     connectors: dict[int, Connector] = field(default_factory=dict)
     routes: dict[int, Route] = field(default_factory=dict)
     networks: dict[str, MobileNetwork] = field(default_factory=dict)
+    costs: dict[tuple[int, str, str, int], Cost] = field(default_factory=dict)
     prices: dict[tuple[str, str, int], Price] = field(default_factory=dict)
     link_states: dict[tuple[int, int], ConnectorReport] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from heliograph.app.records import AuditEntry
 from tests.support.memory_administration import (
     MemoryAccounts,
     MemoryAuditLog,
+    MemoryCosts,
     MemoryMobileNetworks,
     MemoryNetwork,
     MemoryTemplates,
@@ -77,6 +78,7 @@ class MemoryStore:
         self.customers: ports.Customers = MemoryCustomers(place)
         self.accounts: ports.Accounts = MemoryAccounts(place)
         self.network: ports.Network = MemoryNetwork(place)
+        self.costs: ports.Costs = MemoryCosts(place)
         self.mobile_networks: ports.MobileNetworks = MemoryMobileNetworks(place)
         self.templates: ports.Templates = MemoryTemplates(place)
         self.senders: ports.Senders = MemorySenders(place)

@@ -10,6 +10,7 @@ from heliograph.app.resources.audit import AUDIT
 from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.callbacks import CALLBACKS
 from heliograph.app.resources.connectors import connectors_of
+from heliograph.app.resources.costs import COSTS
 from heliograph.app.resources.description import Resource
 from heliograph.app.resources.guard import GUARD
 from heliograph.app.resources.inbound import INBOUND
@@ -37,6 +38,7 @@ RESOURCES: tuple[Resource, ...] = (
     ROUTES,
     NETWORKS,
     PRICES,
+    COSTS,
     NUMBERS,
     TEMPLATES,
     BINDS,

@@ -240,6 +240,23 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """Micro-credits a segment that the operator of a connector charges, for a network or a prefix. The cost holds from
+    `since` (ms; 0 is the beginning) until a later cost of the same connector and destination.
+    """
+
+    connector: int
+    prefix: str
+    network: str
+    """MCCMNC, for example `26201`; `prefix` is then empty."""
+    submitted: int
+    """For each segment that the operator takes."""
+    delivered: int = 0
+    """In addition for each segment that reaches the phone."""
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class MobileNetwork:
     """A mobile network, and a prefix of its numbers."""
 
@@ -342,6 +359,8 @@ class Tables:
     """The plans of accounts by id, as far as plans have routes."""
     networks: list[MobileNetwork] = field(default_factory=list)
     """Mobile networks by prefix."""
+    costs: list[Cost] = field(default_factory=list)
+    """Costs by connector, network, prefix and date."""
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

@@ -17,6 +17,7 @@ _MODULES = {
     "route": "routing",
     "network": "network",
     "price": "price",
+    "cost": "cost",
     "number": "resources.numbers",
     "inbound": "resources.inbound",
     "sender": "resources.senders",

@@ -37,6 +37,7 @@ MENU: tuple[MenuPage, ...] = (
     MenuPage("/routing", "Routes", Scope.READ_ROUTES, "r", "routing prefixes failover"),
     MenuPage("/networks", "Networks", Scope.READ_ROUTES, "", "mobile mccmnc numbering"),
     MenuPage("/prices", "Prices", Scope.READ_PRICES, "e", "pricing rates plans tariffs"),
+    MenuPage("/costs", "Costs", Scope.READ_PRICES, "", "margin operators rates"),
     MenuPage("/numbers", "Numbers", Scope.READ_ROUTES, "n", "keywords short codes"),
     MenuPage("/templates", "Templates", Scope.READ_ROUTES, "t", "dlt registered texts"),
     MenuPage("/callbacks", "Callbacks", Scope.READ_CALLBACKS, "k", "webhooks receivers receipts"),

@@ -82,7 +82,7 @@ async def test_what_cannot_be_sent(start: Start, phone: str, number: str, text: 
 async def test_nobody_is_bound_who_receives(start: Start) -> None:
     smsc = await start()
     await smsc.bind(p.BindTransmitter)
-    with pytest.raises(PhoneProblem, match="nobody is bound"):
+    with pytest.raises(PhoneProblem, match="no receiver or transceiver is bound"):
         smsc.simulator.send_from_phone(PHONE, "3388", "Hi")
 
 

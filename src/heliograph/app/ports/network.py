@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.configuration import Connector, MessageTemplate, MobileNetwork, Price, Route, Tables
+from heliograph.app.configuration import Connector, Cost, MessageTemplate, MobileNetwork, Price, Route, Tables
 from heliograph.app.ports.carrier_state import ConnectorReport
 
 
@@ -47,6 +47,18 @@ class Network(Protocol):
         """Keeps the nodes' reports of their binds, for people. The revision stays the same."""
 
     async def link_states(self) -> list[ConnectorReport]: ...
+
+
+class Costs(Protocol):
+    """Changes what operators charge. Each change adds one to the revision of `Network`, which has them in its
+    tables."""
+
+    async def put(self, costs: Sequence[Cost], replaced: Sequence[int] = ()) -> None:
+        """Sets these costs, all or none. The connectors `replaced` have no others afterwards. Raises Missing for an
+        unknown connector."""
+
+    async def remove(self, connector: int, network: str, prefix: str, since: int | None = None) -> None:
+        """Removes the cost that holds from that date on, or all of the destination. Raises Missing."""
 
 
 class MobileNetworks(Protocol):

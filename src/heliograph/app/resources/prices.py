@@ -250,7 +250,7 @@ SINCE = Field(
     example="2027-01-15",
 )
 _CHARGED = Field("inbound", _AMOUNT, "Credits a message from a phone with the prefix.")
-_HOLDS = Field("since", _Began(), "When it begins to hold; null: it holds from the beginning.", nullable=True)
+HOLDS = Field("since", _Began(), "When it begins to hold; null: it holds from the beginning.", nullable=True)
 _ONLY_PLAN = replace(PLAN, meaning="Only prices of this plan.", default=None)
 _ONLY_SINCE = replace(SINCE, meaning="Only the price with this start; empty: the price without a start.", default=KEEP)
 _PAST = Field("past", Flag(), "Include prices that later prices have replaced.", False)
@@ -281,7 +281,7 @@ PRICES = Resource(
         "account set acme plan=resellers",
         "price list",
     ),
-    fields=(replace(PLAN, default=""), ANY_PREFIX, PRICE, _CHARGED, _HOLDS),
+    fields=(replace(PLAN, default=""), ANY_PREFIX, PRICE, _CHARGED, HOLDS),
     scopes=Scopes(Scope.READ_PRICES, Scope.WRITE_PRICES),
     operations=(
         Operation(

@@ -12,7 +12,9 @@ from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, a
 from heliograph.app.resources.fields import Credits, Field, Flag, Reference, Rows, Text, Whole, Words
 from heliograph.app.resources.networks import read_mccmnc
 from heliograph.app.routing.candidates import numbers_of
+from heliograph.app.routing.coverage import coverage
 from heliograph.app.routing.explain import RouteDecision, explain
+from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers import phone
 
 MAX_PRIORITY: Final = 1_000_000
@@ -144,6 +146,12 @@ async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -
     return explain(number, owner, tables, desk.simulated, desk.now, sender)
 
 
+async def find_coverage(desk: Desk, plan: str = DEFAULT_PLAN) -> dict[str, Any]:
+    """Returns the destinations of a plan with their connectors, prices and costs."""
+    rows = coverage(await desk.store.network.tables(), plan, desk.simulated, desk.now)
+    return {"destinations": [{each.name: getattr(row, each.name) for each in COVERED} for row in rows]}
+
+
 _DEFAULTS: Final = {
     "prefix": "", "priority": 0, "network": "", "account": "", "plan": "", "sender": "", "share": 1, "fallback": False,
 }  # fmt: skip
@@ -244,6 +252,19 @@ FALLBACK = Field("fallback", Flag(), "Whether routes that fit less well follow."
 RULE = (PREFIX, CONNECTOR, PRIORITY, NETWORK, ACCOUNT, PLAN, SENDER, SHARE, FALLBACK)
 """The fields that a route is made of."""
 
+COVERED = (
+    Field("prefix", Text(), "First digits of the numbers, as far as no longer prefix has a row.", empty="(all)"),
+    Field("network", Text(), "MCCMNC of the prefix.", empty=""),
+    Field("connector", Text(), "The connector that takes a message now; null: none.", nullable=True),
+    Field("others", Words(), "Connectors after it."),
+    Field("price", Credits(), "Credits a segment; null: none.", nullable=True),
+    Field("cost", Credits(), "Credits a delivered segment over the connector; null: not known.", nullable=True),
+    Field("best_cost", Credits(), "The lowest known cost over any of them; null: not known.", nullable=True),
+    Field("margin", Credits(), "Credits that a delivered segment earns; null: not known.", nullable=True),
+    Field("problem", Text(), "`no route`, `no price`, `loss`, or empty."),
+)
+"""A destination of a plan."""
+
 DECISION = (
     Field("number", Text(), "The number."),
     Field("connector", Text(), "The connector it would go to; null: nowhere.", nullable=True),
@@ -257,6 +278,8 @@ DECISION = (
                 Field("connector", Text(), "The connector."),
                 Field("usable", Flag(), "Whether it can send now."),
                 Field("why", Text(), "The rule that put it there, or why it cannot send."),
+                Field("cost", Credits(), "Credits a delivered segment; null: not known.", nullable=True),
+                Field("margin", Credits(), "Credits that a delivered segment earns; null: not known.", nullable=True),
             ),
             "RouteCandidate",
         ),
@@ -304,6 +327,18 @@ ROUTES = Resource(
             "Remove a route",
             examples=("route remove 3", "route remove --prefix 4477 --connector uk"),
             done="Route {id} is removed.",
+        ),
+        Operation(
+            "coverage",
+            "GET /coverage",
+            find_coverage,
+            "Destinations of a price plan with connector, price, cost and margin",
+            reads=(Field("plan", Text(lambda text: check_name("plan", text)), "The price plan.", DEFAULT_PLAN),),
+            answers=(Field("destinations", Rows(COVERED, "Covered", is_table=True), "By prefix."),),
+            more="Priced destinations without a route, routed ones without a price, and losses are marked.",
+            examples=("route coverage", "route coverage --plan resellers --csv coverage.csv"),
+            id="get_coverage",
+            answer_name="Coverage",
         ),
         Operation(
             "explain",

@@ -12,6 +12,7 @@ from heliograph.app.routing.candidates import (
     chosen,
     numbers_of,
 )
+from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import PriceTable, in_force
 
 
@@ -23,6 +24,10 @@ class NamedCandidate:
     usable: bool
     why: str
     """The rule that put it there, or why it cannot be used, in a sentence."""
+    cost: int | None
+    """Micro-credits a delivered segment; None if it is not known."""
+    margin: int | None
+    """Micro-credits that a delivered segment earns; None if its cost or price is not known."""
 
 
 @dataclass(slots=True)
@@ -57,17 +62,24 @@ def explain(
         account.plan
     )
     named_by, prefix = tariff.named_by(number) or ("", "")
+    price, network, costs = tariff.price(number), state.network(number), CostTable(tables.costs, now)
     taken = chosen(found)
+
+    def named(candidate: Candidate) -> NamedCandidate:
+        name, cost = names[candidate.connector], costs.cost(candidate.connector, number, network)
+        margin = None if cost is None or price is None else price - cost
+        return NamedCandidate(name, candidate.usable, candidate.sentence(name), cost, margin)
+
     decision = RouteDecision(
         number,
         None if taken is None else names[taken],
-        [NamedCandidate(names[each.connector], each.usable, each.sentence(names[each.connector])) for each in found],
-        state.network(number),
+        list(map(named, found)),
+        network,
         named_by,
         prefix,
-        tariff.price(number),
+        price,
     )
-    if decision.price is None:
+    if price is None:
         cost = "Neither the account's plan nor the plan default has a price for it: a message to it is refused."
     elif decision.plan:
         cost = f"The plan {decision.plan} names the price for {numbers_of(decision.prefix)}."

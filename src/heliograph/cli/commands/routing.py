@@ -1,12 +1,16 @@
 """`heliograph route`: the connector for each prefix of numbers."""
 
+import csv
+
 import click
 
-from heliograph.app.resources.routes import ROUTES
+from heliograph.app.resources.routes import COVERED, ROUTES
 from heliograph.cli.command import Failure, Invocation, examples
 from heliograph.cli.drawn import group_of, show
 
 route = group_of(ROUTES)
+
+COVERAGE = ROUTES.operation("coverage")
 
 
 @route.command("remove", epilog=examples(*(f"heliograph {each}" for each in ROUTES.operation("remove").examples)))
@@ -28,3 +32,22 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
     remove = ROUTES.operation("remove")
     given = {"id": route_id}
     show(invocation, ROUTES, remove, given, invocation.ask(ROUTES, remove.name, given))
+
+
+@route.command("coverage", epilog=examples(*(f"heliograph {each}" for each in COVERAGE.examples)))
+@click.option("--plan", metavar="NAME", default="default", show_default=True, help="The price plan.")
+@click.option("--csv", "file", metavar="FILE", help="Write a table to this file; - is standard output.")
+@click.pass_obj
+def show_coverage(invocation: Invocation, plan: str, file: str | None) -> None:
+    """Destinations of a price plan with connector, price, cost and margin.
+
+    Priced destinations without a route, routed ones without a price, and losses are marked."""
+    given = {"plan": plan}
+    answer = invocation.ask(ROUTES, COVERAGE.name, given)
+    if file is None:
+        show(invocation, ROUTES, COVERAGE, given, answer)
+        return
+    with click.open_file(file, "w", encoding="utf-8", lazy=False) as table:
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(each.name for each in COVERED)
+        writer.writerows([each.type.text(row[each.name]) for each in COVERED] for row in answer["destinations"])

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from heliograph.app.resources.audit import AUDIT
 from heliograph.app.resources.binds import BINDS
+from heliograph.app.resources.costs import COSTS
 from heliograph.app.resources.guard import GUARD
 from heliograph.app.resources.networks import NETWORKS
 from heliograph.app.resources.numbers import NUMBERS
@@ -15,7 +16,7 @@ from heliograph.app.resources.templates import TEMPLATES
 from heliograph.console.pages.drawn import pages_of
 from heliograph.console.request import PageRoute
 
-DRAWN = (AUDIT, NETWORKS, NUMBERS, SENDERS, TEMPLATES, GUARD, BINDS)
+DRAWN = (AUDIT, COSTS, NETWORKS, NUMBERS, SENDERS, TEMPLATES, GUARD, BINDS)
 """Resources with a page that shows a list and forms."""
 
 _MODULES = (

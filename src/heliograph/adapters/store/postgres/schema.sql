@@ -104,6 +104,17 @@ CREATE TABLE price (
     PRIMARY KEY (plan, prefix, since)
 );
 
+-- What operators charge a segment.
+CREATE TABLE cost (
+    connector bigint NOT NULL,
+    since     bigint NOT NULL,                 -- start of validity; 0: from the beginning
+    submitted bigint NOT NULL,
+    delivered bigint NOT NULL,
+    network   text NOT NULL,                   -- mobile_network.mccmnc; '' if the prefix decides
+    prefix    text NOT NULL,
+    PRIMARY KEY (connector, network, prefix, since)
+);
+
 -- connectors and routes
 
 CREATE TABLE connector (

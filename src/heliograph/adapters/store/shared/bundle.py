@@ -10,7 +10,7 @@ from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.factors import StoredFactors
 from heliograph.adapters.store.shared.guard import StoredGuard
 from heliograph.adapters.store.shared.inbound import StoredInbound, StoredPulls
-from heliograph.adapters.store.shared.network import StoredMobileNetworks, StoredNetwork, StoredSenders
+from heliograph.adapters.store.shared.network import StoredCosts, StoredMobileNetworks, StoredNetwork, StoredSenders
 from heliograph.adapters.store.shared.notices import StoredNotices
 from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
@@ -61,6 +61,7 @@ class Bundle:
 
     accounts: ports.Accounts
     network: ports.Network
+    costs: ports.Costs
     mobile_networks: ports.MobileNetworks
     templates: ports.Templates
     senders: ports.Senders
@@ -101,6 +102,7 @@ class Bundle:
     def _use(self, runner: Runner) -> None:
         self.accounts = StoredAccounts(runner)
         self.network = self.network_of(runner)
+        self.costs = StoredCosts(runner)
         self.mobile_networks = StoredMobileNetworks(runner)
         self.templates = StoredTemplates(runner)
         self.senders = StoredSenders(runner)

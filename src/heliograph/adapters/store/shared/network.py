@@ -8,6 +8,7 @@ from heliograph.adapters.store.shared.rows import connector_of, connector_values
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Steps, lookup, read, write
 from heliograph.app.configuration import (
     Connector,
+    Cost,
     Exists,
     Missing,
     MobileNetwork,
@@ -43,6 +44,7 @@ class StoredNetwork(Operations):
         suspended = yield Q.suspended_accounts()
         plans = yield Q.plans_with_routes()
         networks = yield Q.mobile_networks()
+        costs = yield Q.costs()
         return Tables(
             revision,
             [connector_of(row) for row in connectors],
@@ -59,6 +61,7 @@ class StoredNetwork(Operations):
             [account for (account,) in suspended],
             dict(plans),
             [MobileNetwork(*row) for row in networks],
+            [Cost(*row) for row in costs],
         )
 
     @write
@@ -87,6 +90,7 @@ class StoredNetwork(Operations):
         if not removed:
             raise Missing(f"there is no connector {name}")
         yield Q.remove_routes(connector=removed[0][0])
+        yield Q.clear_costs(connector=removed[0][0])
         yield Q.remove_numbers(connector=removed[0][0])
         yield Q.remove_link_states(connector=removed[0][0])
 
@@ -162,6 +166,28 @@ def _add(route: Route) -> Query:
         prefix=route.prefix, connector=route.connector, priority=route.priority, network=route.network,
         account=route.account, plan=route.plan, sender=route.sender, share=route.share, fallback=route.fallback,
     )  # fmt: skip
+
+
+class StoredCosts(Operations):
+    @write
+    def put(self, costs: Sequence[Cost], replaced: Sequence[int] = ()) -> Steps[None]:
+        yield tables_changed()
+        for connector in sorted({*replaced, *(each.connector for each in costs)}):
+            if not (yield Q.connector_exists(connector=connector)):
+                raise Missing("no such connector")
+        for connector in replaced:
+            yield Q.clear_costs(connector=connector)
+        for each in costs:
+            yield Q.put_cost(
+                connector=each.connector, prefix=each.prefix, network=each.network, submitted=each.submitted,
+                delivered=each.delivered, since=each.since,
+            )  # fmt: skip
+
+    @write
+    def remove(self, connector: int, network: str, prefix: str, since: int | None = None) -> Steps[None]:
+        if not (yield Q.remove_cost(connector=connector, network=network, prefix=prefix, since=since)):
+            raise Missing("no such cost")
+        yield tables_changed()
 
 
 class StoredMobileNetworks(Operations):

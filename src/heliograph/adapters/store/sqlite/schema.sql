@@ -94,6 +94,17 @@ CREATE TABLE price (
     PRIMARY KEY (plan, prefix, since)
 ) STRICT, WITHOUT ROWID;
 
+-- What operators charge a segment.
+CREATE TABLE cost (
+    connector INTEGER NOT NULL,
+    network   TEXT NOT NULL,                   -- mobile_network.mccmnc; '' if the prefix decides
+    prefix    TEXT NOT NULL,
+    since     INTEGER NOT NULL,                -- start of validity; 0: from the beginning
+    submitted INTEGER NOT NULL,
+    delivered INTEGER NOT NULL,
+    PRIMARY KEY (connector, network, prefix, since)
+) STRICT, WITHOUT ROWID;
+
 -- connectors and routes
 
 CREATE TABLE connector (

@@ -53,6 +53,24 @@ DELETE FROM mobile_network WHERE prefix = :prefix RETURNING 1;
 -- clear_mobile_networks: Removes all mobile networks.
 DELETE FROM mobile_network;
 
+-- costs: All costs, by connector, network, prefix and date.
+SELECT connector, prefix, network, submitted, delivered, since FROM cost
+ORDER BY connector, network {bytewise}, prefix {bytewise}, since;
+
+-- put_cost: Sets the cost of a destination over a connector from a date on.
+INSERT INTO cost (connector, prefix, network, submitted, delivered, since)
+VALUES (:connector, :prefix, :network, :submitted, :delivered, :since)
+ON CONFLICT (connector, network, prefix, since) DO UPDATE SET
+    submitted = excluded.submitted, delivered = excluded.delivered;
+
+-- remove_cost: Removes the costs of a destination over a connector: all, or the cost of a date.
+DELETE FROM cost WHERE connector = :connector AND network = :network AND prefix = :prefix
+  AND (CAST(:since AS bigint) IS NULL OR since = CAST(:since AS bigint))
+RETURNING 1;
+
+-- clear_costs: Removes all costs of a connector.
+DELETE FROM cost WHERE connector = :connector;
+
 -- add_route: Adds a route; no row if the same route exists.
 INSERT INTO route (prefix, connector, priority, network, account, plan, sender, share, fallback)
 VALUES (:prefix, :connector, :priority, :network, :account, :plan, :sender, :share, :fallback) ON CONFLICT DO NOTHING

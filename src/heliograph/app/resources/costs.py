@@ -1,0 +1,229 @@
+"""Costs: what the operator of a connector charges a segment, one by one and in lists."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from heliograph.app.configuration import Cost, Missing
+from heliograph.app.records import Scope
+from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, connector_id
+from heliograph.app.resources.fields import Credits, Field, Flag, Reference, Rows, Text, Whole
+from heliograph.app.resources.networks import read_mccmnc
+from heliograph.app.resources.prices import HOLDS, SINCE, format_since
+from heliograph.app.resources.routes import PREFIX as ROUTE_PREFIX
+from heliograph.domain.money.amounts import format_credits
+from heliograph.domain.money.costs import in_force
+
+MOST_AT_ONCE: Final = 200_000
+"""The most costs of a list."""
+
+IMPORT_OCTETS: Final = 32 << 20
+"""The largest body of an import: 200,000 costs of 160 octets."""
+
+RISE_PERCENT: Final = 10
+"""Percent by which a cost must rise for an import to say so."""
+
+
+async def find(desk: Desk, connector: str | None = None, past: bool = False) -> list[dict[str, Any]]:
+    """Returns the costs that hold now or will hold, by connector, network, prefix and date; with `past` also replaced
+    costs."""
+    tables = await desk.store.network.tables()
+    names = tables.connector_names()
+    since = {_destination(each): each.since for each in in_force(tables.costs, desk.now)}
+    return [
+        _row(each, names[each.connector])
+        for each in tables.costs
+        if connector in (None, names.get(each.connector))
+        and each.connector in names
+        and (past or each.since >= since.get(_destination(each), 0))
+    ]
+
+
+async def put(
+    desk: Desk,
+    connector: str,
+    submitted: int,
+    prefix: str = "",
+    network: str = "",
+    delivered: int = 0,
+    since: int = 0,
+) -> dict[str, Any]:
+    """Sets the cost of a destination that holds from `since` on."""
+    number = await connector_id(desk.store, connector)
+    cost = _made(number, prefix, network, submitted, delivered, since)
+    details = {"connector": connector, "submitted": format_credits(submitted), "delivered": format_credits(delivered)}
+    if since:
+        details["since"] = format_since(since)
+    await desk.audited("cost.set", network or prefix, details).costs.put([cost])
+    return _row(cost, connector)
+
+
+async def put_all(
+    desk: Desk, connector: str, costs: Sequence[Mapping[str, Any]], replace: bool = False, dry_run: bool = False
+) -> dict[str, Any]:
+    """Sets the costs of a connector, all or none; with `replace` it has no others afterwards. A dry run only
+    compares."""
+    number = await connector_id(desk.store, connector)
+    wanted: dict[tuple[int, str, str, int], Cost] = {}
+    for each in costs:
+        cost = _made(
+            number, each["prefix"], each["network"], each["submitted"], each.get("delivered", 0), each.get("since", 0)
+        )
+        wanted[*_destination(cost), cost.since] = cost
+    if len(wanted) < len(costs):
+        raise Invalid("costs", "two of them are for the same destination and date")
+    there = {
+        (*_destination(each), each.since): each
+        for each in (await desk.store.network.tables()).costs
+        if each.connector == number
+    }
+    held = {_destination(each): each for each in in_force(there.values(), desk.now)}
+    rises = []
+    for cost in wanted.values():
+        was = held.get(_destination(cost))
+        if was is not None and _whole(cost) * 100 > _whole(was) * (100 + RISE_PERCENT):
+            rises.append({"destination": cost.network or cost.prefix, "was": _whole(was), "cost": _whole(cost)})
+    changes = {
+        "added": len(wanted.keys() - there.keys()),
+        "changed": sum(there.get(key, each) != each for key, each in wanted.items()),
+        "removed": len(there.keys() - wanted.keys()) if replace else 0,
+    }
+    if not dry_run:
+        details = {name: str(count) for name, count in changes.items()} | {"connector": connector}
+        audited = desk.audited("cost.import", connector, details)
+        await audited.costs.put(list(wanted.values()), [number] if replace else [])
+    return {**changes, "rises": rises}
+
+
+async def remove(desk: Desk, connector: str, prefix: str = "", network: str = "", since: int | None = None) -> None:
+    """Removes the cost of a destination that holds from a date on; without a date all its costs."""
+    number = await connector_id(desk.store, connector)
+    details = {"connector": connector} | ({} if since is None else {"since": format_since(since)})
+    try:
+        await desk.audited("cost.remove", network or prefix, details).costs.remove(number, network, prefix, since)
+    except Missing:
+        numbers = f"the network {network}" if network else f"the prefix {prefix}" if prefix else "all numbers"
+        raise NoSuch("cost", f"for {numbers} over {connector}") from None
+
+
+def _made(connector: int, prefix: str, network: str, submitted: int, delivered: int, since: int) -> Cost:
+    """Raises Invalid."""
+    if prefix and network:
+        raise Invalid("network", "a cost has a prefix or a network, not both")
+    return Cost(connector, prefix, network, submitted, delivered, since)
+
+
+def _destination(cost: Cost) -> tuple[int, str, str]:
+    return cost.connector, cost.network, cost.prefix
+
+
+def _whole(cost: Cost) -> int:
+    return cost.submitted + cost.delivered
+
+
+def _row(cost: Cost, connector: str) -> dict[str, Any]:
+    return {
+        "connector": connector, "prefix": cost.prefix, "network": cost.network, "submitted": cost.submitted,
+        "delivered": cost.delivered, "since": cost.since or None,
+    }  # fmt: skip
+
+
+_AMOUNT = Credits("it must not be below zero")
+CONNECTOR = Field("connector", Reference("connector"), "The connector of the operator.")
+PREFIX = replace(ROUTE_PREFIX, default="", must_be_typed=False)
+NETWORK = Field(
+    "network",
+    Text(lambda text: read_mccmnc(text) if text else "", pattern="([0-9]{5,6})?"),
+    "Instead of a prefix: MCCMNC of the numbers' network, such as 26201.",
+    "",
+)
+SUBMITTED = Field("submitted", _AMOUNT, "Credits for a segment that the operator takes.", example="0.031")
+DELIVERED = Field("delivered", _AMOUNT, "Credits in addition for a delivered segment.", 0)
+_ONLY_SINCE = replace(SINCE, meaning="Only the cost that holds from then on.", default=None)
+ROW = (PREFIX, NETWORK, SUBMITTED, DELIVERED, SINCE)
+
+COSTS = Resource(
+    name="cost",
+    plural="costs",
+    summary="Costs of a segment, by connector and destination",
+    more="What the operator of a connector charges you. A cost may be for a network or for a prefix; the network wins, "
+    "then the longest prefix. `route explain` and `route coverage` set costs against prices.\n\n"
+    "A cost may have a date from which it holds, until the next cost of its destination does.",
+    nothing="There is no cost yet. Import a list: heliograph cost import FILE --connector NAME",
+    key=("connector", "network", "prefix", "since"),
+    called="prefix",
+    fields=(CONNECTOR, PREFIX, NETWORK, SUBMITTED, DELIVERED, HOLDS),
+    scopes=Scopes(Scope.READ_PRICES, Scope.WRITE_PRICES),
+    operations=(
+        Operation(
+            "list",
+            "GET /costs",
+            find,
+            "All costs that hold now or will hold",
+            reads=(
+                Field("connector", Reference("connector"), "Only this connector's.", None),
+                Field("past", Flag(), "Also costs that later ones have replaced.", False),
+            ),
+            answers=Answer.EACH,
+            examples=("cost list", "cost list --connector op1"),
+        ),
+        Operation(
+            "set",
+            "PUT /costs",
+            put,
+            "Set or replace a cost",
+            reads=(CONNECTOR, SUBMITTED, PREFIX, NETWORK, DELIVERED, SINCE),
+            answers=Answer.ITEM,
+            examples=(
+                "cost set --connector op1 --prefix 49 --submitted 0.031",
+                "cost set --connector op1 --network 26201 --submitted 0.02 --delivered 0.012 --since 2027-03-01",
+            ),
+            done=lambda _, answer: f"The cost over {answer['connector']} is set.",
+        ),
+        Operation(
+            "import",
+            "POST /costs/import",
+            put_all,
+            "Set a list of costs of a connector, all or none",
+            reads=(
+                CONNECTOR,
+                Field("costs", Rows(ROW, "CostRow", MOST_AT_ONCE), "The costs."),
+                Field("replace", Flag(), "Whether the connector has no other costs afterwards.", False),
+                Field("dry_run", Flag(), "Whether nothing is changed, and the answer says what would change.", False),
+            ),
+            answers=(
+                Field("added", Whole(), "Costs that the list adds."),
+                Field("changed", Whole(), "Costs that the list changes."),
+                Field("removed", Whole(), "Costs that the list removes."),
+                Field(
+                    "rises",
+                    Rows(
+                        (
+                            Field("destination", Text(), "MCCMNC or prefix.", empty="(all)"),
+                            Field("was", Credits(), "Credits a delivered segment now."),
+                            Field("cost", Credits(), "Credits a delivered segment by the list."),
+                        ),
+                        "CostRise",
+                        is_table=True,
+                    ),
+                    f"Costs that rise by more than {RISE_PERCENT} %.",
+                ),
+            ),
+            id="put_costs",
+            read_name="NewCosts",
+            answer_name="CostChanges",
+            octets=IMPORT_OCTETS,
+        ),
+        Operation(
+            "remove",
+            "DELETE /costs",
+            remove,
+            "Remove the costs of a destination over a connector, or only the cost of a date",
+            reads=(CONNECTOR, PREFIX, NETWORK, _ONLY_SINCE),
+            is_found=True,
+            examples=("cost remove --connector op1 --prefix 49",),
+            done="The cost over {connector} is removed.",
+        ),
+    ),
+)

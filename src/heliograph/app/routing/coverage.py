@@ -1,0 +1,83 @@
+"""Coverage: for each destination of a price plan its connector, price, cost and margin, with what is wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heliograph.app.configuration import Tables
+from heliograph.app.routing.candidates import RouteRequest, RoutingState, candidates, chosen
+from heliograph.domain.money.costs import CostTable
+from heliograph.domain.money.pricing import PriceTable, in_force
+
+NO_ROUTE = "no route"
+NO_PRICE = "no price"
+LOSS = "loss"
+
+
+@dataclass(slots=True)
+class Covered:
+    """A destination: numbers with a prefix, as far as no longer prefix has a row of its own."""
+
+    prefix: str
+    network: str
+    """MCCMNC of the prefix; empty if it is not known."""
+    connector: str | None
+    """The connector that takes a message now."""
+    others: list[str]
+    """Connectors after it."""
+    price: int | None
+    """Micro-credits a segment."""
+    cost: int | None
+    """Micro-credits a delivered segment over `connector`; None if it is not known."""
+    best_cost: int | None
+    """The lowest known cost over any of the connectors."""
+    problem: str
+    """`no route`, `no price`, `loss`, or empty."""
+
+    @property
+    def margin(self) -> int | None:
+        """Micro-credits that a delivered segment earns; None if its cost or price is not known."""
+        return None if self.price is None or self.cost is None else self.price - self.cost
+
+
+def coverage(tables: Tables, plan: str, fallbacks: Mapping[int, str], now: int) -> list[Covered]:
+    """Returns the destinations that have a price, a route or a network, by prefix, for an account with this plan.
+
+    `fallbacks` are a development run's connectors; `now` decides which prices and costs hold.
+    """
+    connectors = {connector.id: connector for connector in tables.connectors}
+    names = {**fallbacks, **tables.connector_names()}
+    state = RoutingState(tables.routes, connectors, next(iter(fallbacks), None), {0: plan}, tables.networks)
+    prices = in_force(tables.prices, now)
+    tariff = PriceTable((price.plan, price.prefix, price.price) for price in prices).tariff(plan)
+    costs = CostTable(tables.costs, now)
+    prefixes = {price.prefix for price in prices if price.plan in (plan, "default")}
+    prefixes |= {route.prefix for route in tables.routes if not (route.network or route.account)}
+    prefixes |= {network.prefix for network in tables.networks}
+    rows = []
+    for prefix in sorted(prefixes):
+        network = state.network(prefix)
+        found = candidates(RouteRequest(0, prefix, ""), state)
+        taken = chosen(found)
+        price = tariff.price(prefix)
+        known = {each.connector: costs.cost(each.connector, prefix, network) for each in found}
+        cost = None if taken is None else known[taken]
+        problem = ""
+        if taken is None:
+            problem = NO_ROUTE
+        elif price is None:
+            problem = NO_PRICE
+        elif cost is not None and cost > price:
+            problem = LOSS
+        rows.append(
+            Covered(
+                prefix,
+                network,
+                None if taken is None else names[taken],
+                [names[each.connector] for each in found if each.connector != taken],
+                price,
+                cost,
+                min((each for each in known.values() if each is not None), default=None),
+                problem,
+            )
+        )
+    return rows

@@ -1,0 +1,102 @@
+"""`heliograph cost`: what operators charge."""
+
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+import click
+
+from heliograph.app.resources.costs import COSTS, ROW
+from heliograph.cli.command import Failure, Invocation, examples, print_line
+from heliograph.cli.drawn import group_of, show
+from heliograph.domain.display import counted
+
+_SHOWN_PROBLEMS = 20
+_MICRO = Decimal("0.000001")
+
+NAMES: Final = {
+    "mccmnc": "network", "price_submit": "submitted", "price": "submitted", "price_delivered": "delivered",
+    "effective": "since",
+}  # fmt: skip
+"""Names of columns as operators write them, with the fields that they are."""
+
+cost = group_of(COSTS)
+
+
+@cost.command(
+    "import",
+    epilog=examples(
+        "heliograph cost import rates.csv --connector op1 --dry-run     # says what rises",
+        "heliograph cost import rates.csv --connector op1 --replace --exchange EUR=1.08",
+    ),
+)
+@click.argument("file", metavar="FILE")
+@click.option("--connector", metavar="NAME", required=True, help="The connector of the operator.")
+@click.option("--exchange", metavar="CUR=RATE", multiple=True, help="Credits for a unit of a currency. Repeatable.")
+@click.option("--replace", is_flag=True, help="Leave the connector no other costs than those of the file.")
+@click.option("--dry-run", is_flag=True, help="Change nothing; say what would change.")
+@click.pass_obj
+def import_costs(
+    invocation: Invocation, file: str, connector: str, exchange: tuple[str, ...], replace: bool, dry_run: bool
+) -> None:
+    """Sets the costs of a CSV file, all or none; - is standard input.
+
+    The file is in UTF-8. Its heading has the columns mccmnc or prefix, and price_submit; optional are price_delivered,
+    currency and effective. For example:
+
+    \b
+      mccmnc,price_submit,currency,effective
+      26201,0.0312,EUR,2027-03-01
+    """
+    from heliograph.cli.lists.reading import read_file
+
+    rates = _rates(exchange)
+    rows, bad = read_file(file, lambda lines: _read(lines, rates))
+    for line in bad[:_SHOWN_PROBLEMS]:
+        print_line(line, err=True)
+    if bad:
+        raise Failure(f"{counted(len(bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
+    operation = COSTS.operation("import")
+    given = {"connector": connector, "costs": rows, "replace": replace, "dry_run": dry_run}
+    answer = invocation.ask(COSTS, operation.name, given)
+    show(invocation, COSTS, operation, {"connector": connector, "dry_run": dry_run}, answer)
+
+
+def _rates(exchange: tuple[str, ...]) -> dict[str, Decimal]:
+    rates = {}
+    for each in exchange:
+        currency, _, rate = each.partition("=")
+        try:
+            rates[currency.strip().upper()] = Decimal(rate)
+        except InvalidOperation:
+            raise Failure(f"--exchange: {each!r} is no rate.", "Write it as EUR=1.08.") from None
+    return rates
+
+
+def _read(lines: Iterable[str], rates: dict[str, Decimal]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Returns the JSON values of the costs, and the lines that cannot be used."""
+    from heliograph.app.admin.csv_rows import named_rows, values_of
+    from heliograph.app.admin.number_list import BadLine
+    from heliograph.app.resources.desk import Invalid
+
+    bad: list[BadLine] = []
+    rows: list[dict[str, Any]] = []
+    columns = [*(each.name for each in ROW), *NAMES, "currency", "name"]
+    for line, texts in named_rows(lines, columns, (), bad):
+        named = {NAMES.get(name, name): text for name, text in texts.items() if text}
+        currency = named.pop("currency", "").upper()
+        if currency and currency not in rates:
+            bad.append(BadLine(line, f"there is no rate of {currency}; give --exchange {currency}=RATE"))
+            continue
+        try:
+            for name in {"submitted", "delivered"} & named.keys() if currency else ():
+                amount = Decimal(named[name]) * rates[currency]
+                named[name] = f"{amount.quantize(_MICRO):f}"
+            values = values_of(ROW, named)
+        except InvalidOperation:
+            bad.append(BadLine(line, "a price is not a number"))
+        except Invalid as problem:
+            bad.append(BadLine(line, str(problem)))
+        else:
+            rows.append({each.name: each.show(values[each.name]) for each in ROW})
+    return rows, [str(each) for each in bad]

@@ -1,0 +1,98 @@
+"""Costs of connectors, and what a plan covers."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.app.configuration import Connector, Cost, MobileNetwork, Price, Route, Tables
+from heliograph.app.resources import costs, routes
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch
+from heliograph.app.routing.coverage import coverage
+from tests.support.gateway import open_gateway
+
+TABLES = Tables(
+    1,
+    [Connector(1, "op1"), Connector(2, "op2")],
+    [Route(1, "49", 1), Route(2, "49", 2, -1), Route(3, "", 2, plan="gold", network="26202"), Route(4, "33", 1)],
+    [Price("default", "49", 50), Price("default", "44", 50), Price("gold", "4917", 20), Price("gold", "33", 10)],
+    networks=[MobileNetwork("49172", "26202")],
+    costs=[Cost(1, "49", "", 30, 5), Cost(2, "49", "", 25), Cost(2, "", "26202", 40)],
+)
+
+
+def covered(plan: str) -> dict[str, tuple[Any, ...]]:
+    return {
+        row.prefix: (row.connector, row.others, row.price, row.cost, row.best_cost, row.margin, row.problem)
+        for row in coverage(TABLES, plan, {}, 0)
+    }
+
+
+def test_each_destination_has_its_connector_price_cost_and_fault() -> None:
+    assert covered("gold") == {
+        "33": ("op1", [], 10, None, None, None, ""),
+        "44": (None, [], 50, None, None, None, "no route"),
+        "49": ("op1", ["op2"], 50, 35, 25, 15, ""),
+        "4917": ("op1", ["op2"], 20, 35, 25, -15, "loss"),
+        "49172": ("op2", [], 20, 40, 40, -20, "loss"),
+    }
+
+
+def test_a_route_without_a_price_is_marked() -> None:
+    tables = Tables(1, TABLES.connectors, [Route(1, "33", 1)], [Price("gold", "49", 1)])
+    rows = {row.prefix: row.problem for row in coverage(tables, "gold", {}, 0)}
+    assert rows == {"33": "no price", "49": "no route"}
+
+
+# --- the resource
+
+
+async def opened() -> Desk:
+    gateway = await open_gateway()
+    return Desk(gateway.store, gateway.clock)
+
+
+def row(prefix: str, submitted: int, **rest: Any) -> dict[str, Any]:
+    return {"prefix": prefix, "network": "", "submitted": submitted, **rest}
+
+
+async def test_a_list_of_costs_says_what_rises() -> None:
+    desk = await opened()
+    await costs.put(desk, "operator", 100, prefix="49")
+    await costs.put(desk, "operator", 100, prefix="44")
+    wanted = [row("49", 111), row("44", 110), row("33", 5, delivered=2)]
+    tried = await costs.put_all(desk, "operator", wanted, replace=True, dry_run=True)
+    assert tried == {"added": 1, "changed": 2, "removed": 0, "rises": [{"destination": "49", "was": 100, "cost": 111}]}
+    assert [each["submitted"] for each in await costs.find(desk)] == [100, 100]
+    assert await costs.put_all(desk, "operator", wanted) == tried
+    assert await costs.put_all(desk, "operator", wanted[:1], replace=True) == {
+        "added": 0, "changed": 0, "removed": 2, "rises": [],
+    }  # fmt: skip
+    assert [(each["prefix"], each["submitted"]) for each in await costs.find(desk)] == [("49", 111)]
+
+
+async def test_costs_hold_from_their_date_and_are_explained() -> None:
+    desk = await opened()
+    await costs.put(desk, "operator", 300_000, prefix="49")
+    await costs.put(desk, "operator", 200_000, prefix="49", delivered=50_000, since=desk.now)
+    await costs.put(desk, "operator", 900_000, prefix="49", since=desk.now + 1)
+    assert [each["submitted"] for each in await costs.find(desk)] == [200_000, 900_000]
+    assert len(await costs.find(desk, past=True)) == 3
+    (candidate,) = (await routes.decide(desk, "491701234567", "acme")).candidates
+    assert (candidate.cost, candidate.margin) == (250_000, 750_000)
+    await costs.remove(desk, "operator", prefix="49", since=desk.now)
+    assert [each["submitted"] for each in await costs.find(desk)] == [300_000, 900_000]
+    await costs.remove(desk, "operator", prefix="49")
+    assert await costs.find(desk, past=True) == []
+
+
+async def test_costs_that_cannot_be_used_change_nothing() -> None:
+    desk = await opened()
+    with pytest.raises(Invalid):
+        await costs.put(desk, "operator", 1, prefix="49", network="26201")
+    with pytest.raises(Invalid):
+        await costs.put_all(desk, "operator", [row("49", 1), row("49", 2)])
+    with pytest.raises(NoSuch):
+        await costs.put(desk, "nobody", 1)
+    with pytest.raises(NoSuch):
+        await costs.remove(desk, "operator", prefix="49")
+    assert await costs.find(desk) == []
