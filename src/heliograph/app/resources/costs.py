@@ -219,7 +219,7 @@ COSTS = Resource(
             "remove",
             "DELETE /costs",
             remove,
-            "Remove the costs of a destination over a connector, or only the cost of a date",
+            "Remove the costs of a destination",
             reads=(CONNECTOR, PREFIX, NETWORK, _ONLY_SINCE),
             is_found=True,
             examples=("cost remove --connector op1 --prefix 49",),

@@ -39,9 +39,10 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
 @click.option("--csv", "file", metavar="FILE", help="Write a table to this file; - is standard output.")
 @click.pass_obj
 def show_coverage(invocation: Invocation, plan: str, file: str | None) -> None:
-    """Destinations of a price plan with connector, price, cost and margin.
+    """Connector, price and cost of each destination.
 
-    Priced destinations without a route, routed ones without a price, and losses are marked."""
+    The destinations are those of a price plan, with margins. Destinations without a route or price, and losses, are
+    marked."""
     given = {"plan": plan}
     answer = invocation.ask(ROUTES, COVERAGE.name, given)
     if file is None:
