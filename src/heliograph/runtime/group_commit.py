@@ -114,7 +114,8 @@ class GroupCommit:
         self._outage = outage
         self._watchers = watchers
         self._stumbled: list[Watcher] = []
-        self._facts = Facts()
+        self.facts = Facts()
+        """The facts being gathered."""
         self._thens: list[tuple[Accept, Then]] = []
         self._waiting = 0
         self._open = True
@@ -140,10 +141,6 @@ class GroupCommit:
 
     # --- the ports
 
-    @property
-    def facts(self) -> Facts:
-        return self._facts
-
     def wake(self) -> None:
         if not self._woken:
             self._woken = True
@@ -167,7 +164,7 @@ class GroupCommit:
         if not self._open or self._waiting + count > WAITING_MESSAGES:
             return False
         self._waiting += count
-        self._facts.accepts.append(accept)
+        self.facts.accepts.append(accept)
         self._thens.append((accept, then))
         self.wake()
         if self._waiter is not None:
@@ -199,7 +196,7 @@ class GroupCommit:
 
     def refuse_waiting(self) -> None:
         """Refuses the requests that no commit has taken up, once nothing is committed any more."""
-        accepts, self._facts.accepts = self._facts.accepts, []
+        accepts, self.facts.accepts = self.facts.accepts, []
         for accept in accepts:
             accept.verdict = Verdict.UNAVAILABLE
         thens, self._thens = self._thens, []
@@ -291,7 +288,7 @@ class GroupCommit:
             self._later.cancel()
             self._later = None
         now = self._clock.now()
-        facts, thens = self._facts, self._thens
+        facts, thens = self.facts, self._thens
         taken = self._within_limit(facts.accepts)
         later = Facts(accepts=facts.accepts[taken:])
         del facts.accepts[taken:]
@@ -303,7 +300,7 @@ class GroupCommit:
         if began - self._last_spill >= SPILL_S:
             self._last_spill = began
             hooks.spill(facts, now, self._last_key)
-        self._facts, self._thens = later, thens[taken:]
+        self.facts, self._thens = later, thens[taken:]
         if later.accepts:
             self.wake()
         return facts, thens[:taken]
@@ -361,7 +358,7 @@ class GroupCommit:
         facts.accepts = []
         hooks.refused()
         # Facts gathered meanwhile come after the facts that failed.
-        newer = self._facts
+        newer = self.facts
         for each in fields(Facts):
             if each.name == "marks":
                 facts.marks.update(newer.marks)
@@ -372,7 +369,7 @@ class GroupCommit:
             # more.
             ended = {done.key for done in facts.callbacks}
             facts.callback_retries = [retry for retry in facts.callback_retries if retry.key not in ended]
-        self._facts = facts
+        self.facts = facts
         self._answer(thens)
 
     def _show(self, facts: Facts, seconds: float) -> None:

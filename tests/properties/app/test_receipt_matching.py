@@ -41,7 +41,7 @@ class Matching:
 
     def take(self, operator_id: str, destination: str) -> int:
         message = self.message(destination=destination)
-        self.matcher.taken(message, (0,), 1, kept(operator_id))
+        self.matcher.taken(message, (0,), 1, kept(operator_id), self.clock.now())
         return message.key
 
     async def deliver(self, pdu: DeliverSm) -> None:

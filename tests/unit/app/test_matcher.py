@@ -71,7 +71,7 @@ class Desk:
 
     def taken(self, message: Message, *operator_ids: str, connector: int = 1, first: int = 0) -> None:
         for segment, operator_id in enumerate(operator_ids, first):
-            self.matcher.taken(message, (segment,), connector, operator_id)
+            self.matcher.taken(message, (segment,), connector, operator_id, self.clock.now())
 
     def report(
         self, operator_id: str, state: Delivery = Delivery.DELIVRD, to: str = "", connector: int = 1, name: str = ""
@@ -508,7 +508,7 @@ async def test_one_receipt_is_for_all_parts_that_were_taken_as_one(desk: Desk, e
     if early:
         desk.report("a", to=long.destination)
         await desk.lookup.look_up()
-    desk.matcher.taken(long, (0, 1, 2), 1, "a")
+    desk.matcher.taken(long, (0, 1, 2), 1, "a", desk.clock.now())
     if not early:
         desk.report("a", Delivery.ENROUTE)
         desk.report("a")
@@ -534,7 +534,7 @@ def test_an_operator_may_give_all_parts_of_a_message_one_id(desk: Desk) -> None:
 
 async def test_rows_know_that_one_id_stands_for_several_parts(desk: Desk) -> None:
     long = desk.message(LONG)
-    desk.matcher.taken(long, (0, 1, 2), 1, "a")
+    desk.matcher.taken(long, (0, 1, 2), 1, "a", desk.clock.now())
     desk.commit()
     desk.clock.pass_ms(KEEP_MS + 1)
     assert [(each.operator_id, each.segment) for each in desk.commit(spill=True).awaiting] == [

@@ -120,7 +120,7 @@ class PartOutcomes:
             waited = took = -1
         item.taken += 1
         if message.wants_receipt:
-            self.matcher.taken(message, segments, lane.connector, operator_id)
+            self.matcher.taken(message, segments, lane.connector, operator_id, now)
         self.close_part(lane, item, segment)
 
     def refuse(

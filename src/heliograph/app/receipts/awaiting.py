@@ -191,12 +191,12 @@ class AwaitedReceipts:
 
     # --- in
 
-    def track(self, message: Message) -> TrackedMessage:
-        """Returns the track of the message; makes it at the first answer."""
+    def track(self, message: Message, now: int) -> TrackedMessage:
+        """Returns the track of the message; makes it at the first answer, at `now` (ms)."""
         several = message.segments > 1
         track = self.tracks.get(message.key) if several else None
         if track is None:
-            track = TrackedMessage(message, {}, self._clock.now(), [], unanswered=message.segments, held=several)
+            track = TrackedMessage(message, {}, now, [], unanswered=message.segments, held=several)
             if several:
                 self.tracks[message.key] = track
         return track
@@ -225,10 +225,12 @@ class AwaitedReceipts:
         for (connector, operator_id), segments in outstanding.operator_ids.items():
             self._enter(track, segments, connector, operator_id)
 
-    def take(self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
-        """Awaits the receipt of a part that the operator took, or of several parts that it joined."""
+    def take(
+        self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str, now: int
+    ) -> None:
+        """Awaits the receipt of a part that the operator took at `now` (ms), or of several parts that it joined."""
         account, key = track.message.account, track.message.key
-        now = track.taken = self._clock.now()
+        track.taken = now
         self._enter(track, segments, connector, operator_id)
         if track.rowed:
             awaiting = self._gathering.facts.awaiting

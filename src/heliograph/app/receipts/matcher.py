@@ -92,22 +92,22 @@ class ReceiptMatcher:
 
     # --- answers of the operator
 
-    def taken(self, message: Message, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
-        """Awaits the receipt of a part that the operator took, or of several parts that it joined."""
-        track = self.awaited.track(message)
+    def taken(self, message: Message, segments: tuple[int, ...], connector: int, operator_id: str, now: int) -> None:
+        """Awaits the receipt of a part that the operator took at `now` (ms), or of several parts that it joined."""
+        track = self.awaited.track(message, now)
         self.ids.begin(connector, operator_id)
-        self.awaited.take(track, segments, connector, operator_id)
+        self.awaited.take(track, segments, connector, operator_id, now)
         if self.early:
             early = self.early.of(message, connector, operator_id)
             if early is not None:
                 self.early.matched(connector, early.operator_id)
-                self.habits.learn(connector, report_of(early, self._clock.now()), operator_id, message)
+                self.habits.learn(connector, report_of(early, now), operator_id, message)
                 segments = self.awaited.entries[connector][operator_id].segments
                 self.settle(track, segments, connector, operator_id, early.state, early.err)
 
     def part_over(self, message: Message, segment: int, state: Delivery, err: str) -> None:
         """Ends a part with a wanted receipt that the operator refused, never answered, or got too late."""
-        track = self.awaited.track(message)
+        track = self.awaited.track(message, self._clock.now())
         self.end_part(track, segment, state, err)
         self.awaited.answered(track)
 

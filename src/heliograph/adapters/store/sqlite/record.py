@@ -181,8 +181,8 @@ def _callback_row(done: CallbackDone) -> Row:
 
 @dataclass(slots=True)
 class JudgedAccept:
-    """The verdict on a request, set after the commit. `first`: the first result of a replayed request. `suppressed`:
-    indexes of messages to recipients who opted out, such as `[0, 2]`."""
+    """The verdict on a request that is not simply accepted, set after the commit. `first`: the first result of a
+    replayed request. `suppressed`: indexes of messages to recipients who opted out, such as `[0, 2]`."""
 
     accept: Accept
     verdict: Verdict
@@ -195,16 +195,18 @@ def record(connection: FileConnection, facts: Facts, node: int) -> None:
     for accept in facts.accepts:
         accept.verdict = _UNAVAILABLE
     try:
-        judged = connection.transact(_write, facts, node)
+        accepts, judged = connection.transact(_write, facts, node)
     except Exception as fault:
         if is_unfit(fault):
             raise StoreRejected(describe(fault)) from fault
         raise
+    for accept in accepts:
+        accept.verdict = _ACCEPTED
     _set_verdicts(judged)
 
 
 def _set_verdicts(judged: list[JudgedAccept]) -> None:
-    """Sets the verdicts, after the commit."""
+    """Sets the verdicts of requests that are not simply accepted, after the commit."""
     for each in judged:
         accept, first = each.accept, each.first
         accept.verdict = each.verdict
@@ -215,7 +217,8 @@ def _set_verdicts(judged: list[JudgedAccept]) -> None:
             accept.scheduled, accept.messages = first.scheduled, first.messages
 
 
-def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[JudgedAccept]:
+def _write(db: sqlite3.Connection, facts: Facts, node: int) -> tuple[list[Accept], list[JudgedAccept]]:
+    """Returns all requests, with the replies to phones, and the verdicts on requests that are not simply accepted."""
     ledger = LedgerWriter(db)
     replies = record_consents(db, facts.inbound) if facts.inbound else []
     accepts = [*replies, *facts.accepts]
@@ -232,7 +235,7 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[JudgedAccept
     if facts.marks:
         _SET_MARK(db, list(facts.marks.items()))
     ledger.close()
-    return judged
+    return accepts, judged
 
 
 # --- requests
@@ -294,7 +297,8 @@ class _AcceptedRows:
 
 
 def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: LedgerWriter) -> list[JudgedAccept]:
-    """Judges the requests in order, and inserts the accepted."""
+    """Judges the requests in order, and inserts the accepted. Returns the verdicts on requests that are not simply
+    accepted."""
     spenders = Spenders(db, ledger)
     named: dict[tuple[int, str], Accept] = {}
     rows = _AcceptedRows()
@@ -319,7 +323,8 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: Le
         rows.add(accept, queued, suppressed)
         if accept.reference is not None:
             named[account, accept.reference] = accept
-        judged.append(JudgedAccept(accept, _ACCEPTED, None, suppressed))
+        if suppressed:
+            judged.append(JudgedAccept(accept, _ACCEPTED, None, suppressed))
     rows.write(db)
     spenders.close()
     return judged
