@@ -1,7 +1,7 @@
 import pytest
 
 from heliograph.domain.text import inbound
-from heliograph.domain.text.inbound import UserData, is_binary, message_class, read, text_of
+from heliograph.domain.text.inbound import UserData, read, text_of
 
 
 def text(octets: bytes, coding: int = 0, default: str = "gsm") -> str:
@@ -87,17 +87,10 @@ def test_alphabets_by_data_coding(octets: bytes, coding: int, default: str, expe
 
 
 def test_what_is_binary() -> None:
-    assert [coding for coding in range(0x20) if is_binary(coding)] == [
+    assert [coding for coding in range(0x20) if not text(b"AA", coding, "gsm")] == [
         0x02, 0x04, 0x05, 0x06, 0x07, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x0E, 0x0F,
         0x14, 0x15, 0x16, 0x17, 0x1C, 0x1D, 0x1E, 0x1F,
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("coding", "expected"), [(0x00, None), (0x08, None), (0x10, 0), (0x1A, 2), (0x48, None), (0xC1, None), (0xF7, 3)]
-)
-def test_message_classes(coding: int, expected: int | None) -> None:
-    assert message_class(coding) == expected
 
 
 def part(number: int, octets: bytes, *, total: int = 3, reference: int = 7, coding: int = 0) -> UserData:

@@ -20,8 +20,6 @@ TAIL_BITS: Final = 62
 _WORKER_BITS: Final = 5
 _COUNTER_BITS: Final = 7
 _LOW_BITS: Final = _WORKER_BITS + _COUNTER_BITS
-KEY_STEP: Final = 1 << _WORKER_BITS
-"""Distance of two consecutive keys of a worker within a millisecond."""
 
 _LOW_MASK: Final = (1 << _LOW_BITS) - 1
 _VERSION: Final = 7 << 12

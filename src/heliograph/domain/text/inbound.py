@@ -209,19 +209,6 @@ def _alphabet_of(coding: int) -> str:
     return _BINARY if coding & 0x04 else _DEFAULT
 
 
-def is_binary(coding: int) -> bool:
-    """Whether the octets of a data_coding are binary."""
-    return _alphabet_of(coding) == _BINARY
-
-
-def message_class(coding: int) -> int | None:
-    """Returns the message class of a data_coding, or None (3GPP TS 23.038, 4). Class 0 is shown at once and not stored
-    (flash); the highest class is 3."""
-    if coding >= 0xF0 or (0x10 <= coding < 0x80 and coding & 0x10):
-        return coding & 0x03
-    return None
-
-
 def reply_reference(key: int, tail: int) -> str:
     """Returns the reference of the request to send that replies to an inbound message."""
     return f"reply:{to_uuid(key, tail)}"
