@@ -35,12 +35,15 @@ class Dispatcher:
         self._desk = desk
 
     def find(self, method: str, path: str) -> tuple[AdminOperation, dict[str, str]]:
-        """Returns an operation and the values in its path. Raises Fault, NotAllowed."""
+        """Returns an operation and the values in its path. A path without values wins: `/networks/import` is no network
+        of this name. Raises Fault, NotAllowed."""
         found: dict[str, tuple[AdminOperation, dict[str, str]]] = {}
         for pattern, operation in self._patterns:
             match = pattern(path)
             if match is not None and operation.method not in found:
                 found[operation.method] = operation, match.groupdict()
+        if any(not values for _, values in found.values()):
+            found = {method: (operation, values) for method, (operation, values) in found.items() if not values}
         if not found:
             raise Fault(error.NOT_FOUND, f"There is no such path; {PATH}/openapi.json tells all paths.")
         if method not in found:

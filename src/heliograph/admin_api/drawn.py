@@ -114,8 +114,12 @@ def _given(
                 raise
             given[name] = 0  # no thing has this key: the use case says so
     if operation.asks_by_query:
+        # an empty text is no filter, but an empty choice, flag, time or number is a mistake, as the document says
         asked = [
-            each for each in operation.reads if query.get(each.name) or (each.default is KEEP and each.name in query)
+            each
+            for each in operation.reads
+            if query.get(each.name)
+            or (each.name in query and (each.default is KEEP or isinstance(each.type, Choice | Flag | Moment | Whole)))
         ]
         parsed = {each.name: _parse(each, query[each.name]) for each in asked}
         absent = next((each.name for each in operation.reads if each.default is REQUIRED and each not in asked), None)
