@@ -50,8 +50,8 @@ class Noting:
         if isinstance(found, MemoryPart):
             return Noting(found, self._describe, self._log)
 
-        async def noted(*arguments: object) -> object:
-            result = await found(*arguments)
+        async def noted(*arguments: object, **named: object) -> object:
+            result = await found(*arguments, **named)
             entry = self._describe(result)
             if entry is not None:
                 await self._log.append(entry)
