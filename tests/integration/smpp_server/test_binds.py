@@ -1,6 +1,7 @@
 """Clients on real sockets, over a gateway on fakes: binds, submissions, questions, the end."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,8 @@ from tests.support.memory_rows import Rows
 from tests.support.smsc import wait_until
 
 SUBMISSION = p.SubmitSm(source_addr="Helio", destination_addr="491701234567", short_message=b"x")
+
+JSMPP = Path(__file__).parents[2] / "vectors" / "smpp" / "jsmpp.json"
 
 TERMS = SmppTerms(password_hash="hash of smpp-pw")
 
@@ -442,6 +445,30 @@ async def test_a_reference_is_charged_once(rig: Rig) -> None:
     assert await rig.gateway.balance() == "999"
     other = await client.submit("Another", tlvs=((0x1402, b"order-7\0"),))
     assert other.status == CommandStatus.ESME_RSUBMITFAIL
+
+
+async def test_the_octets_of_jsmpp_are_served(rig: Rig) -> None:
+    """jSMPP has no package that tests could install: `tests/vectors/smpp/jsmpp.json` has a session of it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+    statuses: dict[str, list[int]] = {}
+    for row in json.loads(JSMPP.read_text(encoding="utf-8")):
+        octets = bytes.fromhex(row["hex"])
+        if row["command"] == "bind_transceiver":
+            bind = codec.decode(octets)
+            assert isinstance(bind, p.BindTransceiver)
+            octets = codec.encode(replace(bind, system_id="acme", password="smpp-pw"))
+        writer.write(octets)
+        if not row["command"].endswith("_resp"):
+            head = await reader.readexactly(16)
+            answer = codec.decode(head + await reader.readexactly(int.from_bytes(head[:4]) - 16))
+            assert answer.sequence == row["sequence"]
+            statuses.setdefault(row["command"], []).append(answer.status)
+    assert await reader.read() == b""
+    writer.close()
+    assert statuses == {
+        "bind_transceiver": [0], "submit_sm": [0, 0, 0], "submit_multi": [0], "data_sm": [0], "enquire_link": [0],
+        "unbind": [0], "query_sm": [CommandStatus.ESME_RQUERYFAIL], "cancel_sm": [CommandStatus.ESME_RCANCELFAIL],
+    }  # fmt: skip
 
 
 # --- submissions that come again (smpp_dedupe_s)
