@@ -239,22 +239,24 @@ sim: install ## live through many seeded worlds of faults, on every core at the 
 	@$(BIN)/python -m tests.simulation.sweep --seeds $(SEEDS) --first $(FIRST) $(if $(PLAN),--plan $(PLAN)) \
 	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(WORKERS),--workers $(WORKERS))
 
-# --- crash: `make crash` for 50 kills; `make crash KILLS=20 STORE=postgres`; `make crash STORE=postgres NODES=3`
+# --- crash: `make crash` for 50 kills; `make crash KILLS=20 STORE=postgres`; `make crash STORE=postgres NODES=3`;
+#   `make crash SMPP=1` for customers that bind by SMPP
 KILLS := 50
 
 .PHONY: crash
 crash: install ## kill the installed program under load, many times, and compare all answers and messages
-	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES))
+	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES)) $(if $(SMPP),--smpp)
 
 # --- pace: `make pace` for the table in docs/smpp.md, half an hour; `make pace LATENCIES=50 ONLY="bucket of 1"`
 .PHONY: pace
 pace: install ## send to operators with every kind of limit, and measure the rates
 	@$(BIN)/python -m tests.e2e.pace $(if $(LATENCIES),--latencies $(LATENCIES)) $(if $(ONLY),--only "$(ONLY)") $(if $(WRITE),--write)
 
-# --- siege: `make siege` for the table in docs/security.md, a minute and a half; `make siege SECONDS=60 WRITE=1`
+# --- siege: `make siege` for the table in docs/security.md, a minute and a half; `make siege SECONDS=60 WRITE=1`;
+#   `make siege SMPP=1` attacks the SMPP server
 .PHONY: siege
 siege: install ## attack the installed program from addresses of loopback, and measure the latency of a good client
-	@$(BIN)/python -m tests.e2e.siege $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WRITE),--write)
+	@$(BIN)/python -m tests.e2e.$(if $(SMPP),smpp_)siege $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WRITE),--write)
 
 .PHONY: explore
 explore: install ## try the properties with examples that no run has tried before
@@ -272,4 +274,4 @@ CUTS := 1000
 
 .PHONY: power
 power: install ## cut the power of the recorded program at many moments, and check the contents of the disk
-	@$(BIN)/python -m tests.e2e.power --cuts $(CUTS) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.e2e.power --cuts $(CUTS) $(if $(SEED),--seed $(SEED)) $(if $(SMPP),--smpp)

@@ -38,6 +38,8 @@ def table(store: str, toll: Toll, seconds: float) -> str:
         "messages answered 200": toll.answered,
         "requests without an answer": toll.unanswered,
         "messages the operator has": toll.taken,
+        "submitted again over SMPP": toll.submitted_again,
+        "of them answered with two ids": len(toll.two_ids),
         "lost": len(toll.lost),
         "sent though nobody asked": len(toll.invented),
         f"repeats in all, and most after one kill (window {WINDOW})": f"{sum(toll.repeats)}, {max(toll.repeats)}",
@@ -62,6 +64,7 @@ def main() -> None:
     options.add_argument("--kills", type=int, default=50)
     options.add_argument("--store", choices=STORES, default="sqlite")
     options.add_argument("--nodes", type=int, default=1)
+    options.add_argument("--smpp", action="store_true", help="customers bind by SMPP")
     given = options.parse_args()
     if given.nodes > 1 and given.store == "sqlite":
         options.error("several nodes need --store postgres")
@@ -72,7 +75,7 @@ def main() -> None:
             print(f"{kill} kills, {answered} messages answered, {time.monotonic() - start:.0f} s", flush=True)
 
     with _settings(given.store) as settings, tempfile.TemporaryDirectory(prefix="crash-") as folder:
-        toll = kill_under_load(Path(folder), given.kills, settings, tell, given.nodes)
+        toll = kill_under_load(Path(folder), given.kills, settings, tell, given.nodes, smpp=given.smpp)
     print(table(given.store, toll, time.monotonic() - start))
     for fault in toll.faults():
         print(f"BROKEN: {fault}")

@@ -92,6 +92,7 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="make power", description=__doc__)
     options.add_argument("--cuts", type=int, default=1_000)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--smpp", action="store_true", help="customers bind by SMPP, where the gateway goes on")
     given = options.parse_args()
     start = time.monotonic()
 
@@ -116,7 +117,7 @@ def main() -> None:
         restarts = max(1, given.cuts // CUTS_A_RESTART)
         toll = lose_power_under_load(
             Path(folder), restarts, lambda cut, answered: say(f"{cut} restarts, {answered} messages answered"),
-            seed=given.seed,
+            seed=given.seed, smpp=given.smpp,
         )  # fmt: skip
     print(table(sum_, toll, time.monotonic() - start))
     for fault in [*map(str, sum_.findings), *toll.faults()]:

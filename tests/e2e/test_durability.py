@@ -28,6 +28,17 @@ def test_killed_under_load(tmp_path: Path) -> None:
     assert toll.receipts == toll.answered <= toll.taken
 
 
+@pytest.mark.extended
+@pytest.mark.timeout(600 + 60 * KILLS)
+def test_killed_under_smpp_load(tmp_path: Path) -> None:
+    """Messages without an answer are submitted again with their reference: none is lost, none is charged twice."""
+    toll = kill_under_load(tmp_path, KILLS, smpp=True)
+    assert toll.faults() == []
+    assert toll.answered >= 150 * KILLS
+    assert toll.receipts == toll.answered == toll.taken
+    assert toll.submitted_again
+
+
 def test_a_stop_under_load_loses_nothing_and_repeats_nothing(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
 ) -> None:

@@ -1,18 +1,24 @@
 """Customers' SMPP clients and the installed program: smpplib binds, submits, and gets receipts and phones' messages."""
 
+import asyncio
 import json
+import os
 import subprocess
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 import smpplib.client
 import smpplib.exceptions
 
+from heliograph.smpp import pdu as p
+from heliograph.smpp.constants import CommandStatus
 from tests.conftest import Interop
+from tests.support.esme import Esme
 from tests.support.peers import node_script
-from tests.support.process import GatewayProcess, eventually
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.smpplib_client import SmpplibClient
 from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
@@ -105,3 +111,74 @@ def test_a_wrong_password_is_refused(gateway: GatewayProcess) -> None:
     with pytest.raises(smpplib.exceptions.PDUError, match="Invalid Password"):
         client.bind_transceiver(system_id="demo", password="wrong")
     client.disconnect()
+
+
+SUBMITS = int(os.environ.get("TEST_SUBMITS", "10000"))
+
+
+@pytest.mark.slow
+@pytest.mark.extended
+@pytest.mark.timeout(600)
+async def test_submits_without_an_answer_that_come_again_are_charged_once(tmp_path: Path) -> None:
+    """A client takes the answers for lost: half are submitted again on the connection that stands, the others after a
+    bind anew, some while the first submission still waits for its commit."""
+    data = tmp_path / "data"
+    admin = Admin(data)
+    admin.account("acme", "100000")
+    admin("account", "set", "acme", "smpp_reference=0x1402", "smpp_window=1000")
+    password = admin("account", "smpp-password", "acme")["smpp_password"]
+    with SimulatorProcess(tmp_path, magic=False, logged=False) as simulator:
+        admin.operator(simulator.port)
+        with GatewayProcess(data, settings={"HELIOGRAPH_SMPP_SERVER_LISTEN": "127.0.0.1:0"}) as gateway:
+            port = int(gateway.smpp.rpartition(":")[2])
+            standing, half = await _bound(port, password), SUBMITS // 2
+            ids = [await _submitted(standing, range(half)) for _ in range(2)]
+            assert ids[0] == ids[1]
+            for begin in range(half, SUBMITS, BURST):
+                numbers = range(begin, min(begin + BURST, SUBMITS))
+                lost = await _bound(port, password)
+                for number in numbers:
+                    lost.begin(_submission(number))
+                await asyncio.sleep(0)
+                lost.close()
+                ids[0] |= await _submitted(standing, numbers)
+            assert len(set(ids[0].values())) == len(ids[0]) == SUBMITS
+            standing.close()
+            assert gateway.stop() == 0
+    assert Decimal(admin.balance()) == 100_000 - SUBMITS, "each is charged once"
+    admin.assert_books_right()
+
+
+BURST = 100
+
+
+async def _bound(port: int, password: str) -> Esme:
+    client = await Esme.connect(port)
+    assert await client.bind("acme", password, kind="tx") == 0
+    return client
+
+
+def _submission(number: int) -> p.SubmitSm:
+    return p.SubmitSm(
+        tlvs=((0x1402, b"order-%d" % number),), source_addr="Helio", destination_addr=f"4917{number:08d}",
+        short_message=b"Hello",
+    )  # fmt: skip
+
+
+async def _submitted(client: Esme, numbers: Sequence[int]) -> dict[int, str]:
+    """Submits each until it is accepted; returns the ids."""
+    ids: dict[int, str] = {}
+    for begin in range(0, len(numbers), BURST):
+        left = list(numbers[begin : begin + BURST])
+        while left:
+            begun = {client.begin(_submission(number)): number for number in left}
+            await client.until(lambda begun=begun: begun.keys() <= client.answers.keys())  # type: ignore[misc]
+            for sequence, number in begun.items():
+                answer = client.answers.pop(sequence)
+                assert isinstance(answer, p.SubmitSmResp)
+                if answer.status == 0:
+                    ids[number] = answer.message_id
+                else:
+                    assert answer.status in (CommandStatus.ESME_RMSGQFUL, CommandStatus.ESME_RTHROTTLED)
+            left = [number for number in left if number not in ids]
+    return ids

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from tests.fuzz.esme_targets import ESME_TARGETS
 from tests.fuzz.mutate import mutated
 from tests.fuzz.seeds import SEEDS, WORDS
 from tests.fuzz.targets import TARGETS
@@ -29,13 +30,14 @@ Target = Callable[[bytes], None]
 
 ALL: Final[dict[str, Target]] = {
     **{"body_of_pdu" if name == "body" else name: target for name, target in TARGETS.items()},
+    **ESME_TARGETS,
     **WEB_TARGETS,
     **TEXT_TARGETS,
 }
 """Every target; that of a PDU's body has a name of its own here, beside that of a request's."""
 
 HANG_S: Final = 5.0
-"""Seconds that one input may take."""
+"""Seconds of processor time that one input may take: a busy machine is no finding."""
 
 MOST_SHORTENED: Final = 2_000
 """Tries to shorten an input that was found."""
@@ -81,11 +83,11 @@ def _tried(target: Target, octets: bytes, hang_s: float) -> BaseException | None
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _shortened(target: Target, octets: bytes, kind: type[BaseException], random: Random, hang_s: float) -> bytes:
@@ -116,7 +118,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=sorted(ALL), action="append", help="a target; may be given again")
     given = parser.parse_args(words)
     os.nice(10)
-    signal.signal(signal.SIGALRM, _too_long)
+    signal.signal(signal.SIGPROF, _too_long)
     chosen = given.only or list(ALL)
     share = -(-given.inputs // len(chosen))
     failed = False

@@ -1,11 +1,12 @@
 """Sound inputs of each target, and the words that mean something to it."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from heliograph.config.entry import entries
 from heliograph.smpp import codec
 from heliograph.smpp import pdu as p
+from tests.fuzz.esme_targets import SEPARATOR, piece_of
 from tests.support.gateway import API_KEY, PASSWORD, basic
 
 _SEND: Final = (
@@ -33,6 +34,33 @@ _PDUS: Final = (
     ),
     codec.encode(p.SubmitSm(3, source_addr="Helio", destination_addr="447700900123", short_message=b"Hello")),
 )
+_ADDRESSED: Final[dict[str, Any]] = {
+    "source_addr_ton": 5, "source_addr": "Helio", "dest_addr_ton": 1, "dest_addr_npi": 1,
+    "destination_addr": "447700900123",
+}  # fmt: skip
+_OF_CLIENT: Final[tuple[p.Pdu, ...]] = (
+    p.SubmitSm(2, short_message=b"Hello", registered_delivery=1, **_ADDRESSED),
+    p.SubmitSm(3, 0, ((0x0424, b"Hi" * 200), (0x1402, b"order-7\0"), (0x0204, b"\0\7")), data_coding=3, **_ADDRESSED),
+    p.SubmitSm(4, 0, ((0x020C, b"\0\1"), (0x020E, b"\2"), (0x020F, b"\1")), data_coding=8, esm_class=0x40,
+               short_message=b"\5\0\3\1\2\1\0H\0i", **_ADDRESSED),
+    p.SubmitSm(5, schedule_delivery_time="000001000000000R", validity_period="270131235959000+", data_coding=0xF5,
+               registered_delivery=18, short_message=b"\1\2", **_ADDRESSED),
+    p.SubmitMulti(6, source_addr="Helio", short_message=b"Hi", destinations=(
+        p.Address(1, 1, "447700900123"), p.Address(0, 0, "+447700900124"), p.Address(2, 1, "07700"))),
+    p.SubmitMulti(7, source_addr="Helio", short_message=b"Hi", destinations=(p.DistributionList("all"),)),
+    p.DataSm(8, 0, ((0x0424, b"Hi"),), source_addr="Helio", destination_addr="447700900123"),
+    p.QuerySm(9, message_id="019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2"),
+    p.CancelSm(10, message_id="1234567890123456789"),
+    p.ReplaceSm(11, message_id="1", short_message=b"Hi"),
+    p.EnquireLink(12),
+    p.DeliverSmResp(2, 0x64),
+    p.GenericNack(3, 3),
+    p.Unbind(13),
+)  # fmt: skip
+_BIND: Final = codec.encode(p.BindTransceiver(1, 0, system_id="acme", password="smpp-pw", interface_version=0x34))
+_PROXY_2: Final = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\2\1\x7f\0\0\1\x9c\xb0\x0a\xd7"
+_STREAM: Final = b"".join(map(codec.encode, _OF_CLIENT))
+_PIECES: Final = tuple(map(piece_of, _OF_CLIENT))
 _TOML: Final = b"".join(
     b"[%b]\n%b = %b\n"
     % (
@@ -62,6 +90,18 @@ SEEDS: Final[dict[str, Sequence[bytes]]] = {
     "receipt": (
         bytes([4, 0, len(_RECEIPT)]) + _RECEIPT,
         b"\x04\x08\x10id:1 stat:DELIVR\x00\x1e\x00\x031a\0\x04\x27\x00\x01\x02",
+    ),
+    "listener": (
+        b"\x42\x00\x40" + _STREAM,
+        b"\x51\x8b\x02" + _STREAM,
+        b"\x02\x00\x08" + _BIND + _STREAM,
+        b"\x20\x00\x01PROXY TCP4 192.0.2.1 127.0.0.1 40112 2775\r\n" + _BIND,
+        b"\x20\x00\x40" + _PROXY_2 + _BIND + codec.encode(_OF_CLIENT[0]),
+    ),
+    "pdus_of_client": (
+        b"\x02\x00" + SEPARATOR.join(_PIECES),
+        b"\x12\x93" + SEPARATOR.join(reversed(_PIECES)),
+        *(bytes((2, number * 17 % 256)) + piece for number, piece in enumerate(_PIECES)),
     ),
     "connection": (
         b"\x07GET /x HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -221,6 +261,8 @@ _PDU_WORDS: Final = (
 
 WORDS: Final[dict[str, Sequence[bytes]]] = {
     **dict.fromkeys(("frames", "body_of_pdu", "session", "receipt"), _PDU_WORDS),
+    "listener": (*_PDU_WORDS, _BIND, b"PROXY ", b"\r\n", *map(codec.encode, _OF_CLIENT)),
+    "pdus_of_client": (*_PDU_WORDS, SEPARATOR, b"\0\0\0", b"\x14\2\0\4key\0", b"000000000001000R", *_PIECES),
     "connection": _HTTP_WORDS,
     **dict.fromkeys(
         ("body", "query"), (*_FIELDS, b"&", b"=", b'":"', b'","', b"[", b"]", b"\\u0000", b"\\ud800", b"1.0", b"&&")

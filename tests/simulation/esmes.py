@@ -76,6 +76,7 @@ LIMITS: Final[dict[str, float]] = {
     "ENQUIRE_S": 5.0,
     "SILENCE_S": 15.0,
     "MAX_UNREAD_OCTETS": MOST_UNREAD,
+    "PORTION_OCTETS": PORTION_OCTETS,
 }
 """Limits of a connection in these worlds, so low that they are met."""
 

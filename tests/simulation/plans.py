@@ -10,7 +10,6 @@ from heliograph.adapters.smpp_server import connection
 from heliograph.app.dispatch import claims, dispatcher, lane
 from heliograph.app.notices import notifier
 from heliograph.app.receipts import awaiting
-from heliograph.net import bounded_reader
 from heliograph.runtime import group_commit, retention, upkeep
 from tests.simulation import esmes
 from tests.simulation.world import Plan, Simulation
@@ -95,7 +94,6 @@ def live(plan: Plan, seed: int) -> Simulation:
         for where, name, number in _OFTEN if any(plan.retain_s) else []:
             limits.enter_context(patch.object(where, name, number))
         if plan.esmes:
-            limits.enter_context(patch.object(bounded_reader, "PORTION_OCTETS", esmes.PORTION_OCTETS))
             for name, limit in esmes.patched(random.Random(seed)).items():
                 limits.enter_context(patch.object(connection, name, limit))
         try:

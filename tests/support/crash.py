@@ -8,15 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Self
 
+from heliograph.smpp.constants import CommandStatus
 from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
 from tests.support.ports import free_port
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.sink import Answer
+from tests.support.smpp_load import REFERENCE_TAG, SmppLoad
 from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 WINDOW = 10
@@ -25,6 +28,11 @@ NUMBER = "3388"
 """The number that phones write to meanwhile."""
 
 PHONES: dict[str, Any] = {"inbound_rate": 300, "inbound_to": NUMBER, "inbound_text": "Number {n}"}
+SENT_AGAIN: frozenset[int] = frozenset(
+    {CommandStatus.ESME_RMSGQFUL, CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME_RSYSERR}
+)
+"""Statuses after which SMPP clients submit again. A gateway that starts or stops may give them."""
+
 SETTLED_S = 150.0
 """Seconds without another receipt after which missing receipts count as lost. If phones write more than a slow machine
 can post, a callback is put off for a minute, and up to another minute by jitter."""
@@ -55,6 +63,10 @@ class Toll:
     lost_receipts: set[str] = field(default_factory=set)
     receipts_again: int = 0
     """Receipts that were posted once more than needed."""
+    submitted_again: int = 0
+    """Submissions over SMPP that were made again, since they had no answer or were put off."""
+    two_ids: set[str] = field(default_factory=set)
+    """Messages that were submitted again over SMPP, and answered with another id."""
     from_phones: int = 0
     """Messages from phones that were acknowledged before the last customer stopped."""
     lost_from_phones: set[str] = field(default_factory=set)
@@ -85,6 +97,7 @@ class Toll:
         return [
             *([f"lost: {_some(self.lost)}"] if self.lost else []),
             *([f"sent though nobody asked: {_some(self.invented)}"] if self.invented else []),
+            *([f"answered with two ids: {_some(self.two_ids)}"] if self.two_ids else []),
             *([f"receipts lost: {_some(self.lost_receipts)}"] if self.lost_receipts else []),
             *([f"from phones and lost: {_some(self.lost_from_phones)}"] if self.lost_from_phones else []),
             *([f"from phones and doubled: {_some(self.doubled_from_phones)}"] if doubled else []),
@@ -114,9 +127,10 @@ def wait_for_all(load: Load, simulator: SimulatorProcess, sink: BackgroundSink) 
 class Gateways:
     """Runs gateways on fixed ports, each with its own data directory, on the same store."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str], nodes: int) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str], nodes: int, *, smpp: bool = False) -> None:
         self._folder, self._settings = folder, settings
         self._ports = [free_port() for _ in range(nodes)]
+        self.smpp_ports = [free_port() for _ in range(nodes)] if smpp else []
         self._running: list[GatewayProcess] = []
         self._killed: set[int] = set()
         """Nodes that were killed and not yet started again."""
@@ -137,7 +151,9 @@ class Gateways:
 
     def _start(self, number: int) -> GatewayProcess:
         name = f"node{number}"
-        return GatewayProcess(self._folder / name, port=self._ports[number], settings=self._settings, name=name)
+        listen = f"127.0.0.1:{self.smpp_ports[number]}" if self.smpp_ports else ""
+        settings = {**self._settings, "HELIOGRAPH_SMPP_SERVER_LISTEN": listen}
+        return GatewayProcess(self._folder / name, port=self._ports[number], settings=settings, name=name)
 
     def _tended(self, number: int) -> GatewayProcess:
         """Returns the node, or a new node if it was given up, as a supervisor would restart it. That happens on a
@@ -186,11 +202,15 @@ def kill_under_load(
     nodes: int = 1,
     load: int = 150,
     after: Callable[[int], None] = lambda kill: None,
+    *,
+    smpp: bool = False,
 ) -> Toll:
     """Of several nodes a random node is killed at a time; the others go on. `told` is called with each kill, and the
     number of messages answered by then; `after` is called between a kill and the next start. Before each kill at least
     `load` messages are answered. If nodes have leases (`settings` name a database), customers pause between two
-    requests. A new node takes 6 seconds to get a bind, and the queue would grow too large meanwhile."""
+    requests. A new node takes 6 seconds to get a bind, and the queue would grow too large meanwhile.
+
+    `smpp`: customers bind, submit again without an answer, and get receipts over their binds."""
     shared = dict(settings or {}) | ({"HELIOGRAPH_NODE_MOST_BINDS": "1"} if nodes > 1 else {})
     chance = random.Random(kills)
     admin = Admin(folder / "node0", settings)
@@ -209,9 +229,17 @@ def kill_under_load(
         admin("number", "add", NUMBER, "--account", "acme")
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", str(nodes))
         seen_at_kill = []
-        with Gateways(folder, shared, nodes) as gateways:
+        if smpp:
+            admin("account", "set", "acme", f"smpp_reference={REFERENCE_TAG:#x}", "smpp_binds=100")
+            account |= admin("account", "smpp-password", "acme")
+        with Gateways(folder, shared, nodes, smpp=smpp) as gateways:
             key, pause = account["api_key"], 0.02 if "HELIOGRAPH_DATABASE_URL" in shared else 0.0
-            with Load(gateways.urls, "acme", key, connections=8, dlr_url=sink.url(), pause=pause) as customers:
+            clients: Load | SmppLoad = (
+                SmppLoad(gateways.smpp_ports, "acme", account["smpp_password"], pause=pause)
+                if smpp
+                else Load(gateways.urls, "acme", key, connections=8, dlr_url=sink.url(), pause=pause)
+            )
+            with clients as customers:
                 for kill in range(kills):
                     victim = chance.randrange(nodes)
                     customers.wait_for(len(customers.accepted) + load + 37 * (kill % 7))
@@ -224,7 +252,8 @@ def kill_under_load(
                 customers.wait_for(len(customers.accepted) + 100)
                 customers.stop()
                 acknowledged = set(simulator.acknowledged())
-                _settle(set(customers.accepted.values()), sink.ids)
+                ids = partial(set, customers.receipts) if isinstance(customers, SmppLoad) else sink.ids
+                _settle(set(customers.accepted.values()), ids)
                 _settle(acknowledged, lambda: set(inbound_sink.from_phones()))
                 gateways.stop()
                 toll.given_up = gateways.given_up
@@ -247,14 +276,19 @@ def _settle(owed: set[str], told: Callable[[], set[str]]) -> None:
         time.sleep(0.5)
 
 
-def _compare(toll: Toll, load: Load, simulator: SimulatorProcess, sink: BackgroundSink) -> Counter[str]:
+def _compare(toll: Toll, load: Load | SmppLoad, simulator: SimulatorProcess, sink: BackgroundSink) -> Counter[str]:
     sent = Counter(simulator.destinations())
     toll.answered, toll.unanswered = len(load.accepted), len(load.unanswered)
     toll.statuses = {status for status, _ in load.refused}
     toll.taken = len(sent)
     toll.lost = set(load.accepted) - set(sent)
     toll.invented = set(sent) - set(load.accepted) - set(load.unanswered)
-    arrived = Counter(received.form["id"].replace("-", "") for received in sink.requests)
+    if isinstance(load, SmppLoad):
+        arrived = load.receipts
+        toll.two_ids, toll.submitted_again = load.two_ids, load.submitted_again
+        toll.statuses -= SENT_AGAIN
+    else:
+        arrived = Counter(received.form["id"].replace("-", "") for received in sink.requests)
     toll.lost_receipts = set(load.accepted.values()) - set(arrived)
     toll.receipts = len(load.accepted) - len(toll.lost_receipts)
     toll.receipts_again = arrived.total() - len(arrived)
@@ -269,7 +303,7 @@ def _compare_from_phones(toll: Toll, acknowledged: set[str], sink: BackgroundSin
     toll.doubled_from_phones = {text for text, ids in told.items() if len(ids) > 1}
 
 
-def _time(toll: Toll, load: Load, simulator: SimulatorProcess) -> None:
+def _time(toll: Toll, load: Load | SmppLoad, simulator: SimulatorProcess) -> None:
     first: dict[str, float] = {}
     for line in simulator.seen():
         pdu = line.get("pdu", {})

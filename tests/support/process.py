@@ -199,6 +199,7 @@ class GatewayProcess(Process):
             ready = json.loads(self.first_line())
             self.url: str = ready["url"]
             self.smpp: str = ready.get("smpp", "")
+            self.smpp_tls: str = ready.get("smpp_tls", "")
         except BaseException:
             self.__exit__(None, None, None)
             raise

@@ -15,22 +15,28 @@ PORTION_OCTETS: Final = 16_384
 class BoundedReader:
     """Passes octets on to `take` in portions. Reading is paused while octets are buffered."""
 
-    __slots__ = ("_held", "_loop", "_paused", "_take", "_transport")
+    __slots__ = ("_held", "_is_due", "_loop", "_paused", "_portion", "_take", "_transport")
 
-    def __init__(self, transport: asyncio.Transport, take: Callable[[bytes], None]) -> None:
-        """Makes a reader of the running loop that passes octets to `take`."""
+    def __init__(
+        self, transport: asyncio.Transport, take: Callable[[bytes], None], portion: int = PORTION_OCTETS
+    ) -> None:
+        """Makes a reader of the running loop that passes octets to `take`, at most `portion` in a turn."""
         self._loop = asyncio.get_running_loop()
         self._transport = transport
         self._take = take
         self._held = b""
         self._paused = False
+        self._portion = portion
+        self._is_due = False
+        """True if a portion is passed on in the next turn. A client that is paused and resumed has one of these only;
+        with two it would get two portions a turn from then on."""
 
     def feed(self, data: bytes) -> None:
         """Passes on `data` at once if it is short and nothing is buffered; otherwise appends it to the buffer."""
-        if self._held or self._paused or len(data) > PORTION_OCTETS:
+        if self._held or self._paused or len(data) > self._portion:
             if not self._held:
                 self._transport.pause_reading()
-                self._loop.call_soon(self._pass_portion)
+                self._pass_soon()
             self._held += data
         else:
             self._take(data)
@@ -44,7 +50,7 @@ class BoundedReader:
         """Resumes after `pause`."""
         self._paused = False
         if self._held:
-            self._loop.call_soon(self._pass_portion)
+            self._pass_soon()
         else:
             self._transport.resume_reading()
 
@@ -52,15 +58,21 @@ class BoundedReader:
         """Passes on all buffered octets, because the connection is closed."""
         self._paused = False
         held, self._held = self._held, b""
-        for start in range(0, len(held), PORTION_OCTETS):
-            self._take(held[start : start + PORTION_OCTETS])
+        for start in range(0, len(held), self._portion):
+            self._take(held[start : start + self._portion])
 
     # --- inside
 
+    def _pass_soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._pass_portion)
+
     def _pass_portion(self) -> None:
+        self._is_due = False
         if self._paused or not self._held:
             return
-        portion, self._held = self._held[:PORTION_OCTETS], self._held[PORTION_OCTETS:]
+        portion, self._held = self._held[: self._portion], self._held[self._portion :]
         try:
             self._take(portion)
         except BaseException:
@@ -69,6 +81,6 @@ class BoundedReader:
             self._transport.abort()
             raise
         if self._held:
-            self._loop.call_soon(self._pass_portion)
+            self._pass_soon()
         elif not self._paused:
             self._transport.resume_reading()

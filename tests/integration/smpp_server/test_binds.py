@@ -11,7 +11,7 @@ import pytest
 
 from heliograph.adapters.smpp_server import connection, server
 from heliograph.adapters.smpp_server import submission as submission_module
-from heliograph.adapters.smpp_server.connection import MAX_OCTETS_BEFORE_BIND, MAX_UNREAD_OCTETS
+from heliograph.adapters.smpp_server.connection import MAX_OCTETS_BEFORE_BIND, MAX_UNREAD_OCTETS, PORTION_OCTETS
 from heliograph.adapters.smpp_server.content import read_content
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.registry import Binds
@@ -27,7 +27,6 @@ from heliograph.domain.error import Reason
 from heliograph.domain.message import ids
 from heliograph.domain.message.state import State
 from heliograph.domain.message.way import Way
-from heliograph.net.bounded_reader import PORTION_OCTETS
 from heliograph.net.proxies import Proxies
 from heliograph.net.tls import DONE, FAILED, CertificateFiles, Tls
 from heliograph.smpp import codec, tlv
@@ -435,6 +434,21 @@ async def test_a_submission_with_a_field_longer_than_ours_has_a_name(rig: Rig) -
     client._flush()
     await client.until(lambda: sequence in client.answers)
     assert client.answers[sequence].status == 0
+
+
+async def test_a_customer_that_causes_much_work_is_read_for_two_thirds_of_the_time(rig: Rig) -> None:
+    services = rig.services
+    assert services.rest_of(1, 10.0, 0.1) == pytest.approx(0.05)
+    assert services.rest_of(2, 10.1, 0.1) == pytest.approx(0.05), "another has its own share"
+    assert services.rest_of(1, 10.1, 0.1) == pytest.approx(0.1), "its binds share"
+    assert services.rest_of(1, 99.0, 0.1) == pytest.approx(0.05), "what is long ago does not count"
+    await rig.change(window=1_000)
+    client = await rig.bound()
+    (read,) = rig.server._connections
+    services.busy_until[1] = asyncio.get_running_loop().time() + 0.05
+    begun = [client.begin(SUBMISSION) for _ in range(200)]
+    await wait_until(lambda: "rest" in read._reading_stopped)
+    await client.until(lambda: all(number in client.answers for number in begun))
 
 
 async def test_a_reference_is_charged_once(rig: Rig) -> None:

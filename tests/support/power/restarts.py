@@ -17,6 +17,7 @@ def lose_power_under_load(
     load: int = 150,
     seed: int = 0,
     sync_us: int = 0,
+    smpp: bool = False,
 ) -> Toll:
     """Like `kill_under_load`: the same must hold after a power loss."""
     recorder = Recorder(folder / "node0", folder / "log", sync_us=sync_us)
@@ -35,4 +36,4 @@ def lose_power_under_load(
         recorder.log.unlink()
         before = contents(recorder.root)
 
-    return kill_under_load(folder, cuts, recorder.settings, told, load=load, after=replace)
+    return kill_under_load(folder, cuts, recorder.settings, told, load=load, after=replace, smpp=smpp)

@@ -71,6 +71,21 @@ async def test_much_is_taken_a_portion_a_turn_and_nothing_is_read_meanwhile() ->
     assert max(map(len, rig.taken)) <= PORTION_OCTETS
 
 
+async def test_a_portion_a_turn_is_taken_however_often_it_was_paused() -> None:
+    rig = Rig()
+
+    def pause_and_resume() -> None:
+        rig.intake.pause()
+        rig.intake.resume()
+
+    rig.then = pause_and_resume
+    rig.intake.feed(FLOOD)
+    for number in range(6):
+        assert len(rig.taken) == number
+        await asyncio.sleep(0)
+    assert b"".join(rig.taken) == FLOOD
+
+
 async def test_what_was_on_its_way_comes_after_what_is_held() -> None:
     rig = Rig()
     rig.intake.feed(FLOOD)

@@ -24,7 +24,7 @@ from heliograph.adapters.smpp_server.expected import message_id
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.requests import RequestAnswers
 from heliograph.adapters.smpp_server.resubmissions import are_acknowledged
-from heliograph.adapters.smpp_server.services import DOOR, Services, overloaded
+from heliograph.adapters.smpp_server.services import DOOR, LEAST_REST_S, Services, overloaded
 from heliograph.adapters.smpp_server.statuses import status_of, status_text
 from heliograph.adapters.smpp_server.submission import SubmissionReader, Submit
 from heliograph.app.configuration import Missing
@@ -62,6 +62,10 @@ BIND_S: Final = 10.0
 ANSWER_S: Final = 30.0
 """Seconds for the answer to a deliver_sm."""
 
+PORTION_OCTETS: Final = 4_096
+"""Octets read from a client in a turn of the loop: forty submissions, or two submit_multi with 254 numbers. While a
+customer sends over four binds without a pause, a turn takes some 10 ms, for which all other clients wait."""
+
 MAX_UNREAD_OCTETS: Final = 1 << 20
 """Octets that may wait for a bound client that does not read. Beyond that its requests are not read either."""
 
@@ -74,6 +78,12 @@ nobody knows yet who asks."""
 
 MAX_ERRORS: Final = 1_000
 """PDUs without sense after which a bound client is cut. A client that sends such a PDU now and then binds anew once."""
+
+WORK_OF_DESTINATION_S: Final = 20e-6
+"""Seconds that a destination of a submit_multi takes, on a slow core."""
+
+WORK_OF_QUESTION_S: Final = 300e-6
+"""Seconds that a query_sm or cancel_sm takes, with its reading of the store."""
 
 CLOSE_GRACE_S: Final = 2.0
 """Seconds that the last octets may take to leave before the connection is cut."""
@@ -105,6 +115,8 @@ class EsmeConnection(asyncio.Protocol):
         self._flush_due = False
         self._unbound_octets = 0
         """Octets that came before the bind."""
+        self._later_work_s = 0.0
+        """Seconds, estimated, that tasks will take which the present portion has started."""
         self._errors = 0
         """PDUs without sense that came."""
         self._reading_stopped: set[str] = set()
@@ -197,7 +209,7 @@ class EsmeConnection(asyncio.Protocol):
         trusted = not self._state.tls and self._services.proxies.trust(self._peer[0])
         self._header = ProxyHeader() if trusted else None
         self._binds.connections.enter(self, self._peer[0])
-        self._reader = BoundedReader(self._transport, self._read)
+        self._reader = BoundedReader(self._transport, self._read, PORTION_OCTETS)
         self._arm()
 
     def data_received(self, data: bytes) -> None:
@@ -253,12 +265,23 @@ class EsmeConnection(asyncio.Protocol):
             if self._unbound_octets > MAX_OCTETS_BEFORE_BIND:
                 self.abort()
                 return
+        begun = self._loop.time()
         self._handle(self.session.receive(data, self._services.clock.monotonic()))
         self._tell_answers()
+        if self.session.bound:
+            self._rest(begun)
         if self.session.unanswered >= self._services.window_of(self._who):
             self._stop_reading("window")
         self._flush()
         self._arm()
+
+    def _rest(self, begun: float) -> None:
+        """Stops reading for a while if the account's requests take too much of the time of the loop."""
+        work_s, self._later_work_s = self._loop.time() - begun + self._later_work_s, 0.0
+        rest_s = self._services.rest_of(self.account, begun, work_s)
+        if rest_s > LEAST_REST_S:
+            self._stop_reading("rest")
+            self._loop.call_later(rest_s, self._resume_reading, "rest")
 
     def _handle(self, events: list[e.Event]) -> None:
         for event in events:
@@ -455,10 +478,13 @@ class EsmeConnection(asyncio.Protocol):
                 self._submit(pdu)
             case p.SubmitMulti():
                 self._state.submitted += 1
+                self._later_work_s += len(pdu.destinations) * WORK_OF_DESTINATION_S
                 self._start(self._answering(pdu, self._answers.submit_multi(pdu)))
             case p.QuerySm():
+                self._later_work_s += WORK_OF_QUESTION_S
                 self._start(self._answering(pdu, self._answers.query(pdu)))
             case p.CancelSm():
+                self._later_work_s += WORK_OF_QUESTION_S
                 self._start(self._answering(pdu, self._answers.cancel(pdu)))
             case _:
                 self.respond(pdu, CommandStatus.ESME_RREPLACEFAIL)

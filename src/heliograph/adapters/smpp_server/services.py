@@ -32,6 +32,13 @@ LEAST_RUSH_S: Final = 0.25
 RATE_S: Final = 1.0
 """Seconds over which the rate is measured."""
 
+SHARE_OF_ONE: Final = 2 / 3
+"""Share of the time of the event loop that the requests of an account may take. A message takes about as much time
+again until its receipt is delivered, so that a customer alone is not slowed down."""
+
+LEAST_REST_S: Final = 0.005
+"""Seconds. Shorter rests are added up: usual bursts are read without a pause."""
+
 UNBOUND_WINDOW: Final = 1
 """Requests that a connection may have open before it is bound."""
 
@@ -121,6 +128,8 @@ class Services:
     system_id: str = "heliograph"
     """Our system_id in the answers to binds."""
     delay: Delay = field(default_factory=Delay)
+    busy_until: dict[int, float] = field(default_factory=dict)
+    """By account, until when it is not read for the work that it has caused (`rest_of`)."""
     departed: set[int] = field(default_factory=set)
     """Ids of binds that have ended and may still have a row, since the store was not available. Reports keep rows of
     this node alive: without another try they would count against their account until the next start."""
@@ -135,6 +144,13 @@ class Services:
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+
+    def rest_of(self, account: int, begun: float, work_s: float) -> float:
+        """Returns for how many seconds the account is not to be read, after work for it that began at a time of the
+        loop: its requests get two thirds of the time at most, over all of its binds. Other customers get the rest.
+        """
+        until = self.busy_until[account] = max(begun, self.busy_until.get(account, begun)) + work_s / SHARE_OF_ONE
+        return until - begun - work_s
 
     def host_of(self, host: str) -> str:
         """Returns the host of a client, IPv4 addresses without the prefix of IPv6."""
