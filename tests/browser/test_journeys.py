@@ -538,7 +538,7 @@ def test_reports_are_in_the_zone_of_who_looks(opened: Opener) -> None:
     operator = opened(zone="Asia/Dubai")
     page = operator.go("/reports?range=90d")
     main = page.locator("main")
-    expect(main).to_contain_text("Times are in Asia/Dubai. The 90 days before are those of UTC")
+    expect(main).to_contain_text("Times are in Asia/Dubai. The 90 days before are in UTC")
     page.get_by_label("Times").select_option("UTC")
     expect(main).not_to_contain_text("Dubai")
     # a chart that is drawn while there is nothing yet

@@ -119,14 +119,14 @@ def intruder(opener: Opener) -> Intruder:
     ("statements", "told"),
     [
         ("DELETE FROM deed WHERE key BETWEEN 2 AND 4", "Entries 2 to 4 of the audit log are missing."),
-        ("UPDATE deed SET actor = 'user:eve' WHERE key = 3", "Entry 3 of the audit log is not as it was written"),
-        ("UPDATE deed SET details = '{' WHERE key = 3", "Entry 3 of the audit log is not as it was written"),
-        ("UPDATE deed SET hash = (SELECT hash FROM deed_head) WHERE key = 3", "Entry 3 of the audit log is not as it"),
-        ("DELETE FROM deed WHERE key > 4", "ends with entry 4; after it 2 entries more had been written."),
-        ("DELETE FROM deed", "ends with entry 0; after it 6 entries more had been written."),
+        ("UPDATE deed SET actor = 'user:eve' WHERE key = 3", "Entry 3 of the audit log was changed"),
+        ("UPDATE deed SET details = '{' WHERE key = 3", "Entry 3 of the audit log was changed"),
+        ("UPDATE deed SET hash = (SELECT hash FROM deed_head) WHERE key = 3", "Entry 3 of the audit log was changed"),
+        ("DELETE FROM deed WHERE key > 4", "ends with entry 4, but 2 further entries were written."),
+        ("DELETE FROM deed", "ends with entry 0, but 6 further entries were written."),
         (
             "INSERT INTO deed SELECT 7, at, actor, action, target, details, address, hash FROM deed WHERE key = 6",
-            "Entry 7 of the audit log lies behind its end.",
+            "Entry 7 of the audit log is beyond its end.",
         ),
     ],
 )
@@ -152,9 +152,9 @@ async def test_an_end_that_was_removed_with_care_shows_against_a_head(opener: Op
     )
     assert await faults(at(store)) == []
     (problem,) = await faults(at(store), [kept])
-    assert "ends with entry 4, and had 6 at" in problem
+    assert "ends with entry 4, but had 6 at" in problem
     for number in range(3):
         await store.audit_log.append(deed(number + 10))
     (problem,) = await faults(at(store), [kept])
-    assert "up to entry 6 is not that of" in problem
+    assert "up to entry 6 differs from the log of" in problem
     await store.close()

@@ -239,8 +239,8 @@ def test_what_the_operator_said_and_what_the_customer_is_told_are_two_things(
             assert next(each["Detail"] for each in history if each["Event"] == "Final") == words
         shown = admin("message", "show", sent)
         assert (shown["err"], shown["operator_code"]) == (told, said)
-        assert (f"Its own code for why is {said}:" in shown["explanation"]) == bool(said)
-        assert ("It gave no code of its own" in shown["explanation"]) != bool(said)
+        assert (f"The operator's code is {said};" in shown["explanation"]) == bool(said)
+        assert ("The operator did not give a code" in shown["explanation"]) != bool(said)
         found = admin("message", "find", "491700000000")["messages"][0]
         assert (found["err"], found["operator_code"]) == (told, said)
 

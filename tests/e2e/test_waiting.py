@@ -38,5 +38,5 @@ def test_pending_and_submitted_are_told_apart(tmp_path: Path, data: Path, admin:
             sent: Any = eventually(
                 lambda: found if (found := shown())["status"] == "submitted" else None, "it to leave"
             )
-            assert "Nobody asked for its receipt" in str(sent["explanation"])
+            assert "No receipt was requested" in str(sent["explanation"])
             assert "submitted, no receipt requested" in admin.run("message", "find").stdout

@@ -253,7 +253,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["account", "top-up", "acme", "0"], "changes nothing", ""),
         (["account", "top-up", "acme", "-2"], "may not fall below 0", ""),
         (["key", "revoke", "acme", "zz"], "zz", "heliograph key list"),
-        (["connector", "add", "op1", "--host", "h", "--port", "1"], "system_id: it is needed to bind", ""),
+        (["connector", "add", "op1", "--host", "h", "--port", "1"], "system_id: it is required for a bind", ""),
         (["connector", "set", "op1"], "There is nothing to change", "heliograph connector set op1"),
         (["connector", "test", "op1"], "There is no connector op1", "heliograph connector list"),
         (["route", "add", "--prefix", "4", "--connector", "op1"], "There is no connector op1", "connector list"),

@@ -59,7 +59,7 @@ def test_messages_are_found(run: Run, messages: list[Message]) -> None:
     assert [found(text, "--country", "AT") for text in (sent, waits)] == [[], [waits]]
     assert "no connector op1" in run("message", "find", "--connector", "op1").stderr
     assert "There is no account nobody" in run("message", "find", "--account", "nobody").stderr
-    assert "Nothing was found." in run("message", "find", "order-2").stdout
+    assert "No messages were found." in run("message", "find", "order-2").stdout
     assert "431234567" in run("message", "find").stdout
 
 
@@ -86,5 +86,5 @@ def test_a_message_is_shown_moved_and_cancelled(run: Run, messages: list[Message
 
 @pytest.mark.parametrize("command", ["show", "cancel"])
 def test_what_is_no_message_is_told(run: Run, messages: list[Message], command: str) -> None:
-    assert "is no id of a message" in run("message", command, "x").stderr
+    assert "is not an id of a message" in run("message", command, "x").stderr
     assert "There is no such message." in run("message", command, "019e2b1c5f3a70008c1de1f5a0b7c3d2").stderr

@@ -63,14 +63,14 @@ async def test_the_first_entry_that_was_changed_is_named(field: str, value: obje
     for line in lines(store)[2:]:
         setattr(line, field, value)
     (problem,) = await faults(at(store))
-    assert problem.startswith("Entry 3 of the audit log is not as it was written: ")
+    assert problem.startswith("Entry 3 of the audit log was changed: ")
 
 
 async def test_what_moves_between_two_fields_is_seen() -> None:
     store = await written()
     line = lines(store)[1]
     line.actor, line.action = line.actor + line.action[0], line.action[1:]
-    assert (await faults(at(store)))[0].startswith("Entry 2 of the audit log is not as it was written: ")
+    assert (await faults(at(store)))[0].startswith("Entry 2 of the audit log was changed: ")
 
 
 def _swap(found: list[AuditLink]) -> None:
@@ -84,11 +84,11 @@ def _swap(found: list[AuditLink]) -> None:
         (lambda found: found.pop(0), "Entry 1 of the audit log is missing."),
         (lambda found: found.pop(2), "Entry 3 of the audit log is missing."),
         (lambda found: found.__delitem__(slice(1, 4)), "Entries 2 to 4 of the audit log are missing."),
-        (lambda found: found.clear(), "ends with entry 0; after it 5 entries more had been written."),
-        (lambda found: found.pop(), "ends with entry 4; after it 1 entry more had been written."),
-        (lambda found: found.insert(0, replace(found[0], key=0)), "Entry 0 of the audit log is not as it was written"),
-        (lambda found: found.append(replace(found[0], key=6)), "Entry 6 of the audit log lies behind its end."),
-        (_swap, "Entry 2 of the audit log is not as it was written"),
+        (lambda found: found.clear(), "ends with entry 0, but 5 further entries were written."),
+        (lambda found: found.pop(), "ends with entry 4, but 1 further entry was written."),
+        (lambda found: found.insert(0, replace(found[0], key=0)), "Entry 0 of the audit log was changed"),
+        (lambda found: found.append(replace(found[0], key=6)), "Entry 6 of the audit log is beyond its end."),
+        (_swap, "Entry 2 of the audit log was changed"),
     ],
 )
 async def test_entries_that_were_removed_added_or_moved(change: Callable[[list[AuditLink]], None], told: str) -> None:

@@ -44,34 +44,40 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
             "The operator behind op1 refused it: ESME_11, 0xb. It was refunded.",
         ),
         (trace(State.FAILED, final=(Delivery.EXPIRED, "", 1)), "its validity ended while it waited"),
-        (trace(State.FAILED, final=(Delivery.REJECTD, "", 1)), "there was no route for it any more. It was refund"),
+        (trace(State.FAILED, final=(Delivery.REJECTD, "", 1)), "there was no longer a route for it. It was refund"),
         (
             trace(State.FAILED, submissions=[taken(status=NOT_SENT)], final=(Delivery.REJECTD, "", 1)),
-            "It never left: it cannot be written for the operator behind",
+            "It was not sent: it cannot be written for the operator behind",
         ),
-        (trace(submissions=[taken()], final=(Delivery.DELIVRD, "000", 1)), "The operator says that it was delivered."),
-        (trace(submissions=[taken()], final=(Delivery.UNDELIV, "003", 1)), "Its own code for why is 003: ask the oper"),
-        (trace(submissions=[taken()], final=(Delivery.UNDELIV, "", 1)), "It gave no code of its own (001 stands"),
-        (trace(submissions=[taken()], final=(Delivery.UNDELIV, "001", 1)), "Its own code for why is 001: ask the oper"),
+        (trace(submissions=[taken()], final=(Delivery.DELIVRD, "000", 1)), "The operator reported it as delivered."),
+        (trace(submissions=[taken()], final=(Delivery.UNDELIV, "003", 1)), "The operator's code is 003; ask the oper"),
+        (
+            trace(submissions=[taken()], final=(Delivery.UNDELIV, "", 1)),
+            "The operator did not give a code (shown as 001",
+        ),
+        (trace(submissions=[taken()], final=(Delivery.UNDELIV, "001", 1)), "The operator's code is 001; ask the oper"),
         (
             trace(submissions=[taken()], final=(Delivery.UNDELIV, "ABSENT", 1)),
-            "Its own code for why is ABSENT: ask the operator what that means. The customer was told 001, since",
+            "The operator's code is ABSENT; ask the operator for its meaning. The customer got 001, because",
         ),
-        (trace(submissions=[taken()]), "It was submitted: the operator took it, and its receipt has not come yet."),
-        (trace(submissions=[taken()], wants_receipt=False), "Nobody asked for its receipt"),
-        (trace(submissions=[taken()], segments=2), "It waits to be sent through op1"),
-        (trace(queued=(2, 5, False)), "It waits to be sent through op2: look there for why"),
-        (trace(queued=(2, 5, False), held=True), "It is held: the pumping guard found its account's messages"),
+        (trace(submissions=[taken()]), "It was submitted: the operator accepted it, and its receipt has not come yet."),
+        (trace(submissions=[taken()], wants_receipt=False), "No receipt was requested"),
+        (trace(submissions=[taken()], segments=2), "It waits for the connector op1"),
+        (trace(queued=(2, 5, False)), "It waits for the connector op2; the connector's page"),
+        (
+            trace(queued=(2, 5, False), held=True),
+            "It is held: the pumping guard suspects fraud in the account's messages",
+        ),
         (
             trace(queued=(2, 5, False), attempts=[Attempt(1, 7, 0, 2, 88 + n, n) for n in range(3)]),
-            "It was tried 3 times through op2, and is tried again by itself. The last time the operator said ESME_90, ",
+            "It was tried 3 times over op2, and is retried automatically. The last time the operator answered ESME_90",
         ),
         (
             trace(attempts=[Attempt(1, 7, 0, 2, -1, 5)]),
-            "tried once through op1, and is tried again by itself. The last ti",
+            "tried once over op1, and is retried automatically. The last ti",
         ),
-        (trace(attempts=[Attempt(1, 7, 0, 2, -1, 5)]), "the operator said nothing."),
-        (trace(submissions=[taken()]), "see whether the receipts that match nothing have it under another id"),
+        (trace(attempts=[Attempt(1, 7, 0, 2, -1, 5)]), "the operator did not answer."),
+        (trace(submissions=[taken()]), "look for it under another id among the unmatched receipts"),
     ],
 )
 def test_each_end_and_each_stop_on_the_way_has_a_sentence(given: MessageRecord, told: str) -> None:
@@ -82,19 +88,19 @@ def test_each_end_and_each_stop_on_the_way_has_a_sentence(given: MessageRecord, 
     ("given", "told"),
     [
         (trace(), "It waits for the connector op1, which is down."),
-        (trace(queued=(2, 5, False)), "It waits to be sent through op2: look there"),
+        (trace(queued=(2, 5, False)), "It waits for the connector op2; the connector's page"),
         (
             trace(submissions=[taken()], segments=3),
             "1 of its 3 parts are submitted; the rest waits for the connector op1",
         ),
         (
             trace(attempts=[Attempt(1, 7, 0, 1, 88, 5)]),
-            "said ESME_88, 0x58: not now. It waits for the connector op1, whi",
+            "answered ESME_88, 0x58: not now. It waits for the connector op1, whi",
         ),
-        (trace(submissions=[taken()]), "It was submitted: the operator took it, and its receipt has not come"),
+        (trace(submissions=[taken()]), "It was submitted: the operator accepted it, and its receipt has not come"),
         (
             trace(submissions=[taken()], wants_receipt=False),
-            "Nobody asked for its receipt, so no more will be known, and",
+            "No receipt was requested, so this is its last known state.",
         ),
     ],
 )
@@ -146,15 +152,15 @@ def test_a_paused_connector_is_an_obstacle_whatever_the_nodes_say() -> None:
         ({"attempts": 0, "due": 9}, ""),
         (
             {"attempts": 1, "due": 9},
-            " The customer has not been told: 1 try in vain: refused. The callback is tried ag",
+            " The customer has not got the callback yet: 1 try failed: refused. It is retried",
         ),
         (
             {"attempts": 3, "end": CallbackEnd.FAILED},
-            " The customer was not told: the callback failed after 3 t",
+            " The customer did not get the callback: it failed after 3 t",
         ),
         (
             {"attempts": 1, "end": CallbackEnd.GONE},
-            " The customer's receiver did not want to be told: it responded with 41",
+            " The customer's receiver refused the callback for good: it responded with 41",
         ),
         ({"attempts": 1, "end": CallbackEnd.DELIVERED}, ""),
     ],
@@ -162,7 +168,7 @@ def test_a_paused_connector_is_an_obstacle_whatever_the_nodes_say() -> None:
 def test_a_customer_who_does_not_know_of_the_end_is_told_of(fields: dict[str, Any], told: str) -> None:
     callback = CallbackView(7, 1, 1, "http://customer.example/r", problem="refused", first=1, **fields)
     given = trace(submissions=[taken()], final=(Delivery.DELIVRD, "000", 1), callback=callback)
-    said = explain(given, NAMES, hex).removeprefix("The operator says that it was delivered.")
+    said = explain(given, NAMES, hex).removeprefix("The operator reported it as delivered.")
     assert said.startswith(told) if told else said == ""
 
 

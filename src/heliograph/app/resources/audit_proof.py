@@ -1,4 +1,4 @@
-"""Proves that the audit log is what was written: by its chain of hashes, and by heads that were exported before."""
+"""Proves that the audit log is unchanged, by its hash chain and by heads that were exported before."""
 
 import hmac
 import json
@@ -22,26 +22,28 @@ _BEFORE_ALL = -(1 << 63)
 
 @dataclass(frozen=True, slots=True)
 class ExportedHead:
-    """The end of the log at a time, to be kept where whoever changes the log cannot reach it. An empty signature is
-    none."""
+    """The end of the log at a time. It is stored at a place that an attacker of the log cannot change."""
 
     entries: int
     hash: bytes
+    """The hash of the last entry, which covers all entries."""
     at: int
+    """Milliseconds."""
     signature: bytes = b""
+    """Empty without `audit.key_file`."""
 
 
 def read_heads(text: str) -> list[ExportedHead]:
-    """Reads exported heads, a JSON object a line. Raises Invalid."""
+    """Reads exported heads, a JSON object on each line. Raises Invalid."""
     heads = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
                 heads.append(_read_head(json.loads(line)))
             except (ValueError, KeyError, TypeError):
-                raise Invalid("head", f"line {number} is no head as heliograph audit --head writes it") from None
+                raise Invalid("head", f"line {number} is not a head of heliograph audit --head") from None
     if not heads:
-        raise Invalid("head", "there is none in the file")
+        raise Invalid("head", "the file has no heads")
     return heads
 
 
@@ -57,7 +59,7 @@ def _whole_ms(at: datetime) -> int:
 
 
 async def head(desk: Desk) -> ExportedHead:
-    """Returns the end of the log as it is now, signed if there is a secret."""
+    """Returns the present end of the log, signed if there is a secret."""
     secret, at = desk.audit_secret(), desk.now // 1000 * 1000
     kept = await desk.store.audit_log.head()
     signature = b"" if secret is None else head_signature(secret, kept.key, kept.hash, at)
@@ -65,10 +67,10 @@ async def head(desk: Desk) -> ExportedHead:
 
 
 async def faults(desk: Desk, exported: Iterable[ExportedHead] = ()) -> list[str]:
-    """Follows the chain up to the head that the log has now, and compares it with heads `exported` before.
+    """Follows the chain up to the present head, and compares it with heads that were `exported` before.
 
-    Returns a sentence for the first entry that is not as it was written, and for each head that the log does not
-    have any more; none if all is well.
+    Returns a sentence for the first entry that was changed, and for each exported head that the log no longer has. An
+    empty list means that the log is unchanged.
     """
     heads, log = list(exported), desk.store.audit_log
     problems = _unsigned(desk.audit_secret(), heads)
@@ -82,15 +84,15 @@ async def faults(desk: Desk, exported: Iterable[ExportedHead] = ()) -> list[str]
 
 
 async def _follow(log: AuditLog, walk: "_ChainWalk", kept: AuditHead) -> str | None:
-    """Returns the fault of the first entry that does not belong into the chain, None if all do."""
+    """Returns a sentence about the first entry that breaks the chain, or None."""
     after = _BEFORE_ALL
     while True:
         page = await log.links(after, PAGE)
         for link in page:
             if link.key > kept.key:
-                # written since, or put there behind the log's back
+                # The gateway wrote it after the walk began, or somebody else put it there.
                 behind = link.key > (await log.head()).key
-                return f"Entry {link.key} of the audit log lies behind its end." if behind else None
+                return f"Entry {link.key} of the audit log is beyond its end." if behind else None
             problem = walk.step(link)
             if problem is not None:
                 return problem
@@ -111,39 +113,39 @@ def _unsigned(secret: bytes | None, heads: list[ExportedHead]) -> list[str]:
 
 
 class _ChainWalk:
-    """A walk along the chain, entry by entry, that meets the exported heads on its way."""
+    """A walk along the chain, entry by entry, that compares the exported heads on its way."""
 
     def __init__(self, heads: Iterable[ExportedHead]) -> None:
         self._ahead = sorted(heads, key=lambda head: head.entries)
         self._key = 0
         self._hash = GENESIS
         self.rewritten: list[str] = []
-        """Sentences about exported heads that name another chain."""
+        """Sentences about exported heads that do not fit this chain."""
         self._meet()
 
     def step(self, link: AuditLink) -> str | None:
-        """Goes on to the next entry. Returns what is wrong with it, None if it belongs there."""
+        """Goes on to the next entry. Returns a sentence if it breaks the chain, else None."""
         expected = self._key + 1
         if link.key > expected:
             missing = f"Entry {expected}" if link.key == expected + 1 else f"Entries {expected} to {link.key - 1}"
             return f"{missing} of the audit log {'is' if link.key == expected + 1 else 'are'} missing."
         texts = (link.actor, link.action, link.target, link.details, link.address)
         if link.key < expected or entry_hash(self._hash, link.key, link.at, texts) != link.hash:
-            return f"Entry {link.key} of the audit log is not as it was written: {link.action} by {link.actor}."
+            return f"Entry {link.key} of the audit log was changed: {link.action} by {link.actor}."
         self._key, self._hash = link.key, link.hash
         self._meet()
         return None
 
     def ended(self, kept: AuditHead) -> list[str]:
-        """Returns what is wrong with the end of the log, and which heads lie beyond it."""
+        """Returns sentences about a wrong end of the log, and about exported heads beyond it."""
         problems = []
         if self._key < kept.key:
-            gone = counted(kept.key - self._key, "entry", "entries")
-            problems.append(f"The audit log ends with entry {self._key}; after it {gone} more had been written.")
+            gone = counted(kept.key - self._key, "further entry was", "further entries were")
+            problems.append(f"The audit log ends with entry {self._key}, but {gone} written.")
         elif self._hash != kept.hash:
             problems.append("The head of the audit log is not the hash of its last entry.")
         return problems + [
-            f"The audit log ends with entry {self._key}, and had {head.entries} at {format_utc(head.at)}: its end was "
+            f"The audit log ends with entry {self._key}, but had {head.entries} at {format_utc(head.at)}: its end was "
             "removed, or the store was restored from an earlier backup."
             for head in self._ahead
         ]
@@ -154,5 +156,5 @@ class _ChainWalk:
             if head.entries != self._key or head.hash != self._hash:
                 when = format_utc(head.at)
                 self.rewritten.append(
-                    f"The audit log up to entry {head.entries} is not that of {when}: it was rewritten."
+                    f"The audit log up to entry {head.entries} differs from the log of {when}: it was rewritten."
                 )

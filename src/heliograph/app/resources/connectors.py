@@ -1,4 +1,4 @@
-"""Connectors: operator accounts, and the state of their binds. Their kinds declare the settings."""
+"""Connectors: operator accounts, and the state of their binds. The kind of a connector declares its settings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ async def all_connectors(desk: Desk) -> list[Connector]:
 
 
 async def connector_of(desk: Desk, name: str) -> Connector:
-    """Raises NoSuch, and the store's Unavailable."""
+    """Returns a connector by its name. Raises NoSuch, and the store's Unavailable."""
     for each in (await desk.store.network.tables()).connectors:
         if each.name == name:
             return each
@@ -66,12 +66,12 @@ async def show(desk: Desk, name: str) -> dict[str, Any]:
 async def add(
     desk: Desk, name: str, kind: str = SMPP, options: Mapping[str, str] | None = None, **settings: Any
 ) -> dict[str, Any]:
-    """Adds an operator account. `settings` are those of its kind."""
+    """Adds an operator account. `settings` are values of the settings that its kind declares, such as `host`."""
     check_name("name", name)
     declared = desk.kinds[kind].settings
     for each, setting in declared.items():
         if setting.default is None and each not in settings:
-            raise Invalid(each, "it is needed to bind")
+            raise Invalid(each, "it is required for a bind")
     begun = Connector(0, name, kind, created=desk.now)
     given = {each: setting.default for each, setting in declared.items() if setting.default is not None}
     connector = _changed(desk, begun, {**given, **settings}, options or {})
@@ -86,10 +86,10 @@ async def add(
 
 
 async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None, **settings: Any) -> dict[str, Any]:
-    """Changes settings and options, all or none; an empty option goes back to its default.
+    """Changes settings and options, all or none. An empty option goes back to its default.
 
-    A change that would send a kept secret to another host, under another name or with less protection needs the
-    secret once more, unless the desk's actor can read secrets.
+    A change that would send the stored secret to another host, with another name or with less protection needs the
+    secret again, unless the desk's actor can read secrets.
     """
     found = await connector_of(desk, name)
     kind = desk.kinds[found.kind]
@@ -98,7 +98,7 @@ async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None
     for secret in kind.secrets(found) if moved else ():
         if secret not in settings:
             names = " and ".join(filter(None, (", ".join(moved[:-1]), moved[-1])))
-            raise Invalid(secret, f"give it again: with another {names} it would go where it was not meant to")
+            raise Invalid(secret, f"give it again, because the change of {names} sends it to another receiver")
     try:
         audited = desk.audited("connector.set", name, _told(kind, settings, options or {}))
         await audited.network.update_connector(changed)
@@ -108,7 +108,7 @@ async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None
 
 
 async def remove(desk: Desk, name: str) -> None:
-    """Removes a connector and its routes. The audit log keeps both, without secrets, so that they can be made again."""
+    """Removes a connector and its routes. The audit log keeps both without secrets, so that they can be restored."""
     gone = await connector_of(desk, name)
     kind = desk.kinds[gone.kind]
     plain = {each: value for each, value in kind.values(gone).items() if not kind.settings[each].secret}
@@ -135,7 +135,7 @@ async def resume(desk: Desk, name: str) -> dict[str, Any]:
 
 
 async def test(desk: Desk, name: str) -> dict[str, Any]:
-    """Binds as a test. Returns whether all steps passed, and the steps."""
+    """Tests a bind. Returns the steps, and whether all of them passed."""
     steps = await needed(desk.probe)(await connector_of(desk, name))
     passed = all(ok for _, ok, _ in steps)
     await desk.note("connector.test", name, {"ok": written(passed)})
@@ -143,7 +143,7 @@ async def test(desk: Desk, name: str) -> dict[str, Any]:
 
 
 async def template_warnings(desk: Desk, connector: Connector) -> list[str]:
-    """Returns what keeps messages from going over a connector that requires templates, in sentences."""
+    """Returns sentences about missing templates that block messages of a connector with `templates=required`."""
     policy = desk.kinds[connector.kind].policy(connector)
     if not policy.needs_templates:
         return []
@@ -151,7 +151,7 @@ async def template_warnings(desk: Desk, connector: Connector) -> list[str]:
 
 
 def state_of(connector: Connector, reports: Iterable[ConnectorReport], now: int) -> str:
-    """Sums up the state of a connector's binds over all nodes that reported of late, for example `1 of 2 bound`."""
+    """Returns the state of a connector's binds over all nodes with recent reports, for example `1 of 2 bound`."""
     states = [each.state for each in reports if each.connector == connector.id and now - each.at < FRESH_MS]
     if not connector.enabled:
         return "disabled"
@@ -175,7 +175,7 @@ def parse_option(name: str, text: str) -> bool | int | float | str | None:
     Invalid.
     """
     if _OPTION(name) is None:
-        raise Invalid(f"option.{name}", "an option's name consists of a-z, 0-9 and _, and begins with a letter")
+        raise Invalid(f"option.{name}", "a name of an option has only a-z, 0-9 and _, and begins with a letter")
     return untyped(text) if text else None
 
 
@@ -235,9 +235,9 @@ _NAME = Field(
     "name", Text(pattern="[A-Za-z0-9._-]{1,64}"), "1 to 64 letters A-Z, a-z, digits and . _ -", example="second"
 )
 _LINK = (
-    Field("time", Moment(), "When the node reported."),
-    Field("node", Whole(), "The run of the process that reported."),
-    Field("state", Values(), "The state of the binds; `summary` says it in a sentence."),
+    Field("time", Moment(), "Time of the report."),
+    Field("node", Whole(), "The node that reported."),
+    Field("state", Values(), "The state of the binds; `summary` has it as a sentence."),
 )
 _STEP = (
     Field("name", Text(), "The step, for example `bind`."),
@@ -246,7 +246,7 @@ _STEP = (
 )
 
 
-def _steps_told(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def _format_steps(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     steps: Sequence[Mapping[str, Any]] = answer["steps"]
     return "\n".join(f"{'ok  ' if step['ok'] else 'FAIL'}  {step['name']}: {step['detail']}" for step in steps)
 
@@ -257,23 +257,23 @@ _REST = (
         "DELETE /connectors/{name}",
         remove,
         "Remove a connector and its routes",
-        more="Messages that wait for it are routed anew.",
+        more="Messages that wait for it are routed again, or fail and are refunded.",
         done="The connector {name} and its routes are removed.",
     ),
     Operation(
         "pause",
         "POST /connectors/{name}/pause",
         pause,
-        "Unbind; its messages wait",
+        "Pause a connector: it unbinds, and its messages wait",
         answers=Answer.ITEM,
-        done="The connector {name} is paused: its messages wait.",
+        done="The connector {name} is paused. Its messages wait.",
         scope=Scope.OPERATE_CONNECTORS,
     ),
     Operation(
         "resume",
         "POST /connectors/{name}/resume",
         resume,
-        "Bind again",
+        "Resume a paused connector",
         answers=Answer.ITEM,
         done="The connector {name} binds again within five seconds.",
         scope=Scope.OPERATE_CONNECTORS,
@@ -282,21 +282,21 @@ _REST = (
         "test",
         "POST /connectors/{name}/test",
         test,
-        "Bind as a test and say what happened",
+        "Test a bind, and show each step",
         answers=(
             Field("ok", Flag(), "Whether all steps passed."),
             Field("steps", Rows(_STEP, "ProbeStep"), "The steps of the test."),
         ),
-        more="Binds, sends enquire_link, unbinds. Exit code 1 if a step failed. Some operators allow few binds at "
-        "once: a test may then fail because the gateway holds them.",
-        done=_steps_told,
+        more="The test binds, sends enquire_link, and unbinds. The command exits with 1 if a step failed. Some "
+        "operators allow few binds. The test may then fail because the gateway uses them all.",
+        done=_format_steps,
         verdict="ok",
         also={"connector": "name"},
         answer_name="Probe",
         scope=Scope.OPERATE_CONNECTORS,
     ),
 )
-"""Operations of all kinds alike."""
+"""Operations that do not depend on the kinds."""
 
 
 def connectors_of(kinds: Mapping[str, ConnectorKind]) -> Resource:
@@ -317,32 +317,32 @@ def _described(kinds: tuple[ConnectorKind, ...]) -> Resource:
         if not declared[each.name][0].secret
     ]
     needs = " ".join(map(_needs, kinds))
-    choice = Field("kind", Choice(tuple(kind.name for kind in kinds)), f"How it is connected. {needs}", SMPP)
+    choice = Field("kind", Choice(tuple(kind.name for kind in kinds)), f"Kind of the connector. {needs}", SMPP)
     options = Field(
         "options", Pairs(), "Options of the operator's dialect, as text. An empty value goes back to the default.", KEEP
     )
     fields = (
         _NAME,
-        replace(choice, meaning="How it is connected."),
+        replace(choice, meaning="Kind of the connector."),
         *plain,
         Field("options", Values(), "Options of the operator's dialect.", empty="none"),
         Field("created", Moment(), "When it was added."),
         Field(
             "state",
             Text(),
-            "`bound`, `1 of 2 bound`, `silent` if the operator answers no submit_sm on any bind, `bound, 1 silent` if "
-            "it answers on others, `not bound`, `wrong credentials`, `disabled`, or `no gateway` without a recent "
-            "report.",
+            "`bound`, `1 of 2 bound`, `not bound`, `wrong credentials`, `disabled`; `silent` if the operator does not "
+            "answer submit_sm on any bind, `bound, 1 silent` if it answers on other binds; `no gateway` without a "
+            "recent report.",
         ),
         Field("warnings", Warnings(), "Possible problems, in sentences."),
     )
     return Resource(
         name="connector",
         plural="connectors",
-        summary="Operator accounts: where to bind, as whom, and how fast",
+        summary="Operator accounts: address, credentials and limits of binds",
         more="",
-        nothing="There is no connector yet: heliograph connector add NAME --host H --port P --system-id S\n"
-        "The simulated operator of a development run is in heliograph top, and in the console.",
+        nothing="There is no connector yet. Add one: heliograph connector add NAME --host H --port P --system-id S\n"
+        "For the simulated operator of a development run, see heliograph top or the console.",
         key=("name",),
         fields=fields,
         columns=("name", "kind", *(each.name for each in plain if each.name != "enabled"), "state"),
@@ -356,7 +356,7 @@ def _operations(
 ) -> tuple[Operation, ...]:
     with_links = (
         *fields,
-        Field("deferred", Whole(), "Messages that wait for another try: the operator refused them for now."),
+        Field("deferred", Whole(), "Messages that wait for another try, because the operator refused them for now."),
         Field("links", Rows(_LINK, "Link"), "The last report of each node on its binds."),
     )
     return (
@@ -368,22 +368,22 @@ def _operations(
             answers=Answer.ITEM,
             reads=(_NAME, kind, *settings, options),
             arguments=("name",),
-            more="A running gateway binds within five seconds. Numbers go there once a route says so.",
+            more="A running gateway binds within five seconds. The connector gets messages when a route names it.",
             examples=(
                 "connector add op1 --host smsc.example.net --port 2775 --system-id acme --password W",
                 "connector add op2 --host 192.0.2.9 --port 3550 --system-id acme --password W --window 50 --tls",
             ),
-            done="The connector {name} is there. Route numbers to it: "
+            done="The connector {name} is added. Route numbers to it: "
             'heliograph route add --prefix "" --connector {name}',
             status=201,
             conflicts=True,
         ),
-        Operation("list", "GET /connectors", find, "Every connector", answers=Answer.EACH),
+        Operation("list", "GET /connectors", find, "All connectors", answers=Answer.EACH),
         Operation(
             "show",
             "GET /connectors/{name}",
             show,
-            "One connector and its binds",
+            "A connector with the state of its binds",
             answers=with_links,
             id="get_connector",
             answer_name="ConnectorWithLinks",
@@ -399,14 +399,13 @@ def _set(settings: tuple[Field, ...], options: Field) -> Operation:
         "set",
         "PATCH /connectors/{name}",
         change,
-        "Change a connector, all or nothing",
+        "Change settings and options of a connector, all or none",
         answers=Answer.ITEM,
         reads=(*settings, options),
         pairs=True,
         rest="options",
-        more="A running gateway binds anew if the change needs it.\n\nKEY is a setting of the connector's kind, "
-        "for example host, window or enabled. Any other KEY is an option of the operator's dialect, as with "
-        "--option.",
+        more="A running gateway binds again if the change needs it.\n\nKEY is a setting of the connector's kind, "
+        "for example host, window or enabled. Any other KEY is an option of the operator's dialect.",
         examples=(
             "connector set op1 --window 50 --rate 100",
             "connector set op1 window=50 enabled=false",
@@ -425,7 +424,7 @@ def _needs(kind: ConnectorKind) -> str:
 
 
 def _field(name: str, declared: Sequence[Setting]) -> Field:
-    """Returns the field of a setting. Limits of a setting that several kinds have are checked by its own kind."""
+    """Returns the field of a setting. If several kinds have the setting, the connector's kind checks its limits."""
     setting = declared[0]
     default = "" if setting.default is None else f" [{_type(name, declared).text(setting.default)}]"
     return Field(name, _type(name, declared), f"{setting.meaning}{default}.", KEEP, title=setting.title)

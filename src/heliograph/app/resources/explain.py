@@ -1,4 +1,4 @@
-"""Explains the state of a message in a sentence or two, for whoever looks for it at night."""
+"""Explains the state of a message in a sentence or two, for a person who looks for it at night."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
@@ -14,19 +14,19 @@ from heliograph.domain.message.receipt import Delivery, err_of
 from heliograph.domain.message.state import State
 
 _SAYS = {
-    Delivery.DELIVRD: "The operator says that it was delivered.",
-    Delivery.EXPIRED: "The operator took it and stopped trying: the phone was not reached while the message was valid.",
-    Delivery.DELETED: "The operator took it, and somebody there deleted it.",
-    Delivery.UNDELIV: "The operator took it and says that it cannot be delivered.",
-    Delivery.UNKNOWN: "The operator took it, and nobody knows what became of it: no receipt came in time, or one that "
-    "says nothing.",
-    Delivery.REJECTD: "The operator took it and rejected it afterwards.",
+    Delivery.DELIVRD: "The operator reported it as delivered.",
+    Delivery.EXPIRED: "The operator accepted it, but did not reach the phone during the validity of the message.",
+    Delivery.DELETED: "The operator accepted it, and deleted it before delivery.",
+    Delivery.UNDELIV: "The operator accepted it, and reported it as undeliverable.",
+    Delivery.UNKNOWN: "The operator accepted it, but its fate is unknown: no receipt came in time, or a receipt with "
+    "the state UNKNOWN.",
+    Delivery.REJECTD: "The operator accepted it, and rejected it afterwards.",
 }
 
 _REFUNDED = " It was refunded."
 _SUSPENDED = (
-    " Its account is suspended: it is not sent before that is over (`heliograph account resume`), and is refunded "
-    "where its validity ends first."
+    " Its account is suspended: it waits until the account is resumed (`heliograph account resume`), and is refunded "
+    "if its validity ends first."
 )
 
 
@@ -38,8 +38,11 @@ def explain(
     *,
     suspended: bool = False,
 ) -> str:
-    """`connectors` are names by id; `status_name` names a command status; `obstacle` says what keeps everything from
-    leaving by a connector, empty where nothing does. `suspended`: its account is."""
+    """Returns the explanation, for example "It waits for its time.".
+
+    `connectors` are names by id. `status_name` returns the name of a command status. `obstacle` returns why a connector
+    cannot send now, or "". `suspended` is True if the account is suspended.
+    """
     message = trace.message
     match state := State(message.state):
         case State.SCHEDULED:
@@ -60,18 +63,18 @@ def explain(
 def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
     refused = next((each for each in trace.submissions if each.status > 0), None)
     if refused is not None:
-        name = connectors.get(refused.connector, "a connector that is gone")
+        name = connectors.get(refused.connector, "a removed connector")
         return f"The operator behind {name} refused it: {status_name(refused.status)}, {refused.status:#x}."
     if trace.final is not None and trace.final[0] is Delivery.EXPIRED:
-        return "It never left: its validity ended while it waited for its operator."
+        return "It was not sent: its validity ended while it waited for its operator."
     unfit = next((each for each in trace.submissions if each.status == NOT_SENT), None)
     if unfit is not None:
-        name = connectors.get(unfit.connector, "a connector that is gone")
+        name = connectors.get(unfit.connector, "a removed connector")
         return (
-            f"It never left: it cannot be written for the operator behind {name}, whose settings have changed since it "
-            "was accepted; the log says why (smpp.cannot_be_sent)."
+            f"It was not sent: it cannot be written for the operator behind {name}, because the connector's settings "
+            "changed after it was accepted. The log has the reason (smpp.cannot_be_sent)."
         )
-    return "It never left: there was no route for it any more."
+    return "It was not sent: there was no longer a route for it."
 
 
 def _ended(state: Delivery, code: str) -> str:
@@ -79,25 +82,23 @@ def _ended(state: Delivery, code: str) -> str:
         return _SAYS[state]
     shown = err_of(code, state)
     if not code:
-        return f"{_SAYS[state]} It gave no code of its own ({shown} stands for none)."
-    says = f"{_SAYS[state]} Its own code for why is {code}: ask the operator what that means."
-    return (
-        says if code.zfill(3) == shown else f"{says} The customer was told {shown}, since that has to be three digits."
-    )
+        return f"{_SAYS[state]} The operator did not give a code (shown as {shown})."
+    says = f"{_SAYS[state]} The operator's code is {code}; ask the operator for its meaning."
+    return says if code.zfill(3) == shown else f"{says} The customer got {shown}, because codes have three digits."
 
 
 def _untold(callback: CallbackView | None) -> str:
-    """Says why the customer has not been told of the final state; empty if there is nothing to say."""
+    """Returns why the customer did not get the callback with the final state, or ""."""
     if callback is None or callback.end is CallbackEnd.DELIVERED:
         return ""
     tries = counted(callback.attempts, "try", "tries")
     why = f": {callback.problem}" if callback.problem else ""
     if callback.end is CallbackEnd.GONE:
-        return " The customer's receiver did not want to be told: it responded with 410."
+        return " The customer's receiver refused the callback for good: it responded with 410."
     if callback.end is CallbackEnd.FAILED:
-        return f" The customer was not told: the callback failed after {tries}{why}."
+        return f" The customer did not get the callback: it failed after {tries}{why}."
     if callback.attempts:
-        return f" The customer has not been told: {tries} in vain{why}. The callback is tried again by itself."
+        return f" The customer has not got the callback yet: {tries} failed{why}. It is retried automatically."
     return ""
 
 
@@ -112,34 +113,29 @@ def _open(
     if taken == message.segments:
         if message.wants_receipt:
             return (
-                "It was submitted: the operator took it, and its receipt has not come yet. If it is late, see whether "
-                "the receipts that match nothing have it under another id; if not, ask the operator for it by the id "
-                "that it gave."
+                "It was submitted: the operator accepted it, and its receipt has not come yet. If the receipt is late, "
+                "look for it under another id among the unmatched receipts. Otherwise ask the operator, with the "
+                "operator's id of the message."
             )
-        return (
-            "It was submitted: the operator took it. Nobody asked for its receipt, so no more will be known, and it "
-            "stays submitted."
-        )
+        return "It was submitted: the operator accepted it. No receipt was requested, so this is its last known state."
     if trace.held:
         return (
-            "It is held: the pumping guard found its account's messages to such numbers suspicious, and waits for "
-            "somebody to release or refund them (`heliograph guard list`)."
+            "It is held: the pumping guard suspects fraud in the account's messages to such numbers. Release or refund "
+            "them (`heliograph guard list`)."
         )
     connector = message.connector if trace.queued is None else trace.queued[0]
-    name = connectors.get(connector, "a connector that is gone")
+    name = connectors.get(connector, "a removed connector")
     in_the_way = obstacle(connector)
     if in_the_way and not trace.attempts:
         left = f"{taken} of its {message.segments} parts are submitted; the rest" if taken else "It"
         return f"{left} waits for the connector {name}, {in_the_way}"
     if not trace.attempts:
-        return f"It waits to be sent through {name}: look there for why it is not sent yet."
+        return f"It waits for the connector {name}; the connector's page has the reason."
     last = max(trace.attempts, key=lambda attempt: attempt.at)
     times = "once" if len(trace.attempts) == 1 else counted(len(trace.attempts), "time")
-    answer = "nothing" if last.status < 0 else f"{status_name(last.status)}, {last.status:#x}: not now"
-    tries = (
-        f"It was tried {times} through {name}, and is tried again by itself. The last time the operator said {answer}."
-    )
-    return f"{tries} It waits for the connector {name}, {in_the_way}" if in_the_way else tries
+    answer = "did not answer" if last.status < 0 else f"answered {status_name(last.status)}, {last.status:#x}: not now"
+    sentence = f"It was tried {times} over {name}, and is retried automatically. The last time the operator {answer}."
+    return f"{sentence} It waits for the connector {name}, {in_the_way}" if in_the_way else sentence
 
 
 class BlockedReasons:

@@ -1,4 +1,4 @@
-"""A message's history for people, in words, from what the rows know of it."""
+"""The history of a message for people, made from its rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,27 +13,31 @@ from heliograph.domain.message.receipt import Delivery, in_words
 from heliograph.domain.money.amounts import EntryKind, format_credits
 
 ANSWERED = "HTTP "
-"""The beginning of the problem of a try that had an answer; its status follows."""
+"""The beginning of the problem of a try that got an answer. The status follows, such as `HTTP 500`."""
 
 _CALLBACK_ENDS = {
     CallbackEnd.DELIVERED: "delivered",
-    CallbackEnd.GONE: "ended: the receiver says that it is gone",
+    CallbackEnd.GONE: "ended: the receiver answered that it is gone (410)",
     CallbackEnd.FAILED: "failed",
 }
 
 
 SHOWN = 3
-"""Longest run of equal lines that is shown whole."""
+"""The longest run of equal lines that is shown completely."""
 
 
 @dataclass(slots=True)
 class Event:
-    """One line of a message's history. `segment` counts from 1; None where the whole message is meant."""
+    """A line of a message's history."""
 
     at: int
+    """Milliseconds."""
     event: str
+    """The kind of event, for example `Submitted`."""
     segment: int | None
+    """Counted from 1; None for the whole message."""
     detail: str
+    """For example "to op1 as 5f2c"."""
 
 
 def history(
@@ -43,9 +47,11 @@ def history(
     *,
     for_customer: bool = False,
 ) -> list[Event]:
-    """Tells what happened to the message, in the order of time. `names` are of connectors that have no row. A
-    customer is not told why a receiver could not be reached: whoever chooses the address would see the network from
-    within."""
+    """Returns the events of a message, oldest first.
+
+    `names` are of connectors without a row. Events for a customer leave out why a receiver could not be reached.
+    Otherwise a customer could choose addresses to explore the network of the gateway.
+    """
     known = {**(names or {}), **record.connectors}
 
     def name(connector: int) -> str:
@@ -84,7 +90,7 @@ def _submission(record: MessageRecord, name: Callable[[int], str], status_name: 
     for sent in record.submissions:
         if sent.status == NOT_SENT:
             unfit = record.final is not None and record.final[0] is Delivery.REJECTD
-            why = "it cannot be written for this operator" if unfit else "its time was over"
+            why = "it cannot be written for this operator" if unfit else "its validity was over"
             line = "NotSent", f"to {name(sent.connector)}: {why}"
         elif sent.status < 0:
             line = "NoAnswer", f"from {name(sent.connector)}; not tried again"

@@ -1,5 +1,4 @@
-"""Messages to phones and from phones as lines of a single list, the newest first: all that a search finds, and the
-conversation of a phone with an account."""
+"""Lists of messages in both directions, newest first: for a search, and for the conversation of a phone."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,20 +11,22 @@ from heliograph.domain.message.suppression import Suppression
 from heliograph.domain.numbers.phone import number_in
 
 END = 1 << 62
-"""A key, and a time, after all."""
+"""A key, and a time in ms, beyond all real values."""
 
 
 @dataclass(slots=True)
 class MessageLine:
-    """One message by its key: `sent` to a phone, or `received` from one."""
+    """A message in either direction."""
 
     key: int
     sent: Hit | None = None
+    """The message to a phone, or None."""
     received: InboundRecord | None = None
+    """The message from a phone, or None."""
 
     @property
     def at(self) -> int:
-        """Time at which it was accepted, or came."""
+        """Time of acceptance or arrival, in ms."""
         return ids.time_of(self.key) if self.received is None else self.received.message.at
 
 
@@ -35,22 +36,22 @@ class TrafficPage:
 
     lines: list[MessageLine]
     more: int | None = None
-    """The key below which the next page begins; None at the end."""
+    """The next page has keys below this; None after the last page."""
     suppression: Suppression | None = None
-    """In a conversation: the opt-out of the phone."""
+    """The phone's opt-out, in a conversation."""
 
 
 async def message_list(
     desk: Desk, text: str, search: Search, before: int | None, *, received: bool = True
 ) -> TrafficPage:
-    """Finds messages of both directions by an id, a reference or a number, and by the account and the times of
-    `search`, in the order in which they were accepted or came; `received` says whether messages from phones are wanted.
-    Raises Fault, and the store's Unavailable.
+    """Finds messages in both directions by an id, a reference or a number, and by account and times of `search`.
 
-    The search for sent messages has a bounded effort, so both sides are told only as far back as both were looked at.
+    They are in the order of acceptance or arrival. `received` False leaves out messages from phones. Raises Fault, and
+    the store's Unavailable. The search for sent messages may stop at its limit of rows. Then received messages from
+    before that point are left to the next page.
     """
-    place = None if before is None else (END, before)
-    page = await find(desk, text, replace(search, accepted_order=True, before=place))
+    start = None if before is None else (END, before)
+    page = await find(desk, text, replace(search, accepted_order=True, before=start))
     came: Sequence[InboundRecord] = ()
     back_to = 0
     if received:
@@ -61,14 +62,14 @@ async def message_list(
 
 
 async def _received(desk: Desk, text: str, search: Search, before: int | None) -> tuple[list[InboundRecord], int]:
-    """Returns messages from phones, and the key back to which they were looked for; 0 at the end."""
+    """Returns messages from phones, and the key that the search went back to; 0 at the end."""
     id_ = ids.parse(text.strip())
     if id_ is not None:
         found = await desk.store.inbound.show(*id_)
         return ([] if found is None else [found]), 0
     number = number_in(text)
     if text.strip() and not number:
-        return [], 0  # a reference, which messages from phones have none of
+        return [], 0  # the text is a reference, but messages from phones do not have references
     latest = None if search.end is None else ids.first_key_at(max(0, search.end + 1))
     bounds = [key for key in (before, latest) if key is not None]
     page = await desk.store.inbound.find(InboundQuery(search.account, number, min(bounds, default=None), search.limit))
@@ -82,8 +83,8 @@ async def conversation(desk: Desk, account: str, phone: str, before: int | None,
     """Returns up to `limit` messages of a phone and an account with keys below `before`. Raises Invalid or NoSuch for
     the account, and the store's Unavailable."""
     owner = await account_id(desk.store, account)
-    place = None if before is None else (END, before)
-    sent = await desk.store.messages.search(Search(owner, phone, before=place, limit=limit, accepted_order=True))
+    start = None if before is None else (END, before)
+    sent = await desk.store.messages.search(Search(owner, phone, before=start, limit=limit, accepted_order=True))
     received = await desk.store.inbound.find(InboundQuery(owner, phone, before, limit))
     back_to = 0 if sent.more is None else sent.more[1]
     if len(received) == limit:
@@ -99,8 +100,7 @@ async def conversation(desk: Desk, account: str, phone: str, before: int | None,
 
 
 def _merged(sent: Iterable[Hit], received: Iterable[InboundRecord], back_to: int, limit: int) -> TrafficPage:
-    """Returns a page of up to `limit` lines. `back_to` is the key back to which both sides were looked at, 0 for all of
-    them: what is older is left to the next page."""
+    """Returns a page of up to `limit` lines. Messages below the key `back_to` are left to the next page."""
     lines = [MessageLine(hit.message.key, sent=hit) for hit in sent]
     lines += [MessageLine(each.message.key, received=each) for each in received]
     lines = sorted((line for line in lines if line.key >= back_to), key=lambda line: -line.key)

@@ -1,4 +1,4 @@
-"""Messages of any account: find, explain, move and cancel them."""
+"""Messages of any account: find, explain, reschedule and cancel them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,14 +36,14 @@ from heliograph.domain.numbers.country import country_of
 from heliograph.domain.numbers.phone import number_in
 
 HITS: Final = 1_000
-"""Messages of one id (a batch's) or of one reference that are shown."""
+"""The most messages with the same batch id, or with the same reference, in an answer."""
 
 PAGE: Final = 100
 
 
 @dataclass(slots=True)
 class MessageView:
-    """One message with everything about it."""
+    """A message with all related rows."""
 
     trace: MessageRecord
     account: Account
@@ -51,9 +51,9 @@ class MessageView:
     decision: RouteDecision
     """Present route of its destination."""
     connectors: dict[int, str]
-    """Names by id, for what the rows name by number."""
+    """Names of connectors by id."""
     explanation: str
-    """Reason of its present state, in a sentence or two."""
+    """The reason of its present state, for example "It waits, because op1 is paused."."""
 
 
 async def find(desk: Desk, text: str, search: Search) -> SearchPage:
@@ -89,7 +89,7 @@ async def _judged(desk: Desk, hits: list[Hit], search: Search) -> list[Hit]:
 
 
 def fits(search: Search, hit: Hit) -> bool:
-    """Whether the message is of the connector, error, sender and country that the search asks for."""
+    """Returns True if the message matches the connector, error, sender and country of the search."""
     message = hit.message
     if search.connector not in (None, message.connector):
         return False
@@ -122,7 +122,7 @@ async def _found(desk: Desk, message: str) -> tuple[MessageRecord, Account]:
     """Returns the message with this id, and its account. Raises Fault."""
     parsed = ids.parse(message)
     if parsed is None:
-        raise Fault(NOT_FOUND, f"{shown(message)} is no id of a message; it has 32 hexadecimal characters.")
+        raise Fault(NOT_FOUND, f"{shown(message)} is not an id of a message; an id has 32 hexadecimal characters.")
     trace = await desk.store.messages.trace(parsed[0])
     account = None if trace is None else await desk.store.accounts.by_id(trace.message.account)
     if trace is None or account is None or trace.message.tail != parsed[1]:
@@ -131,7 +131,7 @@ async def _found(desk: Desk, message: str) -> tuple[MessageRecord, Account]:
 
 
 async def of_references(desk: Desk, account: str, references: Sequence[str]) -> list[Hit]:
-    """Returns the account's messages of requests for one destination with one of these references, by key."""
+    """Returns the account's messages with these references, by key. Only requests with a single destination count."""
     found = await desk.store.accounts.find(account)
     return [] if found is None else await desk.store.messages.of_references(found[0].id, references)
 
@@ -143,7 +143,7 @@ async def cancel(desk: Desk, id: str) -> None:
 
 
 async def reschedule(desk: Desk, id: str, time: str) -> dict[str, Any]:
-    """Moves a scheduled message to a time in its account's zone."""
+    """Reschedules a message to a time in its account's zone, such as `2027-03-01 10:00:00`."""
     trace, view, rescheduling = await _scheduled(desk, id, "message.reschedule", {"time": time})
     at = rescheduling.new_time(view, time or None, desk.now)
     await rescheduling.reschedule(view, trace.message.key, trace.message.tail, at, desk.now)
@@ -176,14 +176,14 @@ async def search(
     limit: int,
     **others: Any,
 ) -> Page:
-    """Returns messages, the newest first; `others` are attributes of a `Search` by name."""
+    """Returns messages, newest first. `others` are attributes of a `Search` by name."""
     wanted = Search(number=number, status=status, held=held, before=after, limit=limit, **others)
     if account:
         wanted.account = await account_id(desk.store, account)
     if connector:
         wanted.connector = await connector_id(desk.store, connector)
     if text and (number or reference):
-        raise Invalid("text", "it stands for an id, a number or a reference; leave out number and reference")
+        raise Invalid("text", "it already means an id, a number or a reference; leave out number and reference")
     if text:
         found = await find(desk, text, wanted)
     elif reference:
@@ -243,8 +243,8 @@ def full_row(
     }
 
 
-def status_told(row: Mapping[str, Any]) -> str:
-    """Returns the status for people: a message whose status stays as it is says so."""
+def format_status(row: Mapping[str, Any]) -> str:
+    """Returns the status for people. A submitted message without a receipt says that this status is its last."""
     is_last = row["status"] == MessageStatus.SUBMITTED and not row["wants_receipt"]
     return "submitted, no receipt requested" if is_last else str(row["status"])
 
@@ -252,7 +252,7 @@ def status_told(row: Mapping[str, Any]) -> str:
 def _number(text: str) -> str:
     digits = text.removeprefix("+")
     if digits and not (digits.isascii() and digits.isdigit() and len(digits) <= 15):
-        raise ValueError("it is the digits of a destination, or its beginning")
+        raise ValueError("give the digits of a destination, or its first digits")
     return digits
 
 
@@ -263,28 +263,28 @@ _FIELDS = (
     Field("account", Text(), "The account that sent it."),
     Field("to", Text(), "The destination."),
     Field("sender", Text(), "The sender."),
-    Field("time", Moment(), "When it was accepted, or is to be sent."),
-    Field("status", Text(), f"{', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}.", cell=status_told),
-    Field("wants_receipt", Flag(), "Whether the operator is asked for its receipt; else it stays `submitted`."),
-    Field("delivery", Text(), "The final state, as operators name it.", nullable=True, example="DELIVRD"),
+    Field("time", Moment(), "When it was accepted, or the time that it is scheduled for."),
+    Field("status", Text(), f"{', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}.", cell=format_status),
+    Field("wants_receipt", Flag(), "Whether the operator is asked for a receipt; if not, it stays `submitted`."),
+    Field("delivery", Text(), "The final state in the operators' words.", nullable=True, example="DELIVRD"),
     Field("err", Text(), "The customer's error code: three digits; empty before the final state."),
-    Field("operator_code", Text(), "The operator's own code; empty if it gave none."),
+    Field("operator_code", Text(), "The operator's own code, if any."),
     Field("segments", Whole(), "Segments of its text."),
-    Field("price", Credits(), "Charged for it."),
-    Field("connector", Text(), "The connector that it went to, or is to go to."),
+    Field("price", Credits(), "Credits charged for it."),
+    Field("connector", Text(), "The connector of the message."),
     Field("reference", Text(), "The reference of its request.", nullable=True),
 )
 _TEXTS = (
     Field("content", Text(), "The text."),
-    Field("callback_url", Text(), "Where its receipt is posted to."),
+    Field("callback_url", Text(), "The URL that its receipt is posted to."),
 )
 _EVENT = (
-    Field("time", Moment(), "When it happened."),
-    Field("event", Text(), "Its kind, for example `Submitted`."),
-    Field("segment", Whole(), "The segment, from 1; null for the whole message.", nullable=True),
-    Field("detail", Text(), "More about it."),
+    Field("time", Moment(), "Time of the event."),
+    Field("event", Text(), "The kind of event, for example `Submitted`."),
+    Field("segment", Whole(), "The segment, from 1; null: the whole message.", nullable=True),
+    Field("detail", Text(), "Details."),
 )
-_HISTORY = Field("history", Rows(_EVENT, "HistoryEvent"), "All that happened to it, in order.")
+_HISTORY = Field("history", Rows(_EVENT, "HistoryEvent"), "Its events, oldest first.")
 
 EXPORTED = (*_FIELDS, *_TEXTS, _HISTORY)
 """Fields of a message in the export of a phone's data, as `full_row` returns them."""
@@ -292,9 +292,9 @@ EXPORTED = (*_FIELDS, *_TEXTS, _HISTORY)
 MESSAGES = Resource(
     name="message",
     plural="messages",
-    summary="Messages of any account, and what became of them",
-    more="Scheduled messages can be moved and cancelled.",
-    nothing="Nothing was found.",
+    summary="Messages of any account, with their history",
+    more="Scheduled messages can be rescheduled and cancelled.",
+    nothing="No messages were found.",
     key=("id",),
     fields=_FIELDS,
     columns=("time", "to", "status", "err", "account", "connector", "id"),
@@ -304,27 +304,27 @@ MESSAGES = Resource(
             "find",
             "GET /messages",
             search,
-            "Messages by id, number or reference, the newest first",
+            "Messages by id, number or reference, newest first",
             reads=(
-                Field("text", Text(), "An id, a reference, or a number or its beginning.", ""),
+                Field("text", Text(), "An id, a reference, or a number or its first digits.", ""),
                 Field("account", Reference("account"), "Only messages of this account.", None),
                 Field("status", Choice(MessageStatus), "Only messages with this status.", None),
-                Field("connector", Reference("connector"), "Only messages that went, or are to go, to it.", None),
+                Field("connector", Reference("connector"), "Only messages of this connector.", None),
                 Field("error", Text(), "Only undelivered messages with this state, code, or both: `UNDELIV 011`.", ""),
-                Field("sender", Text(), "Only messages from this sender, in any case.", ""),
+                Field("sender", Text(), "Only messages with this sender ID, ignoring case.", ""),
                 Field("country", Text(), "Only messages to this country, for example DE.", ""),
                 Field("held", Flag(), "Only messages that the pumping guard holds.", False),
-                Field("number", Text(_number, "[0-9]{0,15}"), "The destination or its beginning.", ""),
+                Field("number", Text(_number, "[0-9]{0,15}"), "The destination or its first digits.", ""),
                 Field("reference", Text(), "The reference of a request.", ""),
-                Field("start", Moment(), "From this time on, ISO 8601 with Z or an offset.", None),
-                Field("end", Moment(), "Up to this time.", None),
+                Field("start", Moment(), "Only messages from this time on, ISO 8601 with Z or an offset.", None),
+                Field("end", Moment(), "Only messages up to this time.", None),
             ),
             answers=Answer.EACH,
             beside=(
                 Field(
                     "reached",
                     Moment(),
-                    "A search that spent its effort looked back to this time.",
+                    "A search that stopped at its limit of rows looked back to this time.",
                     nullable=True,
                     title="Looked back to",
                 ),
@@ -335,30 +335,30 @@ MESSAGES = Resource(
             cursor_has_time=True,
             rows=50,
             newest_first=True,
-            more="A search for pending or submitted messages looks at 100,000 at most, and so does a search for the "
-            "first few digits of a number within an account. Give more of the number, or an account, to look further.",
+            more="Some searches read at most 100,000 messages: for pending or submitted messages, and for the first "
+            "few digits of a number within an account. Give more digits, or an account, to look further back.",
             examples=(
-                "message find 4917                          # a number, or its beginning",
+                "message find 4917                          # a number, or its first digits",
                 "message find order-1042                    # a reference",
                 "message find --account acme --status undelivered --limit 20",
                 "message find --connector op1 --error 'UNDELIV 011'",
                 "message find --sender ACME --country DE",
-                "message find --held                        # what the pumping guard holds",
+                "message find --held                        # held by the pumping guard",
             ),
         ),
         Operation(
             "show",
             "GET /messages/{id}",
             show,
-            "One message: its history, and where its number would go now",
+            "A message with its history, and the present route of its number",
             answers=(
                 *_FIELDS,
-                Field("explanation", Text(), "Why it is where it is, in a sentence or two."),
+                Field("explanation", Text(), "The reason of its present state, in a sentence or two."),
                 Field("held", Flag(), "Whether the pumping guard holds it."),
                 *_TEXTS,
                 Field("extras", Text(), "Fields of the submit_sm that the request set, in words; else empty."),
                 _HISTORY,
-                Field("now", Item(DECISION, "Decision"), "Where its destination would go now."),
+                Field("now", Item(DECISION, "Decision"), "The present route of its destination."),
             ),
             answer_name="MessageInFull",
             id="get_message",
@@ -371,13 +371,13 @@ MESSAGES = Resource(
             conflicts=True,
             id="cancel",
             result="cancelled",
-            done="It is cancelled and refunded.",
+            done="The message is cancelled and refunded.",
         ),
         Operation(
             "reschedule",
             "POST /messages/{id}/reschedule",
             reschedule,
-            "Move a scheduled message to another time",
+            "Reschedule a message to another time",
             reads=(Field("time", Text(), "The new time, in the account's time zone.", example="2027-03-01 10:00:00"),),
             answers=(Field("done", Flag(), "True."), Field("time", Moment(), "The new time.")),
             answer_name="Rescheduled",
@@ -385,8 +385,8 @@ MESSAGES = Resource(
             arguments=("id", "time"),
             conflicts=True,
             id="reschedule",
-            done="It is sent at {time}.",
-            more="TIME is in its account's time zone.",
+            done="The message is sent at {time}.",
+            more="TIME is in the account's time zone.",
             examples=("message reschedule 0198c5f2a1b37c4d8e9f001122334455 '2027-03-01 10:00:00'",),
         ),
     ),

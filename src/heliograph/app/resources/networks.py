@@ -1,4 +1,4 @@
-"""Mobile networks: the network of a number is that of the longest prefix that fits it."""
+"""Mobile networks by prefix, for example 49151 for Telekom (26201). The longest matching prefix wins."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ MOST_AT_ONCE: Final = 200_000
 """The most prefixes of a list."""
 
 IMPORT_OCTETS: Final = 32 << 20
-"""The largest body of an import: 200,000 prefixes of 160 octets."""
+"""Octets. The largest body of an import: 200,000 prefixes of 160 octets."""
 
 _PREFIX = re.compile(r"[1-9][0-9]{0,14}").fullmatch
 _MCCMNC = re.compile(r"[0-9]{5,6}").fullmatch
@@ -36,7 +36,7 @@ async def put(desk: Desk, prefix: str, mccmnc: str, name: str = "") -> dict[str,
 
 
 async def put_all(desk: Desk, networks: Sequence[Mapping[str, Any]], replace: bool = False) -> dict[str, int]:
-    """Sets the networks of these prefixes, all or none; with `replace` there are no others afterwards."""
+    """Sets the networks of these prefixes, all or none. `replace` removes all other prefixes."""
     wanted = {each["prefix"]: MobileNetwork(each["prefix"], each["mccmnc"], each.get("name", "")) for each in networks}
     if len(wanted) < len(networks):
         raise Invalid("networks", "two of them have the same prefix")
@@ -54,7 +54,7 @@ async def put_all(desk: Desk, networks: Sequence[Mapping[str, Any]], replace: bo
 
 
 async def remove(desk: Desk, prefix: str) -> None:
-    """Removes a prefix. Its numbers then belong to the network of a shorter prefix, or to none."""
+    """Removes a prefix. Its numbers then belong to the network of a shorter prefix, if there is one."""
     try:
         await desk.audited("network.remove", prefix).mobile_networks.remove(prefix)
     except Missing:
@@ -82,15 +82,15 @@ PREFIX = Field(
     "prefix", Text(_read_prefix, "[1-9][0-9]{0,14}"), "First digits of the network's numbers.", example="49151"
 )
 MCCMNC = Field("mccmnc", Text(read_mccmnc, "[0-9]{5,6}"), "Mobile country and network code (E.212).", example="26201")
-NAME = Field("name", Text(note), "Its name, for people.", "", example="Telekom")
+NAME = Field("name", Text(note), "Name of the network.", "", example="Telekom")
 ROW = (PREFIX, MCCMNC, NAME)
 
 NETWORKS = Resource(
     name="network",
     plural="networks",
     summary="Mobile networks, by the first digits of their numbers",
-    more="The network of a number is that of the longest prefix that fits it. Routes may name a network instead of a "
-    "prefix. A number that was ported to another network still counts by its prefix.",
+    more="The longest matching prefix decides about the network of a number. Routes may name a network instead of a "
+    "prefix. A ported number still counts as a number of the network of its prefix.",
     nothing="There is no network yet. Import a list: heliograph network import FILE",
     key=("prefix",),
     fields=ROW,
@@ -101,7 +101,7 @@ NETWORKS = Resource(
             "GET /networks",
             find,
             "Prefixes with their networks",
-            reads=(Field("mccmnc", MCCMNC.type, "Only this network's.", None),),
+            reads=(Field("mccmnc", MCCMNC.type, "Only prefixes of this network.", None),),
             answers=Answer.EACH,
             page=1_000,
             examples=("network list", "network list --mccmnc 26201"),
@@ -124,7 +124,7 @@ NETWORKS = Resource(
             "Set a list of prefixes, all or none",
             reads=(
                 Field("networks", Rows(ROW, "NetworkRow", MOST_AT_ONCE), "The prefixes."),
-                Field("replace", Flag(), "Whether there are no other prefixes afterwards.", False),
+                Field("replace", Flag(), "Remove all other prefixes.", False),
             ),
             answers=tuple(
                 Field(name, Whole(), f"Prefixes that the list {does}.")

@@ -1,4 +1,4 @@
-"""The overview: how much waits, and which connectors are up."""
+"""The overview: counts of waiting work, and the state of connectors."""
 
 from typing import Any
 
@@ -27,18 +27,18 @@ _FIELDS = (
     Field("scheduled", Whole(), "Messages that wait for their time. Counts stop at 100,000."),
     Field("waiting", Whole(), "Messages that are due, and wait in the queue."),
     Field("deferred", Whole(), "Messages that wait for another try."),
-    Field("awaiting_receipts", Whole(), "Parts whose receipt has not come yet."),
+    Field("awaiting_receipts", Whole(), "Parts that await their receipt."),
     Field("callbacks_pending", Whole(), "Callbacks that wait for a try."),
     Field("callbacks_failed", Whole(), "Callbacks that are no longer tried."),
     Field("unmatched_receipts", Whole(), "Receipts that match no message."),
-    Field("oldest_waiting", Moment(), "Due time of the oldest message that waits; null for none.", nullable=True),
+    Field("oldest_waiting", Moment(), "Due time of the oldest waiting message; null: none waits.", nullable=True),
     Field("links", Pairs(), "The state of each connector of this process, in a sentence."),
 )
 
 OVERVIEW = Resource(
     name="overview",
     plural="overview",
-    summary="How much waits, and which connectors are up",
+    summary="Counts of waiting work, and the state of the connectors",
     more="",
     nothing="",
     key=(),
@@ -49,7 +49,7 @@ OVERVIEW = Resource(
             "show",
             "GET /overview",
             overview,
-            "How much waits, and which connectors are up",
+            "Counts of waiting work, and the state of the connectors",
             answers=_FIELDS,
             answer_name="Overview",
             id="overview",

@@ -1,4 +1,4 @@
-"""One phone's data: export everything that is kept of it, or erase it with a report."""
+"""The stored data of a phone: export, and erasure with a report."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final
@@ -15,30 +15,32 @@ from heliograph.domain.message.suppression import parse_number
 from heliograph.domain.numbers import phone
 
 BATCH: Final = 100
-"""Messages that are erased in one transaction."""
+"""Messages that are erased in a transaction."""
 
 MOST_EXPORTED: Final = 10_000
-"""Messages that one export has, the newest ones."""
+"""The most messages of an export. It has the newest messages."""
 
 KEPT: Final = (
-    ("ledger", "amounts, times and ids of messages: the books are kept; no number and no text is in them"),
-    ("messages", "their ids, times, states, prices and parts stay until their rows are dropped (retain_days)"),
-    ("suppressions", "a keyed digest of the number, so that whoever opted out is not sent to again"),
-    ("audit log", "the first three and last two digits of phones; in full what was a setting or a note"),
-    ("texts of others", "messages to other phones that name this one in their text are not looked into"),
-    ("settings", "what people wrote there, and as a reference or note: numbers, prefixes, senders, templates"),
-    ("logs", "what was written where the log shows numbers (log.sensitive), and traces that were exported"),
+    ("ledger", "amounts, times and ids of messages stay for accounting; the ledger has no numbers and no texts"),
+    ("messages", "their ids, times, states, prices and parts stay until their rows are deleted (retain_days)"),
+    ("suppressions", "a keyed digest of the number stays, so that a phone that opted out gets no more messages"),
+    ("audit log", "the first three and last two digits of phones stay, and values of settings and notes"),
+    ("other texts", "messages to other phones may have this number in their text; they are not searched"),
+    ("settings", "numbers, prefixes, senders and templates in settings, references and notes are not searched"),
+    ("logs", "logs with complete numbers (log.sensitive) and exported traces are not changed"),
     ("unused octets", "the store's file may have copies in unused parts of its pages: heliograph compact removes them"),
-    ("backups", "those that were made before cannot be reached; nor, with PostgreSQL, its log before it is recycled"),
+    ("backups", "earlier backups are not changed, nor PostgreSQL's log before it is recycled"),
 )
-"""Traces that every erasure leaves, each with its reason."""
+"""Data that every erasure leaves, each with its reason."""
 
-_WAL: Final = ("write-ahead log", "somebody read meanwhile: it has older pages for a while yet")
+_WAL: Final = ("write-ahead log", "another process was reading: the log keeps older pages for a while")
 
 
 async def erase(desk: Desk, number: str, account: str, dry_run: bool) -> dict[str, Any]:
-    """Erases a number and the texts of its messages, for one account or everywhere. The audit log has the first and
-    last digits of the number."""
+    """Erases a number and the texts of its messages, of an account or of all accounts.
+
+    The audit log has the masked number, such as `491*******67`.
+    """
     owner = await account_id(desk.store, account) if account else None
     traces = await desk.store.recipients.traces(number, owner)
     if not dry_run:
@@ -51,13 +53,13 @@ async def erase(desk: Desk, number: str, account: str, dry_run: bool) -> dict[st
         return await (recipients.judge(of, keys) if dry_run else recipients.erase(of, keys, desk.now))
 
     opted_out, unmatched = len(traces.suppressions), len(traces.unmatched)
-    later = "they are joined to a message within ten minutes: erase again then"
+    later = "they are joined to a message within ten minutes; erase again afterwards"
     lines = [
         await _each("messages to it", traces.messages, step),
         await _each("messages from it", [(of, key) for of, key, _ in traces.inbound], step),
-        _line("suppressions", opted_out, opted_out, note="they go on holding"),
+        _line("suppressions", opted_out, opted_out, note="the phone stays suppressed"),
         _line("receipts that match no message", unmatched, unmatched),
-        _line("parts of messages from it that wait for others", traces.parts, 0, left=traces.parts, note=later),
+        _line("parts of incomplete messages from it", traces.parts, 0, left=traces.parts, note=later),
     ]
     emptied = dry_run or await desk.store.retention.scrub()
     kept = KEPT if emptied else (_WAL, *KEPT)
@@ -70,7 +72,7 @@ async def erase(desk: Desk, number: str, account: str, dry_run: bool) -> dict[st
 
 
 async def export(desk: Desk, number: str, account: str) -> dict[str, Any]:
-    """Returns everything that is kept of a number, for one account or all. The audit log notes the export."""
+    """Returns all stored data of a number, of an account or of all accounts. The audit log records the export."""
     owner = await account_id(desk.store, account) if account else None
     await desk.note("recipient.export", account or "all accounts", {"number": phone.mask(number)})
     store = desk.store
@@ -113,7 +115,7 @@ async def _each(
     for account, keys in _batches(found):
         done = await step(account, keys)
         cancelled, erased, left = cancelled + done.cancelled, erased + done.erased, left + done.left
-    note = "in flight, or still to be told: erased by the gateway once they are not" if left else ""
+    note = "in flight, or with a pending callback: the gateway erases them afterwards" if left else ""
     return _line(what, len(found), erased, cancelled, left, note)
 
 
@@ -134,20 +136,20 @@ def _line(what: str, found: int, erased: int, cancelled: int = 0, left: int = 0,
 
 _ORDER = (
     Field("number", Text(parse_number), "The phone: 7 to 15 digits with country code.", example="491701234567"),
-    Field("account", Reference("account", optional=True), "Only what this account has; empty for all.", ""),
+    Field("account", Reference("account", optional=True), "Only data of this account; empty: all accounts.", ""),
 )
 _LINE = (
     Field("what", Text(), "A kind of data, for example `messages to it`."),
-    Field("found", Whole(), "How many there are."),
-    Field("erased", Whole(), "How many were erased, or would be."),
-    Field("cancelled", Whole(), "Of the erased: waited, and were cancelled and refunded."),
-    Field("left", Whole(), "Something is pending for them: erased once nothing is."),
-    Field("note", Text(), "More about it."),
+    Field("found", Whole(), "Number of rows found."),
+    Field("erased", Whole(), "Number of rows that were erased, or would be."),
+    Field("cancelled", Whole(), "Number of erased messages that were waiting, and are cancelled and refunded."),
+    Field("left", Whole(), "Number of rows that are erased later, because they are in use."),
+    Field("note", Text(), "The reason, or the next step."),
 )
-_KEPT = (Field("what", Text(), "Something that keeps a trace."), Field("why", Text(), "The reason."))
+_KEPT = (Field("what", Text(), "A kind of data that stays."), Field("why", Text(), "The reason."))
 _OPTED_OUT = (
     Field("account", Text(), "An account that must not send to the phone."),
-    Field("since", Moment(), "Since when."),
+    Field("since", Moment(), "When the phone was suppressed."),
     Field("source", Text(), "How the phone opted out."),
 )
 _RECEIPT = (
@@ -155,7 +157,7 @@ _RECEIPT = (
     Field("operator_id", Text(), "The operator's id."),
     Field("delivery", Text(), "The state."),
     Field("err", Text(), "The operator's code."),
-    Field("time", Moment(), "When it came."),
+    Field("time", Moment(), "When it arrived."),
 )
 
 RECIPIENTS = Resource(
@@ -163,7 +165,7 @@ RECIPIENTS = Resource(
     plural="recipients",
     summary="All stored data of a phone, to export or to erase",
     more="",
-    nothing="Nothing is kept of it.",
+    nothing="No data are stored.",
     key=("number",),
     fields=_ORDER,
     scopes=Scopes(Scope.EXPORT, Scope.ERASE),
@@ -172,13 +174,13 @@ RECIPIENTS = Resource(
             "erase",
             "POST /recipients/erase",
             erase,
-            "Erase what is kept of a phone, with a report",
-            reads=(*_ORDER, Field("dry_run", Flag(), "Only tells what would be done.", False)),
+            "Erase the stored data of a phone, with a report",
+            reads=(*_ORDER, Field("dry_run", Flag(), "Only report, without erasing.", False)),
             answers=(
-                Field("number", Text(), "First and last digits."),
-                Field("dry_run", Flag(), "Whether nothing was erased yet."),
+                Field("number", Text(), "The masked number."),
+                Field("dry_run", Flag(), "Whether this is only a report."),
                 Field("lines", Rows(_LINE, "ErasureLine"), "A line for each kind of data."),
-                Field("kept", Rows(_KEPT, "Kept"), "Data that stay, and why."),
+                Field("kept", Rows(_KEPT, "Kept"), "Data that stay, with the reasons."),
             ),
             id="erase",
             read_name="ErasureOrder",
@@ -188,17 +190,17 @@ RECIPIENTS = Resource(
             "export",
             "POST /recipients/export",
             export,
-            "Everything that is kept of a phone",
+            "All stored data of a phone",
             reads=_ORDER,
             answers=(
                 Field("number", Text(), "The phone."),
-                Field("time", Moment(), "When it was looked for."),
+                Field("time", Moment(), "Time of the export."),
                 Field("complete", Flag(), "False if there are more than 10,000 messages of a kind."),
                 Field("messages", Rows(messages.EXPORTED, "ExportedMessage"), "Messages to it, newest first."),
                 Field("inbound", Rows(inbound.INBOUND.fields, "Inbound"), "Messages from it, newest first."),
                 Field("suppressions", Rows(_OPTED_OUT, "OptedOut"), "Accounts that must not send to it."),
                 Field("unmatched_receipts", Rows(_RECEIPT, "UnmatchedReceipt"), "Receipts that match no message."),
-                Field("waiting_parts", Whole(), "Parts of messages from it that wait for others."),
+                Field("waiting_parts", Whole(), "Parts of incomplete messages from it."),
             ),
             scope=Scope.EXPORT,
             id="export",

@@ -1,5 +1,4 @@
-"""Reports: series of a range of time, in a time zone: in all, by account, connector and country, and compared with the
-range before."""
+"""Reports: series of a period in a time zone, by account, connector and country, with the period before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,50 +19,53 @@ Points = list[tuple[int, Cell]]
 
 @dataclass(frozen=True, slots=True)
 class ReportQuery:
-    """A range of RANGES, names, of which empty ones match all, and an IANA time zone."""
+    """A request for a report. Empty names match all."""
 
     range: str = DEFAULT_RANGE
+    """A name of RANGES, such as `24h`."""
     account: str = ""
     connector: str = ""
     country: str = ""
+    """ISO 3166-1, such as `DE`."""
     zone: str = "UTC"
+    """IANA time zone, such as `Europe/Berlin`."""
 
 
 @dataclass(slots=True)
 class SeriesReport:
-    """Series of the range from `start` on and before `end`, in ms. What was counted in the last seconds may be
-    missing."""
+    """Series of a period. Counts of the last five seconds may be missing."""
 
     range: TimeRange
     zone: ZoneInfo
-    """The zone in which times are told, and whose days these are."""
+    """The zone of days and of written times."""
     note: str
-    """Says why days are days of UTC though another zone was asked for; else it is empty."""
+    """The reason why days are in UTC instead of the requested zone; else empty."""
     start: int
+    """Milliseconds, included."""
     end: int
+    """Milliseconds, excluded."""
     points: Points
-    """Plain counts, to now."""
+    """Plain counts, up to now."""
     delays: Points
-    """Delays, in steps of the coarse grain, to now."""
+    """Delays, in steps of the coarse grain, up to now."""
     total: Cell
     before: Cell
-    """Plain counts of the range of the same length before this one."""
+    """Plain counts of the period before."""
     points_before: Points
-    """The points of that range."""
+    """Points of the period before."""
     accounts: dict[str, Cell] = field(default_factory=dict)
-    """By name, the most messages first; so are connectors and countries. Messages without a name have an empty
-    name."""
+    """Cells by name, most messages first, as for connectors and countries. Messages without a name have the name ""."""
     connectors: dict[str, Cell] = field(default_factory=dict)
     countries: dict[str, Cell] = field(default_factory=dict)
 
 
 def delivery_share(cell: Cell) -> float | None:
-    """Returns the share of the messages that ended as delivered; None if no message has ended."""
+    """Returns the share of delivered messages among ended messages, or None if no message has ended."""
     return cell.delivered / cell.ended if cell.ended else None
 
 
 def delay(sketch: Sketch, share: float) -> int | None:
-    """Returns the delay (ms) that this share does not exceed; None if there is none."""
+    """Returns the delay (ms) that a share of messages did not exceed, such as 0.95, or None without messages."""
     found = quantile(sketch, share)
     return None if found is None else round(found)
 
@@ -107,7 +109,7 @@ class ViewReports:
     async def _wanted(self, query: ReportQuery) -> tuple[TimeRange, RangeCut, SeriesQuery]:
         span = RANGES.get(query.range)
         if span is None:
-            raise Invalid("range", f"{query.range!r} is none; there are {', '.join(RANGES)}")
+            raise Invalid("range", f"{query.range!r} is not a period; there are {', '.join(RANGES)}")
         try:
             zone = calendar.zone(query.zone)
         except ValueError as problem:

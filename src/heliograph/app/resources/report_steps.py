@@ -1,8 +1,8 @@
-"""Ranges of time of reports, and how they are cut into steps in a time zone.
+"""Periods of reports, and their steps in a time zone.
 
-Counts are kept by minutes, hours and days of UTC. A range of some hours is cut into minutes or hours, which are the
-same in every zone, but for those whose hours begin at another minute. A range of days is cut into days of a zone where
-these are made of whole hours and the hours are still kept, and into days of UTC otherwise.
+Counts are stored by minute, hour and day in UTC. A period of hours is cut into minutes or hours, which are equal in
+almost all zones. A period of days is cut into days of the zone, on two conditions: days of the zone consist of whole
+hours of UTC, and counts by the hour still exist. Otherwise it is cut into days of UTC.
 """
 
 from bisect import bisect_right
@@ -23,15 +23,17 @@ UTC: Final = ZoneInfo("UTC")
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """A range of time that ends now. `step` is between two points, which are made of cells of `fine`; sums, codes and
-    delays are made of cells of `coarse`. The end is the end of a coarse bucket. All in ms, as on a day of 24 hours."""
+    """A period that ends with the present bucket of `coarse`. Times are in ms, for days of 24 hours."""
 
     name: str
     title: str
     length: int
     step: int
+    """Time between two points."""
     fine: Grain
+    """The grain of the points."""
     coarse: Grain
+    """The grain of sums, codes and delays."""
 
     @property
     def delay_step(self) -> int:
@@ -51,7 +53,7 @@ RANGES: Final = {
 
 
 class TimeSteps:
-    """Steps of time, each from one of `bounds` to the next (ms); `zone` is the one whose days they are made of."""
+    """Steps of time between successive `bounds` (ms). `zone` is the zone of their days."""
 
     __slots__ = ("bounds", "zone")
 
@@ -72,11 +74,11 @@ class TimeSteps:
         return bisect_right(self.bounds, at) - 1
 
     def of_days(self) -> bool:
-        """Whether each of them is made of whole days of UTC."""
+        """Returns True if each step consists of whole days of UTC."""
         return not any(at % DAY_MS for at in self.bounds)
 
     def of_hours(self) -> bool:
-        """Whether each of them is made of whole hours of UTC."""
+        """Returns True if each step consists of whole hours of UTC."""
         return not any(at % HOUR_MS for at in self.bounds)
 
     def grain(self, span: TimeRange) -> Grain:
@@ -84,8 +86,8 @@ class TimeSteps:
         return Grain.HOUR if span.fine is Grain.DAY and not self.of_days() else span.fine
 
     def pieces(self, coarse: Grain) -> Iterator[tuple[Grain, int, int]]:
-        """Yields what all of the time is made of, by grain, start and end: coarse buckets, and at both ends hours where
-        it begins or ends within such a one."""
+        """Yields pieces of the whole time as grain, start and end: coarse buckets, and hours at both ends if the time
+        begins or ends within a coarse bucket."""
         width = WIDTH_MS[coarse]
         first, last = -(-self.start // width) * width, self.end // width * width
         for grain, start, end in (
@@ -95,8 +97,8 @@ class TimeSteps:
                 yield grain, start, end
 
     def moved(self) -> tuple[int, int] | None:
-        """Returns the hours of a day of UTC (ms after its midnight, from and until) which may belong to another step
-        than its middle, where steps are days; None where there are none."""
+        """Returns the hours of a UTC day that may belong to another step than its noon, as ms from and until after
+        midnight; None if there are none. Steps must be days."""
         after = {at % DAY_MS for at in self.bounds} - {0}
         if not after:
             return None
@@ -107,19 +109,18 @@ class TimeSteps:
 
 @dataclass(frozen=True, slots=True)
 class RangeCut:
-    """A range, cut into steps up to now, and the range of the same length before it.
-
-    `note` says, in a sentence, where days are those of UTC though another zone was asked for; else it is empty.
-    """
+    """A period, cut into steps, and the period before."""
 
     steps: TimeSteps
     delays: TimeSteps
     before: TimeSteps
+    """Steps of the period before."""
     note: str
+    """A sentence with the reason why days are in UTC instead of the requested zone; else empty."""
 
 
 def cut(span: TimeRange, now: int, zone: ZoneInfo, hours_days: float) -> RangeCut:
-    """Cuts a range in a zone. `hours_days` is for how many days hours are kept."""
+    """Cuts a period in a zone. Counts by the hour exist for `hours_days` days."""
     if span.coarse is not Grain.DAY:
         width = max(WIDTH_MS[span.coarse], span.step)
         end = (now // width + 1) * width
@@ -140,15 +141,15 @@ def cut(span: TimeRange, now: int, zone: ZoneInfo, hours_days: float) -> RangeCu
     asked, note = steps, ""
     if not holds(steps):
         steps = TimeSteps(day_steps(now, days, UTC, parts=parts), UTC)
-        note = f"Days are those of UTC: {_why(asked, hours_days)}"
+        note = f"Days are in UTC: {_why(asked, hours_days)}"
     before = TimeSteps(day_steps(now, days, steps.zone, parts=parts, back=days), steps.zone)
     if not holds(before):
-        note = f"The {days} days before are those of UTC: {_why(before, hours_days)}"
+        note = f"The {days} days before are in UTC: {_why(before, hours_days)}"
         before = TimeSteps(day_steps(steps.start + DAY_MS // 2, days, UTC, parts=parts, back=1), UTC)
     return RangeCut(steps, TimeSteps(steps.bounds[::parts], steps.zone), before, note)
 
 
 def _why(steps: TimeSteps, hours_days: float) -> str:
     if not steps.of_hours():
-        return f"those of {steps.zone.key} do not begin with an hour of UTC, and counts are kept by the hour."
-    return f"those of {steps.zone.key} are made of hours, which are kept for {hours_days:g} days."
+        return f"days in {steps.zone.key} do not begin with an hour of UTC, but counts are by the hour."
+    return f"days in {steps.zone.key} need counts by the hour, which are kept for {hours_days:g} days."

@@ -1,4 +1,4 @@
-"""Reports as the admin API tells them, and their tables for the terminal and for files of CSV."""
+"""Reports for the admin API, and their tables for terminals and CSV files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -30,7 +30,7 @@ COLUMNS: Final = (
     "accepted", "segments", "submitted", "delivered", "failed", "cancelled", "delivery_share", "inbound", "refused",
     "spend", "to_operator_p50_ms", "to_operator_p95_ms", "to_receipt_p50_ms", "to_receipt_p95_ms",
 )  # fmt: skip
-"""Columns of tables after the first, but of tables by code and by reason."""
+"""Columns of tables after the first column. Tables by code and by reason have other columns."""
 
 
 async def report(desk: Desk, **asked: str) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _codes(counts: Mapping[str, int]) -> list[dict[str, Any]]:
 
 
 def table(report: Mapping[str, Any], by: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Returns the columns and the rows of a report (JSON) by one of BY. Unknown values are empty."""
+    """Returns the columns and the rows of a report (JSON), for `by` in BY. Unknown values are empty."""
     if by in ("code", "reason"):
         codes = report["failures" if by == "code" else "refusals"]
         return (by, "failed" if by == "code" else "refused"), [(each["code"], str(each["count"])) for each in codes]
@@ -119,44 +119,44 @@ def _cells(counts: Mapping[str, Any], delays: Mapping[str, Any] | None) -> Itera
 
 
 _DELAY = tuple(
-    Field(name, Whole(), f"Milliseconds that {name[1:]} % did not exceed, right to 1/32; or null.", nullable=True)
+    Field(name, Whole(), f"Milliseconds that {name[1:]} % did not exceed, accurate to 1/32; or null.", nullable=True)
     for name in PERCENTILES
 )
 _TO_OPERATOR = Field(
-    "to_operator", Item(_DELAY, "Delay"), "From when a message was due until an operator had taken it."
+    "to_operator", Item(_DELAY, "Delay"), "Time from when a message was due until the operator accepted it."
 )
-_TO_RECEIPT = Field("to_receipt", Item(_DELAY, "Delay"), "From then until it was reported as delivered.")
+_TO_RECEIPT = Field("to_receipt", Item(_DELAY, "Delay"), "Time from then until it was reported as delivered.")
 _COUNTS = (
-    Field("accepted", Whole(), "Messages."),
+    Field("accepted", Whole(), "Accepted messages."),
     Field("segments", Whole(), "Segments of the accepted messages."),
-    Field("submitted", Whole(), "Messages whose first part an operator took."),
+    Field("submitted", Whole(), "Messages with at least the first part accepted by an operator."),
     Field("delivered", Whole(), "Messages reported as delivered."),
-    Field("failed", Whole(), "Messages that ended otherwise, but for cancelled ones."),
+    Field("failed", Whole(), "Messages with another final state, without cancelled messages."),
     Field("cancelled", Whole(), "Messages that were cancelled."),
     Field("inbound", Whole(), "Messages from phones."),
     Field("refused", Whole(), "Requests that got an error."),
-    Field("spend", Credits(), "Credits charged, without those given back."),
-    Field("delivery_share", Decimal(1), "Delivered of the ended messages; null if none ended.", nullable=True),
+    Field("spend", Credits(), "Credits charged, minus refunds."),
+    Field("delivery_share", Decimal(1), "Delivered messages of all ended messages; null: none ended.", nullable=True),
 )
-_TIME = Field("time", Text(), "Its beginning: ISO 8601, in the report's time zone.")
+_TIME = Field("time", Text(), "Start of the step: ISO 8601, in the report's time zone.")
 _POINT = (*_COUNTS, _TIME)
 _PART = (
     *_COUNTS,
-    Field("name", Text(), "A name, or a country by ISO 3166-1; empty for what has none."),
+    Field("name", Text(), "A name, or a country by ISO 3166-1; empty: messages without a name or country."),
     _TO_OPERATOR,
     _TO_RECEIPT,
 )
 _CODE = (
-    Field("code", Text(), "State and the operator's own code, or a reason of refusals.", example="UNDELIV 001"),
+    Field("code", Text(), "State and the operator's code, or the reason of refusals.", example="UNDELIV 001"),
     Field("count", Whole(), "Number of messages, or requests."),
 )
 
 REPORTS = Resource(
     name="report",
     plural="reports",
-    summary="What was sent, delivered and spent, and how long it took",
+    summary="Counts of messages, delivery share, spend and delays",
     more="",
-    nothing="Nothing was counted.",
+    nothing="There are no figures.",
     key=(),
     fields=_COUNTS,
     scopes=Scopes(Scope.READ_REPORTS, Scope.READ_REPORTS),
@@ -165,33 +165,35 @@ REPORTS = Resource(
             "show",
             "GET /reports",
             report,
-            "What was sent, delivered and spent, and how long it took",
+            "Counts of messages, delivery share, spend and delays",
             reads=(
-                Field("range", Choice(tuple(RANGES)), "How far back.", DEFAULT_RANGE),
-                Field("account", Reference("account", optional=True), "Only this account's.", ""),
-                Field("connector", Text(), "Only by way of this connector.", ""),
-                Field("country", Text(pattern="[A-Za-z]{2}"), "Only to and from this country, such as DE.", ""),
+                Field("range", Choice(tuple(RANGES)), "The period.", DEFAULT_RANGE),
+                Field("account", Reference("account", optional=True), "Only messages of this account.", ""),
+                Field("connector", Text(), "Only messages over this connector.", ""),
+                Field(
+                    "country", Text(pattern="[A-Za-z]{2}"), "Only messages to and from this country, such as DE.", ""
+                ),
                 Field("zone", Text(), "Time zone of days and times, such as Europe/Berlin.", "UTC"),
             ),
             answers=(
-                Field("range", Text(), "How far back."),
-                Field("zone", Text(), "Time zone by its IANA name: days are of this zone.", example="Europe/Berlin"),
-                Field("note", Text(), "Why days are those of UTC though another zone was asked for; else empty."),
+                Field("range", Text(), "The period."),
+                Field("zone", Text(), "IANA time zone of the days in the report.", example="Europe/Berlin"),
+                Field("note", Text(), "The reason why days are in UTC instead of the requested zone; else empty."),
                 Field("start", Text(), "ISO 8601, in the report's time zone."),
                 Field("end", Text(), "ISO 8601, in the report's time zone."),
-                Field("step_s", Whole(), "Seconds between two points; fewer or more where clocks are changed."),
-                Field("total", Item(_COUNTS, "Counts"), "The whole range."),
-                Field("before", Item(_COUNTS, "Counts"), "The range of the same length before."),
+                Field("step_s", Whole(), "Seconds between two points; other steps on days with a clock change."),
+                Field("total", Item(_COUNTS, "Counts"), "Counts of the whole period."),
+                Field("before", Item(_COUNTS, "Counts"), "Counts of the period before."),
                 _TO_OPERATOR,
                 _TO_RECEIPT,
                 Field("points", Rows(_POINT, "Point"), "Counts of each step of time."),
-                Field("points_before", Rows(_POINT, "Point"), "The same of the range before."),
+                Field("points_before", Rows(_POINT, "Point"), "Counts of each step of the period before."),
                 Field("delays", Rows((_TIME, _TO_OPERATOR, _TO_RECEIPT), "DelayPoint"), "Delays by time."),
-                Field("accounts", Rows(_PART, "Part"), "Accounts, the most messages first."),
-                Field("connectors", Rows(_PART, "Part"), "Connectors, the most messages first."),
-                Field("countries", Rows(_PART, "Part"), "Countries, the most messages first."),
-                Field("failures", Rows(_CODE, "Code"), "Failed messages by state and code, the most first."),
-                Field("refusals", Rows(_CODE, "Code"), "Refused requests by reason, the most first."),
+                Field("accounts", Rows(_PART, "Part"), "Accounts, most messages first."),
+                Field("connectors", Rows(_PART, "Part"), "Connectors, most messages first."),
+                Field("countries", Rows(_PART, "Part"), "Countries, most messages first."),
+                Field("failures", Rows(_CODE, "Code"), "Failed messages by state and code, most frequent first."),
+                Field("refusals", Rows(_CODE, "Code"), "Refused requests by reason, most frequent first."),
             ),
             answer_name="Report",
             id="get_report",

@@ -1,4 +1,4 @@
-"""Routes: which connector takes which messages; `app.routing.candidates` has their order."""
+"""Routes: rules that choose a connector for a message. `app.routing.candidates` has their order."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -123,8 +123,10 @@ async def remove(desk: Desk, id: int) -> None:
 
 
 async def explain_number(desk: Desk, number: str, account: str = "", **rest: str) -> dict[str, Any]:
-    """Returns the connector for a number and the price of a segment, by the present rows of the store, which every
-    process heeds within seconds. The sender is in `from`."""
+    """Returns the connector for a number and the price of a segment, from the present rows of the store.
+
+    Running gateways apply these rows within seconds. `rest["from"]` is the sender.
+    """
     return decision_row(await decide(desk, number, account, rest.get("from", "")))
 
 
@@ -135,7 +137,7 @@ def decision_row(found: RouteDecision) -> dict[str, Any]:
 
 
 async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -> RouteDecision:
-    """Decides for an account, or for one without routes and prices of its own. Raises Invalid, NoSuch."""
+    """Decides for an account, or for an account without its own routes and prices. Raises Invalid, NoSuch."""
     if not phone.is_destination(number):
         raise Invalid("number", "give a number in international form: 7 to 15 digits, no + and no leading 0")
     found = await desk.store.accounts.find(account) if account else None
@@ -210,7 +212,7 @@ def _decided(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 def _read_sender(text: str) -> str:
     problem = text and phone.sender_problem(text.removesuffix("*") or "x", msisdn_allowed=True)
     if problem:
-        raise ValueError(f"{text!r}: {problem}; a pattern ends in *")
+        raise ValueError(f"{text!r}: {problem}; a pattern ends with *, such as ACME*")
     return text
 
 
@@ -227,30 +229,34 @@ PREFIX = Field(
 PRIORITY = Field(
     "priority",
     Whole(-MAX_PRIORITY, MAX_PRIORITY),
-    "Of routes that fit equally well the highest goes first.",
+    "Of routes that match equally well, the highest goes first.",
     0,
     example="10",
 )
 NETWORK = Field(
     "network",
     Text(lambda text: read_mccmnc(text) if text else "", pattern="([0-9]{5,6})?"),
-    "Instead of a prefix: MCCMNC of the numbers' network, such as 26201.",
+    "MCCMNC of the numbers' network, such as 26201, instead of a prefix.",
     "",
 )
-ACCOUNT = Field("account", Reference("account", optional=True), "Only this account's messages.", "", empty="(any)")
+ACCOUNT = Field("account", Reference("account", optional=True), "Only messages of this account.", "", empty="(any)")
 PLAN = Field(
     "plan",
     Text(lambda text: check_name("plan", text) if text else "", "[A-Za-z0-9._-]{0,64}"),
     "Only messages of accounts with this price plan.",
     "",
 )
-SENDER = Field("sender", Text(_read_sender), "Only messages from this sender ID; may end in *.", "", example="ACME*")
+SENDER = Field("sender", Text(_read_sender), "Only messages with this sender ID; may end with *.", "", example="ACME*")
 SHARE = Field(
-    "share", Whole(0, MAX_SHARE), "Weight among routes of the same priority; 0: only if no other can.", 1, example="30"
+    "share",
+    Whole(0, MAX_SHARE),
+    "Weight among routes of equal priority; 0: only if no other can send.",
+    1,
+    example="30",
 )
-FALLBACK = Field("fallback", Flag(), "Whether routes that fit less well follow.", False)
+FALLBACK = Field("fallback", Flag(), "Whether routes that match less well may be tried next.", False)
 RULE = (PREFIX, CONNECTOR, PRIORITY, NETWORK, ACCOUNT, PLAN, SENDER, SHARE, FALLBACK)
-"""The fields that a route is made of."""
+"""The fields of a route."""
 
 COVERED = (
     Field("prefix", Text(), "First digits of the numbers, as far as no longer prefix has a row.", empty="(all)"),
@@ -267,36 +273,37 @@ COVERED = (
 
 DECISION = (
     Field("number", Text(), "The number."),
-    Field("connector", Text(), "The connector it would go to; null: nowhere.", nullable=True),
+    Field("connector", Text(), "The connector that takes the number; null: none does.", nullable=True),
     Field("network", Text(), "MCCMNC of its network.", empty="not known"),
-    Field("price", Credits(), "Credits a segment; null: no price covers it.", nullable=True),
-    Field("reasons", Words(), "Why, in sentences."),
+    Field("price", Credits(), "Credits a segment; null: it has no price.", nullable=True),
+    Field("reasons", Words(), "The reasons, as sentences."),
     Field(
         "candidates",
         Rows(
             (
                 Field("connector", Text(), "The connector."),
                 Field("usable", Flag(), "Whether it can send now."),
-                Field("why", Text(), "The rule that put it there, or why it cannot send."),
+                Field("why", Text(), "The rule that chose it, or the reason why it cannot send."),
                 Field("cost", Credits(), "Credits a delivered segment; null: not known.", nullable=True),
                 Field("margin", Credits(), "Credits that a delivered segment earns; null: not known.", nullable=True),
             ),
             "RouteCandidate",
         ),
-        "The connectors in the order in which they are tried.",
+        "The connectors in the order of their tries.",
     ),
 )
-"""Where a number would go."""
+"""The route and the price of a number."""
 
 ROUTES = Resource(
     name="route",
     plural="routes",
     summary="The connector for each prefix or network",
-    more="Routes of the message's account win over routes of its plan, and these over others. Among them win routes "
-    "that name the sender, then routes of the network, then routes of the longest prefix.\n\n"
-    "Of the routes that fit equally well, the highest priority with a connector that is on takes the message. Routes "
-    "of the same priority share the numbers by their weights, and a number keeps its connector. Routes that fit less "
-    "well follow only after a route with `fallback`.",
+    more="The best matching route wins. A route for the account goes before a route for its plan, and both go before "
+    "other routes. Then a route for the sender goes before a route for any sender, a route for the network before a "
+    "route for a prefix, and a longer prefix before a shorter prefix.\n\n"
+    "Of routes that match equally well, the route with the highest priority and an enabled connector takes the "
+    "message. Routes of equal priority share the numbers by their weights, and a number keeps its connector. Routes "
+    "that match less well are tried only after a route with `fallback`.",
     nothing='There is no route yet. Add one: heliograph route add --prefix "" --connector NAME',
     key=("id",),
     fields=(_ID, *RULE),
@@ -344,10 +351,10 @@ ROUTES = Resource(
             "explain",
             "GET /decision",
             explain_number,
-            "Where a number would go and what a segment would cost",
+            "Show the connector and the price for a number, with the reasons",
             reads=(
-                Field("number", Text(pattern="[1-9][0-9]{6,14}"), "Digits in international form."),
-                Field("account", Reference("account", optional=True), "Whose routes and prices count.", ""),
+                Field("number", Text(pattern="[1-9][0-9]{6,14}"), "The number: digits with country code."),
+                Field("account", Reference("account", optional=True), "The account that sends.", ""),
                 Field("from", Text(), "The sender ID.", "", example="ACME"),
             ),
             answers=DECISION,
