@@ -42,7 +42,7 @@ def test_a_report_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_path
     )
     assert all(row["time"].endswith("T00:00:00.000+01:00") for row in rows)
     told = run("report", "--range", "1y", "--zone", "Africa/Lagos").stdout
-    assert told.startswith("Last year. Days are in UTC: those of Africa/Lagos are made of hours")
+    assert told.startswith("Last year. Days are in UTC: days in Africa/Lagos need counts by the hour")
     assert "Times are in Africa/Lagos." in run("report", "--zone", "Africa/Lagos").stdout
     (row,) = csv.DictReader(run("report", "--by", "code", "--csv").stdout.splitlines())
     assert row == {"code": "UNDELIV 027", "failed": "500"}

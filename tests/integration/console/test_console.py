@@ -645,7 +645,7 @@ async def test_a_connector_is_added_changed_tested_paused_and_removed(house: Adm
     wrong = await ada.post("/connectors/second/settings", changed | {"window": "5000"})
     assert 'value="5000"' in wrong.text
     wrong = await ada.post("/connectors/second/settings", changed | {"host": "evil.example"})
-    assert "Password: give it again, because with another host it would go" in wrong.text
+    assert "Password: give it again, because the change of host sends it" in wrong.text
     assert (await house.gateway.store.network.tables()).connectors[1].settings["host"] == CONNECTOR["host"]
     tested = text_of(await ada.post("/connectors/second/test"))
     assert "connect ok in 3 ms" in tested

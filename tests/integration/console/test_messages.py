@@ -121,7 +121,7 @@ async def test_several_are_cancelled_each_by_itself(house: AdminHouse, ada: Brow
     assert answered.header("location") == "/console/messages?account=acme&country=DE"
     text = text_of(await ada.follow(answered))
     assert "2 messages are cancelled and refunded." in text
-    assert "1 was not: 'x' is no id of a message; it has 32 hexadecimal characters." in text
+    assert "1 was not: 'x' is not an id of a message; an id has 32 hexadecimal characters." in text
     deeds = [(entry.actor, entry.action, entry.target) for entry in await house.entries()]
     assert deeds[-2:] == [("user:ada", "message.cancel", later[0]), ("user:ada", "message.cancel", later[2])]
     assert (await ada.get("/messages")).text.count('name="message"') == 1

@@ -105,7 +105,7 @@ async def test_a_log_that_was_written_anew_shows_against_a_head_of_before() -> N
     chained(store)
     assert await faults(at(store)) == []
     (problem,) = await faults(at(store), [before])
-    assert "up to entry 5 is not that of 2023-11-14T22:13:20.000Z" in problem
+    assert "up to entry 5 differs from the log of 2023-11-14T22:13:20.000Z" in problem
     assert problem.endswith("it was rewritten.")
 
 
@@ -117,7 +117,7 @@ async def test_an_end_that_was_removed_shows_against_a_head_of_before() -> None:
     assert await faults(at(store)) == []
     assert await faults(at(store), [early]) == []
     (problem,) = await faults(at(store), [late, early])
-    assert "ends with entry 4, and had 5 at" in problem
+    assert "ends with entry 4, but had 5 at" in problem
 
 
 async def test_a_head_stays_right_while_the_log_grows() -> None:

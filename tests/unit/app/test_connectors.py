@@ -49,13 +49,17 @@ async def test_a_connector_is_added_changed_and_removed(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("texts", "options", "told"),
     [
-        ({"host": "evil.example"}, {}, "with another host it"),
-        ({"port": "9"}, {}, "with another port it"),
-        ({"tls": "false"}, {}, "with another tls it"),
-        ({"system_id": "other"}, {}, "with another system_id it"),
-        ({}, {"hosts": "evil.example:2775"}, "with another hosts it"),
-        ({}, {"tls_verify": ""}, "with another tls_verify it"),
-        ({}, {"ca_file": "/tmp/own.pem", "tls_server_name": "evil.example"}, "another ca_file and tls_server_name it"),
+        ({"host": "evil.example"}, {}, "the change of host sends"),
+        ({"port": "9"}, {}, "the change of port sends"),
+        ({"tls": "false"}, {}, "the change of tls sends"),
+        ({"system_id": "other"}, {}, "the change of system_id sends"),
+        ({}, {"hosts": "evil.example:2775"}, "the change of hosts sends"),
+        ({}, {"tls_verify": ""}, "the change of tls_verify sends"),
+        (
+            {},
+            {"ca_file": "/tmp/own.pem", "tls_server_name": "evil.example"},
+            "the change of ca_file and tls_server_name sends",
+        ),
     ],
 )
 async def test_a_password_goes_nowhere_else_unless_it_is_given_again(

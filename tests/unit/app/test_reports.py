@@ -190,14 +190,14 @@ async def test_days_of_23_and_25_hours_have_all_that_happened_in_them(rig: Rig) 
 
 async def test_where_days_cannot_be_those_of_the_zone_the_report_says_so(rig: Rig) -> None:
     for span, zone, zones, said in (
-        ("30d", "Asia/Kolkata", "UTC", "Days are in UTC: those of Asia/Kolkata do not begin with an hour of UTC"),
+        ("30d", "Asia/Kolkata", "UTC", "Days are in UTC: days in Asia/Kolkata do not begin with an hour of UTC"),
         (
             "1y",
             "Europe/Berlin",
             "UTC",
-            "Days are in UTC: those of Europe/Berlin are made of hours, which are kept",
+            "Days are in UTC: days in Europe/Berlin need counts by the hour, which are kept",
         ),
-        ("90d", "Africa/Lagos", "Africa/Lagos", "The 90 days before are in UTC: those of Africa/Lagos are made"),
+        ("90d", "Africa/Lagos", "Africa/Lagos", "The 90 days before are in UTC: days in Africa/Lagos need counts"),
         ("7d", "Asia/Kolkata", "Asia/Kolkata", ""),
         ("1y", "Africa/Abidjan", "Africa/Abidjan", ""),
     ):

@@ -339,7 +339,7 @@ def _described(kinds: tuple[ConnectorKind, ...]) -> Resource:
     return Resource(
         name="connector",
         plural="connectors",
-        summary="Operator accounts: address, credentials and limits of binds",
+        summary="Accounts at operators: address, credentials, limits",
         more="",
         nothing="There is no connector yet. Add one: heliograph connector add NAME --host H --port P --system-id S\n"
         "For the simulated operator of a development run, see heliograph top or the console.",
