@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.app.configuration import Account, Connector, MobileNetwork, Route, Tables
-from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, candidates, chosen
+from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, another, candidates, chosen
 from heliograph.app.routing.explain import explain
 
 
@@ -32,8 +32,17 @@ ROUTES = [
 def found(
     destination: str, routes: Iterable[Route] = ROUTES, there: Iterable[Connector] = (), fallback: int | None = None
 ) -> Sequence[Candidate]:
-    state = {each.id: each for each in there or connectors(1, 2, 3, 4, 5, 6)}
-    return candidates(RouteRequest(1, destination, ""), RoutingState(routes, state, fallback))
+    return candidates(RouteRequest(1, destination, ""), routing(routes, there, fallback))
+
+
+def routing(
+    routes: Iterable[Route] = ROUTES, there: Iterable[Connector] = (), fallback: int | None = None
+) -> RoutingState:
+    return RoutingState(routes, {each.id: each for each in there or connectors(1, 2, 3, 4, 5, 6)}, fallback)
+
+
+def taker(destination: str, routes: Iterable[Route] = ROUTES, there: Sequence[Connector] = ()) -> int | None:
+    return chosen(found(destination, routes, there), routing(routes, there).obstacles)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +57,7 @@ def found(
 def test_longest_prefix_then_priority_then_share(destination: str, orders: list[list[int]]) -> None:
     order = [candidate.connector for candidate in found(destination)]
     assert order in orders
-    assert chosen(found(destination)) == order[0]
+    assert taker(destination) == order[0]
 
 
 def test_each_candidate_names_the_rule_that_put_it_there() -> None:
@@ -60,31 +69,39 @@ def test_each_candidate_names_the_rule_that_put_it_there() -> None:
 
 def test_without_a_route() -> None:
     assert found("33123456789", [Route(1, "44", 1)]) == ()
-    assert chosen([]) is None
+    assert taker("33123456789", [Route(1, "44", 1)]) is None
 
 
 def test_a_route_to_a_connector_that_is_gone_does_not_count() -> None:
-    assert chosen(found("442079460123", [Route(1, "", 1), Route(2, "44", 2)], connectors(1))) == 1
+    assert taker("442079460123", [Route(1, "", 1), Route(2, "44", 2)], connectors(1)) == 1
 
 
 def test_the_next_route_takes_messages_of_a_paused_connector() -> None:
-    both = found("442079460123", [Route(1, "", 1, 9), Route(2, "", 2)], connectors(1, 2, paused=1))
-    assert [(each.connector, each.usable, each.obstacle) for each in both] == [(1, False, "paused"), (2, True, "")]
-    assert chosen(both) == 2
+    routes, there = [Route(1, "", 1, 9), Route(2, "", 2)], connectors(1, 2, paused=1)
+    assert [each.connector for each in found("442079460123", routes, there)] == [1, 2]
+    assert routing(routes, there).obstacles == {1: "paused"}
+    assert taker("442079460123", routes, there) == 2
+
+
+def test_a_message_does_not_return_to_a_connector_that_it_has_tried() -> None:
+    both = found("442079460123", [Route(1, "", 1, 9), Route(2, "", 2)])
+    assert another(both, {}) == 1
+    assert another(both, {}, tried={1}) == 2
+    assert another(both, {2: "paused"}, tried={1}) is None
 
 
 def test_messages_wait_for_a_paused_connector_where_no_other_fits_as_well() -> None:
     routes = [Route(1, "44", 1), Route(2, "", 2)]
-    assert chosen(found("442079460123", routes, connectors(1, 2, paused=1))) == 1
+    assert taker("442079460123", routes, connectors(1, 2, paused=1)) == 1
     routes[0].fallback = True
     assert [each.connector for each in found("442079460123", routes)] == [1, 2]
-    assert chosen(found("442079460123", routes, connectors(1, 2, paused=1))) == 2
+    assert taker("442079460123", routes, connectors(1, 2, paused=1)) == 2
 
 
 def test_a_development_run_takes_what_no_route_covers() -> None:
     routes = [Route(1, "44", 1)]
     assert found("33123456789", routes, fallback=7) == (Candidate(7, None),)
-    assert chosen(found("442079460123", routes, fallback=7)) == 1
+    assert taker("442079460123", routes) == 1
 
 
 # --- by account, plan, sender and network
@@ -125,8 +142,8 @@ def test_the_account_then_its_plan_then_the_sender_then_the_network_decide(
     account: int, destination: str, sender: str, connector: int
 ) -> None:
     state = {each.id: each for each in connectors(1, 2, 3, 4, 5, 6)}
-    routing = RoutingState(SPECIFIC, state, None, {2: "gold", 7: "gold"}, NETWORKS)
-    assert chosen(candidates(RouteRequest(account, destination, sender), routing)) == connector
+    by_all = RoutingState(SPECIFIC, state, None, {2: "gold", 7: "gold"}, NETWORKS)
+    assert chosen(candidates(RouteRequest(account, destination, sender), by_all), by_all.obstacles) == connector
 
 
 # --- shares
@@ -134,7 +151,7 @@ def test_the_account_then_its_plan_then_the_sender_then_the_network_decide(
 
 def _shares(routes: list[Route], numbers: int = 10_000) -> Counter[int | None]:
     there = connectors(1, 2, 3)
-    return Counter(chosen(found(str(491700000000 + number), routes, there)) for number in range(numbers))
+    return Counter(taker(str(491700000000 + number), routes, there) for number in range(numbers))
 
 
 def test_routes_of_a_priority_share_the_numbers_by_weight() -> None:
@@ -146,8 +163,7 @@ def test_routes_of_a_priority_share_the_numbers_by_weight() -> None:
 def test_another_connector_takes_its_share_only() -> None:
     before, after = [Route(1, "", 1), Route(2, "", 2)], [Route(1, "", 1), Route(2, "", 2), Route(3, "", 3)]
     moved = Counter(
-        (chosen(found(number, before)), chosen(found(number, after)))
-        for number in (str(491700000000 + each) for each in range(3_000))
+        (taker(number, before), taker(number, after)) for number in (str(491700000000 + each) for each in range(3_000))
     )
     assert {to for of, to in moved if of != to} == {3}
     assert sum(count for (of, to), count in moved.items() if of != to) == pytest.approx(1_000, abs=100)
@@ -182,7 +198,8 @@ def test_the_best_fitting_group_is_used(routes: list[Route], number: str, sender
     fitting = [(ranked, route) for route in routes if (ranked := rank(route)) is not None]
     best = max((ranked for ranked, _ in fitting), default=None)
     there = {each.id: each for each in connectors(1, 2, 3, 4, 5, paused=paused)}
-    ordered = candidates(RouteRequest(1, number, sender), RoutingState(routes, there, None, {1: "gold"}))
+    state = RoutingState(routes, there, None, {1: "gold"})
+    ordered = candidates(RouteRequest(1, number, sender), state)
     group = [route for ranked, route in fitting if ranked == best]
     assert {each.connector for each in ordered} >= {route.connector for route in group}
     if not any(route.fallback for route in group):
@@ -190,18 +207,20 @@ def test_the_best_fitting_group_is_used(routes: list[Route], number: str, sender
     if ordered:
         priorities = [each.route.priority for each in ordered if each.route in group and each.route is not None]
         assert priorities == sorted(priorities, reverse=True)
-        usable = [each.connector for each in ordered if each.usable]
-        assert chosen(ordered) == (usable or [ordered[0].connector])[0]
+        usable = [each.connector for each in ordered if each.connector != paused]
+        assert chosen(ordered, state.obstacles) == (usable or [ordered[0].connector])[0]
 
 
 @given(ANY_ROUTES, NUMBERS, st.integers(0, 5))
 def test_what_is_explained_is_what_is_done(routes: list[Route], number: str, paused: int) -> None:
     there = connectors(1, 2, 3, paused=paused)
     account = Account(1, "acme", "", b"", plan="gold")
-    state = {each.id: each for each in there}
-    ordered = candidates(RouteRequest(1, number, "ACME"), RoutingState(routes, state, None, {1: "gold"}))
+    state = RoutingState(routes, {each.id: each for each in there}, None, {1: "gold"})
+    ordered = candidates(RouteRequest(1, number, "ACME"), state)
     decision = explain(number, account, Tables(1, there, routes, [], plans={1: "gold"}), {}, 0, "ACME")
     assert [each.connector for each in decision.candidates] == [f"c{each.connector}" for each in ordered]
-    taken = chosen(ordered)
+    taken = chosen(ordered, state.obstacles)
     assert decision.connector == (None if taken is None else f"c{taken}")
-    assert any("is paused" in reason for reason in decision.reasons) == any(each.obstacle for each in ordered)
+    assert any("is paused" in reason for reason in decision.reasons) == any(
+        each.connector == paused for each in ordered
+    )

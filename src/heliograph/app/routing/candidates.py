@@ -1,8 +1,8 @@
-"""Candidates: the connectors that may take a message, in order, each with the reason and whether it is usable now.
+"""Candidates: the connectors that may take a message, in order, each with the reason.
 
-`candidates` decides where a message goes, for acceptance, quotes, dispatch and `routing.explain`. It is pure: the rules
-come from the tables, and they and the state of the connectors are an argument (`RoutingState`). So each caller gets the
-same order for the same moment.
+`candidates` and `chosen` decide where a message goes, for acceptance, quotes, dispatch, failover and `routing.explain`.
+They are pure: the rules come from the tables, and they and the state of the connectors are an argument
+(`RoutingState`). So each caller gets the same order for the same moment.
 
     message --> routes of the account, of its plan, of all     the first group that has a route is used;
                   that name the sender, any sender             the next only after a route with `fallback`
@@ -10,13 +10,17 @@ same order for the same moment.
                 |
                 v
     group   --> the higher priority first; among equals by share, and a number keeps its connector
+                |
+                v
+    chosen  --> the first without an obstacle that the message has not tried
 
 **To add a rule.** A rule that selects by the message belongs into `RoutingState.fitting`. A rule that orders belongs
 into `_group`, which is compiled once for many messages, or into `candidates` if it depends on the message. A reason not
-to use a connector, such as a circuit breaker, is an obstacle of its candidates.
+to use a connector is an obstacle: a configured obstacle belongs into `configured_obstacle`, an obstacle of the moment
+into `app.routing.health`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import inf, log
@@ -49,13 +53,6 @@ class Candidate(NamedTuple):
     connector: int
     route: Route | None
     """The rule of this candidate; None for the fallback."""
-    obstacle: str = ""
-    """Why it cannot send now, such as `paused`; empty if it can."""
-
-    @property
-    def usable(self) -> bool:
-        """Whether it can send now."""
-        return not self.obstacle
 
     @property
     def why(self) -> str:
@@ -68,10 +65,10 @@ class Candidate(NamedTuple):
         numbers = f"the network {route.network}" if route.network else numbers_of(route.prefix)
         return f"The route{owner} for {numbers}{sender} with priority {route.priority}"
 
-    def sentence(self, name: str) -> str:
+    def sentence(self, name: str, obstacle: str = "") -> str:
         """Returns the reason and the obstacle as a sentence; `name` is the connector's."""
         leads = f"{self.why} {'goes' if self.route is None else 'leads'} to {name}"
-        return f"{leads}, which is {self.obstacle}." if self.obstacle else f"{leads}."
+        return f"{leads}, which is {obstacle}." if obstacle else f"{leads}."
 
 
 class _Group(NamedTuple):
@@ -89,14 +86,14 @@ class _Targets:
 
     __slots__ = ("by_network", "by_prefix")
 
-    def __init__(self, routes: Iterable[Route], connectors: Mapping[int, Connector]) -> None:
+    def __init__(self, routes: Iterable[Route]) -> None:
         networks: dict[str, dict[int, Route]] = {}
         prefixes: dict[str, dict[int, Route]] = {}
         for route in routes:
             groups, target = (networks, route.network) if route.network else (prefixes, route.prefix)
             groups.setdefault(target, {}).setdefault(route.connector, route)
-        self.by_network = {network: _group(group.values(), connectors) for network, group in networks.items()}
-        self.by_prefix = PrefixTable({prefix: _group(group.values(), connectors) for prefix, group in prefixes.items()})
+        self.by_network = {network: _group(group.values()) for network, group in networks.items()}
+        self.by_prefix = PrefixTable({prefix: _group(group.values()) for prefix, group in prefixes.items()})
 
 
 class _Senders:
@@ -104,11 +101,11 @@ class _Senders:
 
     __slots__ = ("any", "named", "patterns")
 
-    def __init__(self, routes: Iterable[Route], connectors: Mapping[int, Connector]) -> None:
+    def __init__(self, routes: Iterable[Route]) -> None:
         by_sender: dict[str, list[Route]] = {}
         for route in routes:
             by_sender.setdefault(route.sender, []).append(route)
-        targets = {sender: _Targets(of, connectors) for sender, of in by_sender.items()}
+        targets = {sender: _Targets(of) for sender, of in by_sender.items()}
         self.any = targets.pop("", None)
         self.named = {sender: each for sender, each in targets.items() if not sender.endswith("*")}
         self.patterns = PrefixTable({sender[:-1]: each for sender, each in targets.items() if sender.endswith("*")})
@@ -124,6 +121,17 @@ class _Senders:
 
 NO_PLANS: Final[Mapping[int, str]] = {}
 
+Obstacles = Mapping[int, str]
+"""Why a connector is not used, in words that follow "which is", by the connector's id."""
+
+NO_OBSTACLES: Final[Obstacles] = {}
+
+
+def configured_obstacle(connector: Connector) -> str:
+    """Returns why a connector is not to be used by its configuration; empty if it is."""
+    return "" if connector.enabled else "paused"
+
+
 _HASHES: Final = float(1 << 64)
 
 
@@ -135,7 +143,10 @@ class RoutingState:
     country that is routed elsewhere must not take the general way when that connector is down.
     """
 
-    __slots__ = ("_accounts", "_all", "_networks", "_plain", "_plans", "_plans_of", "fallback")
+    __slots__ = ("_accounts", "_all", "_networks", "_plain", "_plans", "_plans_of", "fallback", "obstacles")
+
+    obstacles: dict[int, str]
+    """Why a connector is not used now, such as `paused`, by its id; connectors that can be used are absent."""
 
     def __init__(
         self,
@@ -144,10 +155,15 @@ class RoutingState:
         fallback: int | None = None,
         plans: Mapping[int, str] = NO_PLANS,
         networks: Iterable[MobileNetwork] = (),
+        obstacles: Obstacles = NO_OBSTACLES,
     ) -> None:
         """`connectors` has all connectors by id: a route to any other id does not count. `fallback` is the connector
         for destinations without a route: the simulated operator of a development run. `plans`: the plans of accounts,
-        by id, as far as plans have routes."""
+        by id, as far as plans have routes. `obstacles` of the moment add to those of the configuration."""
+        self.obstacles = {**obstacles}
+        for connector in connectors.values():
+            if obstacle := configured_obstacle(connector):
+                self.obstacles[connector.id] = obstacle
         accounts: dict[int, list[Route]] = {}
         by_plan: dict[str, list[Route]] = {}
         others: list[Route] = []
@@ -160,10 +176,10 @@ class RoutingState:
                 by_plan.setdefault(route.plan, []).append(route)
             else:
                 others.append(route)
-        self._accounts = {account: _Senders(of, connectors) for account, of in accounts.items()}
-        self._plans = {plan: _Senders(of, connectors) for plan, of in by_plan.items()}
+        self._accounts = {account: _Senders(of) for account, of in accounts.items()}
+        self._plans = {plan: _Senders(of) for plan, of in by_plan.items()}
         self._plans_of = plans
-        self._all = _Senders(others, connectors)
+        self._all = _Senders(others)
         self._networks = PrefixTable({each.prefix: each.mccmnc for each in networks})
         names_only_prefixes = not (accounts or by_plan or any(each.sender or each.network for each in others))
         self._plain = self._all.any.by_prefix if names_only_prefixes and self._all.any is not None else None
@@ -191,14 +207,11 @@ class RoutingState:
                 yield from targets.by_prefix.matches(number)
 
 
-def _group(routes: Iterable[Route], connectors: Mapping[int, Connector]) -> _Group:
+def _group(routes: Iterable[Route]) -> _Group:
     ordered = tuple(routes)
     priorities = {route.priority for route in ordered}
     return _Group(
-        tuple(
-            Candidate(route.connector, route, "" if connectors[route.connector].enabled else "paused")
-            for route in ordered
-        ),
+        tuple(Candidate(route.connector, route) for route in ordered),
         len(priorities) < len(ordered),
         any(route.fallback for route in ordered),
     )
@@ -239,15 +252,21 @@ def distance(connector: int, number: str, share: int) -> float:
     return -log((int.from_bytes(digest) + 1) / _HASHES) / share
 
 
-def chosen(found: Sequence[Candidate]) -> int | None:
-    """Returns the connector for the message: the first usable connector, or None without candidates.
+def chosen(found: Sequence[Candidate], obstacles: Obstacles) -> int | None:
+    """Returns the connector for the message: the first without an obstacle, or None without candidates.
 
-    Where none is usable that is the first, and the message waits in its queue.
+    Where each has an obstacle that is the first, and the message waits in its queue.
     """
+    usable = another(found, obstacles)
+    return usable if usable is not None or not found else found[0].connector
+
+
+def another(found: Sequence[Candidate], obstacles: Obstacles, tried: Collection[int] = ()) -> int | None:
+    """Returns the first connector without an obstacle that a message has not tried yet, or None."""
     for candidate in found:
-        if not candidate.obstacle:
+        if candidate.connector not in obstacles and candidate.connector not in tried:
             return candidate.connector
-    return found[0].connector if found else None
+    return None
 
 
 def numbers_of(prefix: str) -> str:

@@ -57,7 +57,7 @@ def coverage(tables: Tables, plan: str, fallbacks: Mapping[int, str], now: int) 
     for prefix in sorted(prefixes):
         network = state.network(prefix)
         found = candidates(RouteRequest(0, prefix, ""), state)
-        taken = chosen(found)
+        taken = chosen(found, state.obstacles)
         price = tariff.price(prefix)
         known = {each.connector: costs.cost(each.connector, prefix, network) for each in found}
         cost = None if taken is None else known[taken]

@@ -1,6 +1,6 @@
 """Explaining in sentences to which connector a number would go now, and its price, by the functions of sending."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heliograph.app.configuration import Account, Tables
@@ -63,12 +63,13 @@ def explain(
     )
     named_by, prefix = tariff.named_by(number) or ("", "")
     price, network, costs = tariff.price(number), state.network(number), CostTable(tables.costs, now)
-    taken = chosen(found)
+    taken = chosen(found, state.obstacles)
 
     def named(candidate: Candidate) -> NamedCandidate:
         name, cost = names[candidate.connector], costs.cost(candidate.connector, number, network)
         margin = None if cost is None or price is None else price - cost
-        return NamedCandidate(name, candidate.usable, candidate.sentence(name), cost, margin)
+        obstacle = state.obstacles.get(candidate.connector, "")
+        return NamedCandidate(name, not obstacle, candidate.sentence(name, obstacle), cost, margin)
 
     decision = RouteDecision(
         number,
@@ -85,14 +86,15 @@ def explain(
         cost = f"The plan {decision.plan} names the price for {numbers_of(decision.prefix)}."
     else:
         cost = "No plan has a price; a segment then costs one credit."
-    decision.reasons = [*_route_reasons(decision, found), cost]
+    decision.reasons = [*_route_reasons(decision), cost]
     return decision
 
 
-def _route_reasons(decision: RouteDecision, found: Sequence[Candidate]) -> list[str]:
+def _route_reasons(decision: RouteDecision) -> list[str]:
+    found = decision.candidates
     if not found:
         return ["No route covers the number: a message to it is refused."]
-    reasons = [candidate.why for candidate in decision.candidates]
+    reasons = [candidate.why for candidate in found]
     if not any(candidate.usable for candidate in found):
         reasons.append(f"None of them can send now: messages wait in the queue of {decision.connector}.")
     elif len(found) > 1:

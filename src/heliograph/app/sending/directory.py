@@ -162,7 +162,7 @@ class Directory:
 
     def route(self, message: Routed) -> int | None:
         """Returns the connector for a message; None without a route."""
-        return chosen(candidates(message, self._routing))
+        return chosen(candidates(message, self._routing), self._routing.obstacles)
 
     def claim_policy(self, account: int) -> Policy | None:
         """Returns the rules for messages of an account at their claim, or None."""
