@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
 from sys import intern
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 
@@ -195,13 +195,18 @@ _USUAL_TERMS = SmppTerms()
 
 _READERS: dict[Any, Callable[[Any], Any]] = {
     bool: bool,
-    tuple[str, ...]: _texts,
-    dict[str, Any]: json.loads,
+    tuple: _texts,
+    dict: json.loads,
     SmppTerms: _smpp_terms,
 }
-"""Readers of columns, by the type of the field."""
+"""Readers of columns, by the type of the field without its parameters: compiled classes keep no more of it."""
 
-_READ = {each.name: _READERS[each.type] for of in (Account, Connector) for each in fields(of) if each.type in _READERS}
+_READ = {
+    each.name: _READERS[kind]
+    for of in (Account, Connector)
+    for each in fields(of)
+    if (kind := get_origin(each.type) or each.type) in _READERS
+}
 
 
 def _read(names: tuple[str, ...], row: Sequence[Any]) -> dict[str, Any]:
