@@ -17,6 +17,7 @@ from heliograph.app.configuration import (
     MessageTemplate,
     Missing,
     MobileNetwork,
+    Plan,
     Price,
     Route,
     SmppTerms,
@@ -476,7 +477,7 @@ async def test_routes_are_kept_with_all_their_conditions(store: Store, account: 
     with pytest.raises(Exists):
         await store.network.add_route(replace(route, share=10, fallback=False))
     await store.network.add_route(replace(route, account=0, plan=account.plan))
-    assert (await store.network.tables()).plans == {account.id: account.plan}
+    assert (await store.network.tables()).plan_of == {account.id: account.plan}
 
 
 async def test_networks_of_prefixes(store: Store) -> None:
@@ -511,3 +512,21 @@ async def test_costs_of_connectors(store: Store) -> None:
     assert (await store.network.tables()).costs == rows[2:]
     await store.network.remove_connector("north")
     assert (await store.network.tables()).costs == []
+
+
+async def test_rules_of_plans(store: Store, given: Given) -> None:
+    account = await given.account("reseller")
+    assert (await store.network.tables()).plan_of == {}
+    await store.accounts.update(account.id, {"plan": "gold"})
+    revision = await store.network.revision()
+    await store.plans.put(Plan("silver"))
+    await store.plans.put(Plan("gold", "best", "10%", "refuse", 0.9))
+    assert await store.network.revision() > revision
+    tables = await store.network.tables()
+    assert tables.plans == [Plan("gold", "best", "10%", "refuse", 0.9), Plan("silver")]
+    assert tables.plan_of == {account.id: "gold"}
+    await store.plans.put(Plan("gold", min_margin="-0.5"))
+    await store.plans.remove("silver")
+    with pytest.raises(Missing):
+        await store.plans.remove("silver")
+    assert (await store.network.tables()).plans == [Plan("gold", min_margin="-0.5")]

@@ -18,6 +18,7 @@ from heliograph.app.configuration import (
     Missing,
     MobileNetwork,
     NumberOwner,
+    Plan,
     Price,
     Route,
     SystemIdTaken,
@@ -207,13 +208,14 @@ class MemoryNetwork(MemoryPart):
             [replace(sender) for _, sender in sorted(rows.senders.items())],
             [hold for _, (hold, ended) in sorted(rows.holds.items()) if ended is None],
             sorted(number for number, account in rows.accounts.items() if account.suspended),
-            {number: each.plan for number, each in rows.accounts.items() if each.plan in self._plans_with_routes()},
+            {number: each.plan for number, each in rows.accounts.items() if each.plan in self._plans_with_rules()},
             [each for _, each in sorted(rows.networks.items())],
             [each for _, each in sorted(rows.costs.items())],
+            [each for _, each in sorted(rows.plans.items())],
         )
 
-    def _plans_with_routes(self) -> set[str]:
-        return {each.plan for each in self._open().routes.values()} - {""}
+    def _plans_with_rules(self) -> set[str]:
+        return {each.plan for each in self._open().routes.values()} - {""} | self._open().plans.keys()
 
     async def add_connector(self, connector: Connector) -> Connector:
         rows = self._open()
@@ -322,6 +324,21 @@ class MemoryCosts(MemoryPart):
             raise Missing("no such cost")
         for key in gone:
             del rows.costs[key]
+        rows.revision += 1
+
+
+class MemoryPlans(MemoryPart):
+    """`app.ports.Plans`."""
+
+    async def put(self, plan: Plan) -> None:
+        rows = self._open()
+        rows.plans[plan.name] = plan
+        rows.revision += 1
+
+    async def remove(self, name: str) -> None:
+        rows = self._open()
+        if rows.plans.pop(name, None) is None:
+            raise Missing("no such plan")
         rows.revision += 1
 
 

@@ -11,6 +11,7 @@ from heliograph.app.configuration import (
     LedgerEntry,
     MessageTemplate,
     MobileNetwork,
+    Plan,
     Price,
     RegisteredSender,
     Route,
@@ -158,6 +159,7 @@ class Rows:
     routes: dict[int, Route] = field(default_factory=dict)
     networks: dict[str, MobileNetwork] = field(default_factory=dict)
     costs: dict[tuple[int, str, str, int], Cost] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
     prices: dict[tuple[str, str, int], Price] = field(default_factory=dict)
     link_states: dict[tuple[int, int], ConnectorReport] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from tests.support.memory_administration import (
     MemoryCosts,
     MemoryMobileNetworks,
     MemoryNetwork,
+    MemoryPlans,
     MemoryTemplates,
     MemoryTokens,
     MemoryUsers,
@@ -79,6 +80,7 @@ class MemoryStore:
         self.accounts: ports.Accounts = MemoryAccounts(place)
         self.network: ports.Network = MemoryNetwork(place)
         self.costs: ports.Costs = MemoryCosts(place)
+        self.plans: ports.Plans = MemoryPlans(place)
         self.mobile_networks: ports.MobileNetworks = MemoryMobileNetworks(place)
         self.templates: ports.Templates = MemoryTemplates(place)
         self.senders: ports.Senders = MemorySenders(place)

@@ -19,6 +19,7 @@ from heliograph.app.resources.messages import MESSAGES
 from heliograph.app.resources.networks import NETWORKS
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.overview import OVERVIEW
+from heliograph.app.resources.plans import PLANS
 from heliograph.app.resources.prices import PRICES
 from heliograph.app.resources.recipients import RECIPIENTS
 from heliograph.app.resources.refusals import REFUSALS
@@ -37,6 +38,7 @@ RESOURCES: tuple[Resource, ...] = (
     SENDERS,
     ROUTES,
     NETWORKS,
+    PLANS,
     PRICES,
     COSTS,
     NUMBERS,

@@ -280,6 +280,21 @@ class Price:
     since: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The rules of a price plan. A plan without a row has the defaults."""
+
+    name: str
+    routing: str = "share"
+    """Order among connectors of the same priority: `share` or `best`."""
+    min_margin: str = ""
+    """Least margin of a segment: credits such as `0.001`, a part of the price such as `10%`, or empty for none."""
+    unknown_cost: str = "allow"
+    """`allow` or `refuse`: whether a connector without a known cost may take messages."""
+    min_quality: float = 0.85
+    """Least share of delivered messages for routing `best`, from 0 to 1; 0 is least cost."""
+
+
 @dataclass(slots=True)
 class MessageTemplate:
     """A text that a registry of operators has, with the TLVs that prove it. `account` 0 and an empty `sender` are
@@ -355,12 +370,14 @@ class Tables:
     """The pumping guard's holds, by account and prefix."""
     suspended: list[int] = field(default_factory=list)
     """The ids of suspended accounts."""
-    plans: dict[int, str] = field(default_factory=dict)
-    """The plans of accounts by id, as far as plans have routes."""
+    plan_of: dict[int, str] = field(default_factory=dict)
+    """The plans of accounts by id, as far as plans have routes or a row."""
     networks: list[MobileNetwork] = field(default_factory=list)
     """Mobile networks by prefix."""
     costs: list[Cost] = field(default_factory=list)
     """Costs by connector, network, prefix and date."""
+    plans: list[Plan] = field(default_factory=list)
+    """Plans that have a row, by name."""
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

@@ -16,6 +16,7 @@ _MODULES = {
     "connector": "connector",
     "route": "routing",
     "network": "network",
+    "plan": "resources.plans",
     "price": "price",
     "cost": "cost",
     "number": "resources.numbers",

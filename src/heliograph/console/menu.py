@@ -36,6 +36,7 @@ MENU: tuple[MenuPage, ...] = (
     MenuPage("/binds", "Binds", Scope.READ_ACCOUNTS, "b", "smpp clients esme sessions"),
     MenuPage("/routing", "Routes", Scope.READ_ROUTES, "r", "routing prefixes failover"),
     MenuPage("/networks", "Networks", Scope.READ_ROUTES, "", "mobile mccmnc numbering"),
+    MenuPage("/plans", "Plans", Scope.READ_PRICES, "", "margin quality tariffs rules"),
     MenuPage("/prices", "Prices", Scope.READ_PRICES, "e", "pricing rates plans tariffs"),
     MenuPage("/costs", "Costs", Scope.READ_PRICES, "", "margin operators rates"),
     MenuPage("/numbers", "Numbers", Scope.READ_ROUTES, "n", "keywords short codes"),

@@ -217,7 +217,7 @@ def test_what_is_explained_is_what_is_done(routes: list[Route], number: str, pau
     account = Account(1, "acme", "", b"", plan="gold")
     state = RoutingState(routes, {each.id: each for each in there}, None, {1: "gold"})
     ordered = candidates(RouteRequest(1, number, "ACME"), state)
-    decision = explain(number, account, Tables(1, there, routes, [], plans={1: "gold"}), {}, 0, "ACME")
+    decision = explain(number, account, Tables(1, there, routes, [], plan_of={1: "gold"}), {}, 0, "ACME")
     assert [each.connector for each in decision.candidates] == [f"c{each.connector}" for each in ordered]
     taken = chosen(ordered, state.obstacles)
     assert decision.connector == (None if taken is None else f"c{taken}")

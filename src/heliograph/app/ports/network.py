@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.configuration import Connector, Cost, MessageTemplate, MobileNetwork, Price, Route, Tables
+from heliograph.app.configuration import Connector, Cost, MessageTemplate, MobileNetwork, Plan, Price, Route, Tables
 from heliograph.app.ports.carrier_state import ConnectorReport
 
 
@@ -59,6 +59,17 @@ class Costs(Protocol):
 
     async def remove(self, connector: int, network: str, prefix: str, since: int | None = None) -> None:
         """Removes the cost that holds from that date on, or all of the destination. Raises Missing."""
+
+
+class Plans(Protocol):
+    """Changes the rules of price plans. Each change adds one to the revision of `Network`, which has them in its
+    tables."""
+
+    async def put(self, plan: Plan) -> None:
+        """Sets the rules of a plan."""
+
+    async def remove(self, name: str) -> None:
+        """Removes the rules of a plan, which then has the defaults. Raises Missing."""
 
 
 class MobileNetworks(Protocol):

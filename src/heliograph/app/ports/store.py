@@ -11,7 +11,7 @@ from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
-from heliograph.app.ports.network import Costs, MobileNetworks, Network, Templates
+from heliograph.app.ports.network import Costs, MobileNetworks, Network, Plans, Templates
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.upkeep import Retention, Upkeep
 from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
@@ -55,6 +55,7 @@ class Store(Protocol):
     accounts: Accounts
     network: Network
     costs: Costs
+    plans: Plans
     mobile_networks: MobileNetworks
     templates: Templates
     senders: Senders

@@ -55,7 +55,7 @@ def explain(
     """Decides for a number of an account, and a sender ID. `fallbacks` are a development run's connectors; `now`
     decides which prices hold."""
     connectors = {connector.id: connector for connector in tables.connectors}
-    state = RoutingState(tables.routes, connectors, next(iter(fallbacks), None), tables.plans, tables.networks)
+    state = RoutingState(tables.routes, connectors, next(iter(fallbacks), None), tables.plan_of, tables.networks)
     found = candidates(RouteRequest(account.id, number, sender), state)
     names = {**fallbacks, **tables.connector_names()}
     tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(

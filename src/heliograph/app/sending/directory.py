@@ -106,7 +106,7 @@ class Directory:
         }
         self.templates = TemplateBook(tables.templates, requiring) if requiring else None
         self._asking = frozenset(of for of, policy in policies.items() if policy.asks_receipts)
-        self._routing = RoutingState(tables.routes, self._connectors, self._fallback, tables.plans, tables.networks)
+        self._routing = RoutingState(tables.routes, self._connectors, self._fallback, tables.plan_of, tables.networks)
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
         self._dated = tables.prices

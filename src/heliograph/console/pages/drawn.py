@@ -10,7 +10,19 @@ from urllib.parse import quote
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.resources.description import Operation, Resource
-from heliograph.app.resources.fields import REQUIRED, Choice, Field, Many, Moment, Reference, Text, Whole, singular
+from heliograph.app.resources.fields import (
+    KEEP,
+    OPEN,
+    REQUIRED,
+    Choice,
+    Field,
+    Many,
+    Moment,
+    Reference,
+    Text,
+    Whole,
+    singular,
+)
 from heliograph.console import PATH
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
@@ -148,12 +160,12 @@ def _kind(field: Field) -> str:
 
 def _input(field: Field) -> dict[str, Any]:
     single = singular(field)
-    is_open = field.default is REQUIRED or field.default is None
     return {
         "name": single.name,
         "label": single.label,
         "hint": single.hint,
-        "value": "" if is_open else single.text(single.show(field.default)),
+        "value": "" if field.default in OPEN else single.text(single.show(field.default)),
+        "empty": "Unchanged" if field.default is KEEP else "Any",
         "required": field.default is REQUIRED,
         "is_long": isinstance(single.type, Text) and single.type.is_long,
     }

@@ -104,6 +104,15 @@ CREATE TABLE price (
     PRIMARY KEY (plan, prefix, since)
 );
 
+-- Rules of price plans. A plan without a row has the defaults.
+CREATE TABLE plan (
+    min_quality  double precision NOT NULL,    -- 0 to 1
+    name         text NOT NULL PRIMARY KEY,
+    routing      text NOT NULL,                -- order among connectors of the same priority
+    min_margin   text NOT NULL,                -- credits such as 0.001, or 10%; '' for none
+    unknown_cost text NOT NULL                 -- allow or refuse
+);
+
 -- What operators charge a segment.
 CREATE TABLE cost (
     connector bigint NOT NULL,

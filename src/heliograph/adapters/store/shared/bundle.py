@@ -10,7 +10,13 @@ from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.factors import StoredFactors
 from heliograph.adapters.store.shared.guard import StoredGuard
 from heliograph.adapters.store.shared.inbound import StoredInbound, StoredPulls
-from heliograph.adapters.store.shared.network import StoredCosts, StoredMobileNetworks, StoredNetwork, StoredSenders
+from heliograph.adapters.store.shared.network import (
+    StoredCosts,
+    StoredMobileNetworks,
+    StoredNetwork,
+    StoredPlans,
+    StoredSenders,
+)
 from heliograph.adapters.store.shared.notices import StoredNotices
 from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
@@ -62,6 +68,7 @@ class Bundle:
     accounts: ports.Accounts
     network: ports.Network
     costs: ports.Costs
+    plans: ports.Plans
     mobile_networks: ports.MobileNetworks
     templates: ports.Templates
     senders: ports.Senders
@@ -103,6 +110,7 @@ class Bundle:
         self.accounts = StoredAccounts(runner)
         self.network = self.network_of(runner)
         self.costs = StoredCosts(runner)
+        self.plans = StoredPlans(runner)
         self.mobile_networks = StoredMobileNetworks(runner)
         self.templates = StoredTemplates(runner)
         self.senders = StoredSenders(runner)

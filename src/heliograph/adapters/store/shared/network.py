@@ -13,6 +13,7 @@ from heliograph.app.configuration import (
     Missing,
     MobileNetwork,
     NumberOwner,
+    Plan,
     Price,
     RegisteredSender,
     Route,
@@ -42,9 +43,10 @@ class StoredNetwork(Operations):
         senders = yield Q.senders()
         holds = yield Q.traffic_holds()
         suspended = yield Q.suspended_accounts()
-        plans = yield Q.plans_with_routes()
+        plan_of = yield Q.plan_of_accounts()
         networks = yield Q.mobile_networks()
         costs = yield Q.costs()
+        plans = yield Q.plans()
         return Tables(
             revision,
             [connector_of(row) for row in connectors],
@@ -59,9 +61,10 @@ class StoredNetwork(Operations):
             [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
             [TrafficHold(*row) for row in holds],
             [account for (account,) in suspended],
-            dict(plans),
+            dict(plan_of),
             [MobileNetwork(*row) for row in networks],
             [Cost(*row) for row in costs],
+            [Plan(*row) for row in plans],
         )
 
     @write
@@ -187,6 +190,22 @@ class StoredCosts(Operations):
     def remove(self, connector: int, network: str, prefix: str, since: int | None = None) -> Steps[None]:
         if not (yield Q.remove_cost(connector=connector, network=network, prefix=prefix, since=since)):
             raise Missing("no such cost")
+        yield tables_changed()
+
+
+class StoredPlans(Operations):
+    @write
+    def put(self, plan: Plan) -> Steps[None]:
+        yield tables_changed()
+        yield Q.put_plan(
+            name=plan.name, routing=plan.routing, min_margin=plan.min_margin, unknown_cost=plan.unknown_cost,
+            min_quality=plan.min_quality,
+        )  # fmt: skip
+
+    @write
+    def remove(self, name: str) -> Steps[None]:
+        if not (yield Q.remove_plan(name=name)):
+            raise Missing("no such plan")
         yield tables_changed()
 
 

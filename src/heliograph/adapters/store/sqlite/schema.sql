@@ -94,6 +94,15 @@ CREATE TABLE price (
     PRIMARY KEY (plan, prefix, since)
 ) STRICT, WITHOUT ROWID;
 
+-- Rules of price plans. A plan without a row has the defaults.
+CREATE TABLE plan (
+    name         TEXT NOT NULL PRIMARY KEY,
+    routing      TEXT NOT NULL,                -- order among connectors of the same priority
+    min_margin   TEXT NOT NULL,                -- credits such as 0.001, or 10%; '' for none
+    unknown_cost TEXT NOT NULL,                -- allow or refuse
+    min_quality  REAL NOT NULL                 -- 0 to 1
+) STRICT, WITHOUT ROWID;
+
 -- What operators charge a segment.
 CREATE TABLE cost (
     connector INTEGER NOT NULL,

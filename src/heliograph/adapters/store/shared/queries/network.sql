@@ -37,8 +37,21 @@ DELETE FROM link_state WHERE connector = :connector;
 SELECT id, prefix, connector, priority, network, account, plan, sender, share, fallback FROM route
 ORDER BY prefix {bytewise}, priority, id;
 
--- plans_with_routes: The accounts of plans that have routes.
-SELECT id, plan FROM account WHERE plan IN (SELECT plan FROM route WHERE plan <> '');
+-- plan_of_accounts: The accounts of plans that have routes or rules.
+SELECT id, plan FROM account WHERE plan IN (SELECT plan FROM route WHERE plan <> '' UNION ALL SELECT name FROM plan);
+
+-- plans: The rules of plans, by name.
+SELECT name, routing, min_margin, unknown_cost, min_quality FROM plan ORDER BY name {bytewise};
+
+-- put_plan: Sets the rules of a plan.
+INSERT INTO plan (name, routing, min_margin, unknown_cost, min_quality)
+VALUES (:name, :routing, :min_margin, :unknown_cost, :min_quality)
+ON CONFLICT (name) DO UPDATE SET
+    routing = excluded.routing, min_margin = excluded.min_margin, unknown_cost = excluded.unknown_cost,
+    min_quality = excluded.min_quality;
+
+-- remove_plan: Removes the rules of a plan.
+DELETE FROM plan WHERE name = :name RETURNING 1;
 
 -- mobile_networks: All mobile networks, by prefix.
 SELECT prefix, mccmnc, name FROM mobile_network ORDER BY prefix {bytewise};

@@ -1,0 +1,37 @@
+"""The resource of price plans."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.app.configuration import Price, Route
+from heliograph.app.records import AuditQuery
+from heliograph.app.resources import plans
+from heliograph.app.resources.desk import Desk, NoSuch
+from tests.support.gateway import open_gateway
+
+DEFAULTS: dict[str, Any] = {"routing": "share", "min_margin": None, "unknown_cost": "allow", "min_quality": 0.85}
+
+
+async def test_a_plan_has_the_defaults_until_it_has_rules() -> None:
+    gateway = await open_gateway()
+    desk = Desk(gateway.store, gateway.clock, "user:ada")
+    await gateway.store.network.set_price(Price("gold", "49", 1))
+    await gateway.store.network.add_route(Route(0, "49", 1, plan="silver"))
+    assert await plans.find(desk) == [{"name": name, **DEFAULTS} for name in ("default", "gold", "silver")]
+    changed = await plans.change(desk, "bronze", min_margin="10%", routing="best")
+    assert changed == {"name": "bronze", **DEFAULTS, "min_margin": "10%", "routing": "best"}
+    assert await plans.show(desk, "bronze") == changed
+    await plans.change(desk, "bronze", min_margin=None)
+    assert (await plans.show(desk, "bronze")) == changed | {"min_margin": None}
+    await plans.reset(desk, "bronze")
+    with pytest.raises(NoSuch):
+        await plans.reset(desk, "bronze")
+    with pytest.raises(NoSuch):
+        await plans.show(desk, "bronze")
+    noted = [(each.action, each.details) for each in await gateway.store.audit_log.find(AuditQuery())]
+    assert noted[:3] == [
+        ("plan.reset", {}),
+        ("plan.set", {"min_margin": "none"}),
+        ("plan.set", {"min_margin": "10%", "routing": "best"}),
+    ]
