@@ -9,6 +9,7 @@ import pytest
 
 from heliograph.app.configuration import (
     ACCOUNT_FIELDS,
+    OFF,
     Account,
     ApiKey,
     Connector,
@@ -253,7 +254,7 @@ async def test_a_connector_is_kept_as_it_was_given(store: Store) -> None:
         window=50,
         rate=12.5,
         tls=True,
-        enabled=False,
+        state=OFF,
         ton=1,
         charset=["latin1"],
         deep={"x": None},
@@ -284,7 +285,7 @@ async def test_a_connectors_name_is_given_once(store: Store) -> None:
 
 async def test_a_connector_is_changed(store: Store) -> None:
     added = await store.network.add_connector(connector())
-    changed = replace(added, name="south", window=99, enabled=False, settings={"host": "other.example", "a": 1})
+    changed = replace(added, name="south", window=99, state=OFF, settings={"host": "other.example", "a": 1})
     await store.network.update_connector(changed)
     assert (await store.network.tables()).connectors == [changed]
     with pytest.raises(Missing):

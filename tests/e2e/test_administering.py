@@ -159,11 +159,11 @@ def test_the_command_line_answers_as_the_admin_api_does(data: Path, admin: Admin
             assert admin("message", "find", "4917") == found
             assert admin("admin", "log")["entries"] == told("audit")["entries"]
             # the gateway says every few seconds that it is bound, and what the links say changes by the second
-            eventually(lambda: told("connectors/op1")["state"] == "bound", "its state is known")
+            eventually(lambda: told("connectors/op1")["bind_state"] == "bound", "its state is known")
             shown, also = admin("connector", "show", "op1"), told("connectors/op1")
             assert shown.keys() == also.keys()
             assert [link.keys() for link in shown["links"]] == [link.keys() for link in also["links"]]
-            assert shown["state"] == also["state"] == "bound"
+            assert shown["bind_state"] == also["bind_state"] == "bound"
 
 
 def test_the_console_and_the_admin_api_are_asked_for_by_their_names_alone(data: Path, admin: Admin) -> None:

@@ -223,7 +223,7 @@ def test_an_operator_that_answers_nothing_is_seen_while_its_link_stands(
                 customer.send(1, to=number, content="Hi")
 
             def state() -> str:
-                word: str = admin("connector", "list")["connectors"][0]["state"]
+                word: str = admin("connector", "list")["connectors"][0]["bind_state"]
                 return word
 
             eventually(lambda: state() == "silent", "the list of connectors says so", COMMAND_S, pause=0.2)
@@ -257,7 +257,7 @@ def test_a_connector_changes_while_messages_flow(
             text = admin.run("connector", "show", "op").stdout
             assert "of 30 in use" in text
             assert "no limit is set" in text
-            assert [each["state"] for each in admin("connector", "list")["connectors"]] == ["bound"]
+            assert [each["bind_state"] for each in admin("connector", "list")["connectors"]] == ["bound"]
         binds = [line["pdu"] for line in new.seen() if line["event"] == "request" and "bind_" in line["pdu"]["command"]]
         assert {pdu["system_type"] for pdu in binds} == {"0011"}
         new.until_left()

@@ -1,7 +1,7 @@
 """The values of administration: accounts, keys, connectors, routes, prices, as the store keeps them."""
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Final
 
 from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.message.way import Way
@@ -187,6 +187,18 @@ class LedgerPage:
     """
 
 
+ON: Final = "on"
+DRAIN: Final = "drain"
+OFF: Final = "off"
+CONNECTOR_STATES: Final = (ON, DRAIN, OFF)
+"""States of a connector, set by administrators alone.
+
+- `on`: messages are sent.
+- `drain`: nothing new is sent. The binds stay up, so that receipts and messages from phones still come.
+- `off`: no bind.
+"""
+
+
 @dataclass(slots=True)
 class Connector:
     """An operator account: its address and its rate. `app.connector_kind` explains the settings.
@@ -205,8 +217,14 @@ class Connector:
     """Parts that may be unanswered on a bind."""
     rate: float = 0.0
     """Parts a second over all binds; 0 is no limit."""
-    enabled: bool = True
+    state: str = ON
+    """One of CONNECTOR_STATES."""
     created: int = 0
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it binds."""
+        return self.state != OFF
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from heliograph.app.configuration import Connector
+from heliograph.app import text_values
+from heliograph.app.configuration import CONNECTOR_STATES, ON, Connector
 from heliograph.domain.message.tlv_rules import TlvRule
 from heliograph.domain.pace.timetable import Timetable
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
@@ -21,7 +22,7 @@ MAX_BINDS: Final = 64
 MAX_WINDOW: Final = 1000
 MAX_RATE: Final = 1_000_000.0
 
-COMMON: Final = ("binds", "window", "rate", "enabled")
+COMMON: Final = ("binds", "window", "rate", "state")
 """Settings that every connector has, as attributes: a kind may only word them."""
 
 
@@ -45,6 +46,17 @@ class Setting:
     suggestion: str = ""
     """The text that its field begins with."""
     secret: bool = False
+
+
+SHARED: Final[Mapping[str, Setting]] = {
+    "state": Setting(
+        "on; drain: nothing new is sent, receipts still come; or off: no bind",
+        text_values.one_of(*CONNECTOR_STATES),
+        choices=CONNECTOR_STATES,
+        default=ON,
+    ),
+}
+"""Settings that mean the same for every kind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from heliograph.app.configuration import Connector
+from heliograph.app.configuration import DRAIN, Connector
 from heliograph.app.dispatch.dispatcher import Dispatcher, LaneEvents
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.inbound.reception import Reception
@@ -86,7 +86,7 @@ class Carriers:
         policy = self._environment.policy(connector)
         lane.policy = policy
         lane.tlvs_of = partial(self._environment.directory.tlvs_over, connector.id)
-        self._limits.set(lane, Limit(policy.timetable, connector.rate, share))
+        self._limits.set(lane, Limit(policy.timetable, connector.rate, share, drains=connector.state == DRAIN))
         return lane
 
     def states(self) -> list[tuple[Connector, CarrierState]]:
@@ -238,6 +238,5 @@ def _ending_name(connector: int) -> str:
 
 
 def _differs_in_pace_only(one: Connector, other: Connector) -> bool:
-    """Whether two versions of a connector differ at most in rate, name and `enabled`, so that its binds need no
-    restart."""
-    return replace(one, rate=other.rate, name=other.name, enabled=other.enabled) == other
+    """Whether two versions of a connector differ at most in rate, name and state, so that its binds need no restart."""
+    return replace(one, rate=other.rate, name=other.name, state=other.state) == other

@@ -16,11 +16,15 @@ MOST_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The limit of a lane: the timetable (if there is one), the rate outside of its spans, and this node's share."""
+    """The limit of a lane."""
 
     timetable: Timetable | None
     rate: float
+    """Parts a second outside of the timetable's spans; 0 is no limit."""
     share: float
+    """Share of the rate that this node has."""
+    drains: bool = False
+    """Whether nothing new is sent, because of the connector's state."""
 
     def held(self, now: int) -> HeldRate:
         """Returns the rate in force on this node at `now`, in ms since the epoch."""
@@ -64,7 +68,7 @@ class LaneLimits:
 
     def _apply(self, lane: Lane, limit: Limit) -> None:
         rate = limit.held(self._clock.now()).rate
-        if rate is None:
+        if rate is None or limit.drains:
             lane.window.off = True
             lane.unready()
             return

@@ -193,8 +193,9 @@ async def test_a_connector_is_added_changed_paused_tested_and_removed(house: Adm
     assert fault(moved) == (400, "03", "password")
     moved = await house.ask(token, "PATCH", "/connectors/op2", {"host": "new.example", "password": "far too long"})
     assert moved.json["host"] == "new.example"
-    assert not (await house.ask(token, "POST", "/connectors/op2/pause")).json["enabled"]
-    assert (await house.ask(token, "POST", "/connectors/op2/resume")).json["enabled"]
+    for operation, state, enabled in (("pause", "off", False), ("drain", "drain", True), ("resume", "on", True)):
+        changed = (await house.ask(token, "POST", f"/connectors/op2/{operation}")).json
+        assert (changed["state"], changed["enabled"]) == (state, enabled)
     probe = (await house.ask(token, "POST", "/connectors/op2/test")).json
     assert [step["ok"] for step in probe["steps"]] == [True, False]
     assert not probe["ok"]

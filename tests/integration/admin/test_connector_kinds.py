@@ -13,7 +13,7 @@ from heliograph.adapters.smpp.kind import KIND as SMPP_KIND
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import operations
 from heliograph.app import text_values
-from heliograph.app.connector_kind import SMPP, ConnectorKind, LanePolicy, OptionField, Setting
+from heliograph.app.connector_kind import SHARED, SMPP, ConnectorKind, LanePolicy, OptionField, Setting
 from heliograph.app.resources.connectors import connector_of
 from heliograph.cli.commands import connector as connector_module
 from heliograph.cli.main import heliograph
@@ -39,7 +39,7 @@ WEB = ConnectorKind(
         "token": Setting("Token to sign in with", str, secret=True),
         "window": Setting("Requests at once", text_values.whole(1, 64), type=int, least=1, most=64, default=8),
         "rate": Setting("Messages a second", text_values.decimal(100.0), type=float, least=0, default=0.0),
-        "enabled": Setting("Whether it is used", text_values.truth, type=bool, default=True),
+        **SHARED,
     },
     identity="provider",
     destination=frozenset({"host", "port"}),

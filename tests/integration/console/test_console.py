@@ -650,9 +650,11 @@ async def test_a_connector_is_added_changed_tested_paused_and_removed(house: Adm
     tested = text_of(await ada.post("/connectors/second/test"))
     assert "connect ok in 3 ms" in tested
     assert "bind failed ESME_RINVPASWD" in tested
-    assert "is paused" in (await ada.follow(await ada.post("/connectors/second/pause", {"enabled": "no"}))).text
+    assert "is paused" in (await ada.follow(await ada.post("/connectors/second/state", {"state": "off"}))).text
     assert "paused" in text_of(await ada.get("/connectors"))
-    assert "binds again" in (await ada.follow(await ada.post("/connectors/second/pause", {"enabled": "yes"}))).text
+    assert "is draining" in (await ada.follow(await ada.post("/connectors/second/state", {"state": "drain"}))).text
+    assert "draining" in text_of(await ada.get("/connectors"))
+    assert "within five seconds" in (await ada.follow(await ada.post("/connectors/second/state", {"state": "on"}))).text
     assert "are removed" in (await ada.follow(await ada.post("/connectors/second/remove"))).text
     assert (await ada.get("/connectors/second")).status == 404
     assert "8" in text_of(await ada.get("/connectors-live", x_piece="1"))

@@ -89,6 +89,34 @@ async def test_what_does_not_move_a_password_does_not_ask_for_it(desk: Desk) -> 
 
 
 @pytest.mark.parametrize(
+    ("given", "state"),
+    [
+        ({"enabled": False}, "off"),
+        ({"enabled": "true"}, "on"),
+        ({"state": "off"}, "off"),
+        ({"state": "drain", "enabled": True}, "drain"),
+    ],
+)
+async def test_enabled_is_a_word_for_a_state(desk: Desk, given: dict[str, Any], state: str) -> None:
+    await connectors.add(desk, "op1", **BIND, state="drain")
+    changed = await connectors.change(desk, "op1", **given)
+    assert (changed["state"], changed["enabled"]) == (state, state != "off")
+    entry = (await desk.store.audit_log.find(AuditQuery(limit=1)))[0]
+    assert entry.details == {"state": state}
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [({"state": "up"}, "state"), ({"enabled": "maybe"}, "enabled"), ({"state": "off", "enabled": True}, "enabled")],
+)
+async def test_a_state_is_one_of_three(desk: Desk, given: dict[str, Any], field: str) -> None:
+    await connectors.add(desk, "op1", **BIND)
+    with pytest.raises(Invalid) as caught:
+        await connectors.change(desk, "op1", **given)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
     ("text", "host"),
     [("[2001:db8::1]", "2001:db8::1"), ("2001:DB8::0:1", "2001:db8::1"), ("192.0.2.1", "192.0.2.1"), ("a.b", "a.b")],
 )

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from heliograph.app.configuration import Account, ApiKey, MessageTemplate, Price, Route
+from heliograph.app.configuration import OFF, ON, Account, ApiKey, MessageTemplate, Price, Route
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Unavailable
 from heliograph.app.routing.candidates import RouteRequest
@@ -22,8 +22,8 @@ async def add_account(store: MemoryStore, name: str, **fields: object) -> Accoun
     return await store.accounts.create(account, ApiKey("k", 0, b"digest", 0), 0, [])
 
 
-async def add_connector(store: MemoryStore, name: str, *prefixes: str, enabled: bool = True) -> int:
-    connector = await store.network.add_connector(smpp_connector(0, name, "h", 1, "id", "pw", enabled=enabled))
+async def add_connector(store: MemoryStore, name: str, *prefixes: str, state: str = ON) -> int:
+    connector = await store.network.add_connector(smpp_connector(0, name, "h", 1, "id", "pw", state=state))
     for prefix in prefixes:
         await store.network.add_route(Route(0, prefix, connector.id))
     return connector.id
@@ -69,7 +69,7 @@ async def test_it_keeps_what_it_has_while_the_store_is_away() -> None:
 
 async def test_a_connector_that_is_paused_keeps_its_routes_and_one_that_is_gone_does_not() -> None:
     store = MemoryStore()
-    paused = await add_connector(store, "paused", "44", enabled=False)
+    paused = await add_connector(store, "paused", "44", state=OFF)
     await add_connector(store, "gone", "447")
     directory = Directory(store.network, store.accounts, fallback=0)
     await store.network.remove_connector("gone")

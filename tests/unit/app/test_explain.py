@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.configuration import Tables
+from heliograph.app.configuration import DRAIN, OFF, Tables
 from heliograph.app.facts import NOT_SENT, Attempt, CallbackEnd, Message, Submission
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import FRESH_MS
@@ -138,12 +138,10 @@ def test_an_obstacle_is_what_the_nodes_say_of_late(reports: list[ConnectorReport
     assert told in found if told else found == ""
 
 
-def test_a_paused_connector_is_an_obstacle_whatever_the_nodes_say() -> None:
-    paused = smpp_connector(1, "op1", "h", 1, "a", "b", enabled=False)
-    assert (
-        BlockedReasons(Tables(1, [paused], [], [], [], {}, []), [report(bound=1)], NOW).blocked_reason(1)
-        == "which is paused: resume it."
-    )
+@pytest.mark.parametrize(("state", "told"), [(OFF, "which is paused: resume it."), (DRAIN, "which is draining:")])
+def test_a_connector_that_is_not_on_is_an_obstacle_whatever_the_nodes_say(state: str, told: str) -> None:
+    tables = Tables(1, [smpp_connector(1, "op1", "h", 1, "a", "b", state=state)], [], [], [], {}, [])
+    assert BlockedReasons(tables, [report(bound=1)], NOW).blocked_reason(1).startswith(told)
 
 
 @pytest.mark.parametrize(

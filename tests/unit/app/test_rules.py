@@ -2,19 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.configuration import Account, Connector, MobileNetwork, Route, Tables
+from heliograph.app.configuration import DRAIN, OFF, ON, Account, Connector, MobileNetwork, Route, Tables
 from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, another, candidates, chosen
 from heliograph.app.routing.explain import explain
 
 
 def connectors(*numbers: int, paused: int = 0) -> list[Connector]:
-    return [Connector(each, f"c{each}", enabled=each != paused) for each in numbers]
+    return [Connector(each, f"c{each}", state=OFF if each == paused else ON) for each in numbers]
 
 
 ROUTES = [
@@ -80,6 +81,7 @@ def test_the_next_route_takes_messages_of_a_paused_connector() -> None:
     routes, there = [Route(1, "", 1, 9), Route(2, "", 2)], connectors(1, 2, paused=1)
     assert [each.connector for each in found("442079460123", routes, there)] == [1, 2]
     assert routing(routes, there).obstacles == {1: "paused"}
+    assert routing(routes, [replace(there[0], state=DRAIN), there[1]]).obstacles == {1: "draining"}
     assert taker("442079460123", routes, there) == 2
 
 

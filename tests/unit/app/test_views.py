@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from heliograph.app.configuration import Price, Route
+from heliograph.app.configuration import OFF, Price, Route
 from heliograph.app.facts import Attempt, Facts
 from heliograph.app.records import Search
 from heliograph.app.resources import messages, routes
@@ -77,7 +77,7 @@ async def test_it_says_why(house: AdminHouse) -> None:
         "No plan has a price; a segment then costs one credit.",
     ]
     third = (await house.gateway.store.network.tables()).connectors[2]
-    third.enabled = False
+    third.state = OFF
     await house.gateway.store.network.update_connector(third)
     await house.gateway.store.network.set_price(Price("default", "49", 5))
     decision = await routes.decide(house.admin.desk, "491701234567", "acme")

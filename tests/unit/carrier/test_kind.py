@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.adapters.smpp.kind import KIND, SETTINGS, SmppSettings, read_settings
 from heliograph.adapters.smpp.options import Dialect, Timings
-from heliograph.app.configuration import Connector
+from heliograph.app.configuration import OFF, Connector
 from heliograph.app.connector_kind import COMMON
 from heliograph.app.text_values import written
 from heliograph.domain.pace.timetable import HeldRate
@@ -36,11 +36,11 @@ def test_settings_are_read_with_their_defaults_and_their_options() -> None:
 
 
 def test_values_and_options_are_told_apart() -> None:
-    connector = smpp_connector(1, "op1", "h", 1, "us", "pw", window=50, enabled=False, system_type="VMA")
+    connector = smpp_connector(1, "op1", "h", 1, "us", "pw", window=50, state=OFF, system_type="VMA")
     assert KIND.options(connector) == {"system_type": "VMA"}
     assert KIND.values(connector) == {
         "host": "h", "port": 1, "system_id": "us", "password": "pw", "bind": "transceiver", "binds": 1, "window": 50,
-        "rate": 0.0, "tls": False, "enabled": False,
+        "rate": 0.0, "tls": False, "state": OFF,
     }  # fmt: skip
     assert KIND.changed(connector, {"window": 5, "tls": True}, {"unknown": "wait"}) == {
         "window": 5,
@@ -49,7 +49,7 @@ def test_values_and_options_are_told_apart() -> None:
 
 
 def test_a_setting_is_written_as_it_is_read() -> None:
-    given = {"port": 2775, "bind": "transmitter+receiver", "rate": 12.5, "tls": True, "enabled": False, "host": "a.b"}
+    given = {"port": 2775, "bind": "transmitter+receiver", "rate": 12.5, "tls": True, "state": "drain", "host": "a.b"}
     for name, value in given.items():
         assert SETTINGS[name].parse(written(value)) == value
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from heliograph.app.configuration import OFF
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import FRESH_MS, BindCounters, BindState
-from heliograph.app.resources.connectors import state_of
+from heliograph.app.resources.connectors import bind_state_of
 from heliograph.cli.live.bind_states import view
 from tests.support.connectors import smpp_connector
 
@@ -57,11 +58,11 @@ def text(*states: ConnectorReport) -> str:
     ],
 )
 def test_a_connector_stands_so(states: list[ConnectorReport], word: str) -> None:
-    assert state_of(CONNECTOR, states, NOW) == word
+    assert bind_state_of(CONNECTOR, states, NOW) == word
 
 
 def test_a_disabled_one_is_disabled_whatever_was_said() -> None:
-    assert state_of(smpp_connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW) == "disabled"
+    assert bind_state_of(smpp_connector(3, "op1", "h", 1, "a", "b", state=OFF), [said()], NOW) == "disabled"
 
 
 def test_a_bound_one_tells_window_rate_and_answers() -> None:

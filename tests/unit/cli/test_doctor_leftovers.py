@@ -3,6 +3,7 @@
 import asyncio
 
 from heliograph.app.admin.diagnose import leftovers as count_leftovers
+from heliograph.app.configuration import OFF
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, MessageEnd, Queueing
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import BindCounters
@@ -79,7 +80,7 @@ def test_a_connector_that_is_paused_or_gone_is_called_so() -> None:
         store, given, account = await furnished()
         await given.scheduled(account, after=SECOND)
         [op1] = (await store.network.tables()).connectors
-        op1.enabled = False
+        op1.state = OFF
         await store.network.update_connector(op1)
         now = START + HOUR
         assert (await findings(store, now))["queue of op1"].advice.startswith("It is paused")

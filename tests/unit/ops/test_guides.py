@@ -79,7 +79,7 @@ def test_its_connector_options_exist(page: Path) -> None:
     (table,) = [part for part in section if "heliograph connector add" in part]
     named = set(re.findall(r"`([a-z][a-z_]+)=", table))
     assert len(named) > 15
-    assert named <= {*OPTIONS, "tls", "enabled"}
+    assert named <= {*OPTIONS, "tls", "state"}
     spellings = {
         spelling for name in ("connector add", "route add") for each in command(name).params for spelling in each.opts
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.configuration import Account, ApiKey, Connector, Route, TrafficHold
+from heliograph.app.configuration import DRAIN, OFF, ON, Account, ApiKey, Connector, Route, TrafficHold
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
@@ -537,16 +537,38 @@ def test_messages_of_a_connector_that_is_removed_go_another_way() -> None:
 def test_a_connector_that_is_disabled_keeps_its_messages_until_it_is_enabled() -> None:
     async def story(rig: Rig) -> None:
         connector = rig.rows.connectors[1]
-        connector.enabled = False
+        connector.state = OFF
         rig.rows.revision += 1
         await asyncio.sleep(2.0)
         await rig.send(rig.fresh())
         await asyncio.sleep(5.0)
         assert rig.submits == 0
-        connector.enabled = True
+        connector.state = ON
         rig.rows.revision += 1
         await asyncio.sleep(5.0)
         assert rig.submits == 1
+
+    scenario(story)
+
+
+def test_a_connector_that_drains_stays_bound_and_sends_nothing_new() -> None:
+    async def story(rig: Rig) -> None:
+        connector, carrier = rig.rows.connectors[1], rig.carriers[1]
+        await rig.send(rig.fresh())
+        await asyncio.sleep(0.1)
+        connector.state = DRAIN
+        rig.rows.revision += 1
+        await asyncio.sleep(2.0)
+        await rig.send(rig.fresh())
+        await asyncio.sleep(20.0)
+        assert rig.submits == 1
+        assert [each.state for each in rig.rows.finals.values()] == [Delivery.DELIVRD]
+        assert rig.carriers[1] is carrier
+        connector.state = ON
+        rig.rows.revision += 1
+        await asyncio.sleep(5.0)
+        assert rig.submits == 2
+        assert rig.carriers[1] is carrier
 
     scenario(story)
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from heliograph.app.configuration import Connector
+from heliograph.app.configuration import OFF, ON, Connector
 from heliograph.app.ports import Fenced, Unavailable
 from heliograph.runtime.bind_slots import BindSlots
 from heliograph.runtime.lease import LEASE_S, MARGIN_S, RENEW_S, Lease
@@ -183,8 +183,8 @@ def test_there_is_no_number_for_one_node_too_many() -> None:
 # --- bind slots
 
 
-def connector(number: int = 1, binds: int = 4, *, enabled: bool = True) -> Connector:
-    return smpp_connector(number, "op", "", 0, "", "", binds=binds, rate=100.0, enabled=enabled)
+def connector(number: int = 1, binds: int = 4, *, state: str = ON) -> Connector:
+    return smpp_connector(number, "op", "", 0, "", "", binds=binds, rate=100.0, state=state)
 
 
 async def test_a_node_has_the_binds_that_are_free_and_their_share_of_the_rate() -> None:
@@ -219,7 +219,7 @@ async def test_no_more_binds_than_the_node_is_to_take() -> None:
     assert slots.of(1) == 2
 
 
-@pytest.mark.parametrize("now", [[connector(enabled=False)], [connector(binds=1)], []], ids=["off", "fewer", "gone"])
+@pytest.mark.parametrize("now", [[connector(state=OFF)], [connector(binds=1)], []], ids=["off", "fewer", "gone"])
 async def test_slots_are_given_back_only_when_their_links_are_down(now: list[Connector]) -> None:
     register = Register()
     slots = BindSlots(register, 1, 0)

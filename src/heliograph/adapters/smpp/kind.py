@@ -19,6 +19,7 @@ from heliograph.app.connector_kind import (
     MAX_BINDS,
     MAX_RATE,
     MAX_WINDOW,
+    SHARED,
     SMPP,
     ConnectorKind,
     LanePolicy,
@@ -79,9 +80,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "Bind over TLS, the certificate verified", text_values.truth,
         type=bool, default=False, title="TLS", hint="With it, the operator's certificate is verified",
     ),
-    "enabled": Setting(
-        "Whether it binds; without, its messages wait", text_values.truth, type=bool, default=True
-    ),
+    **SHARED,
 }  # fmt: skip
 
 

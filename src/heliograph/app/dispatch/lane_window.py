@@ -46,7 +46,7 @@ class LaneWindow:
     paused_until: float
     """Time before which nothing is written."""
     off: bool
-    """Whether nothing is to be sent at this time of day."""
+    """Whether nothing is to be sent: at this time of day, or because the connector drains."""
     _gathered: int
     """Outcomes among the facts being gathered."""
     _committing: int

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from functools import cache
 from typing import Any, Final
 
-from heliograph.app.configuration import Connector, Exists, Missing
+from heliograph.app.configuration import DRAIN, OFF, ON, Connector, Exists, Missing
 from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
 from heliograph.app.ports import ConnectorReport
 from heliograph.app.ports.carrier_state import FRESH_MS
@@ -30,7 +30,7 @@ from heliograph.app.resources.fields import (
     Whole,
 )
 from heliograph.app.sending.templates import warnings_of
-from heliograph.app.text_values import untyped, written
+from heliograph.app.text_values import truth, untyped, written
 
 _OPTION: Final = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 
@@ -68,6 +68,7 @@ async def add(
 ) -> dict[str, Any]:
     """Adds an operator account. `settings` are values of the settings that its kind declares, such as `host`."""
     check_name("name", name)
+    settings = _with_state(settings)
     declared = desk.kinds[kind].settings
     for each, setting in declared.items():
         if setting.default is None and each not in settings:
@@ -92,6 +93,7 @@ async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None
     secret again, unless the desk's actor can read secrets.
     """
     found = await connector_of(desk, name)
+    settings = _with_state(settings)
     kind = desk.kinds[found.kind]
     changed = _changed(desk, found, settings, options or {})
     moved = [] if desk.reads_secrets else kind.moved(found, changed)
@@ -127,11 +129,15 @@ async def remove(desk: Desk, name: str) -> None:
 
 
 async def pause(desk: Desk, name: str) -> dict[str, Any]:
-    return await change(desk, name, enabled=False)
+    return await change(desk, name, state=OFF)
+
+
+async def drain(desk: Desk, name: str) -> dict[str, Any]:
+    return await change(desk, name, state=DRAIN)
 
 
 async def resume(desk: Desk, name: str) -> dict[str, Any]:
-    return await change(desk, name, enabled=True)
+    return await change(desk, name, state=ON)
 
 
 async def test(desk: Desk, name: str) -> dict[str, Any]:
@@ -150,7 +156,7 @@ async def template_warnings(desk: Desk, connector: Connector) -> list[str]:
     return warnings_of((await desk.store.network.tables()).templates, policy.tlvs)
 
 
-def state_of(connector: Connector, reports: Iterable[ConnectorReport], now: int) -> str:
+def bind_state_of(connector: Connector, reports: Iterable[ConnectorReport], now: int) -> str:
     """Returns the state of a connector's binds over all nodes with recent reports, for example `1 of 2 bound`."""
     states = [each.state for each in reports if each.connector == connector.id and now - each.at < FRESH_MS]
     if not connector.enabled:
@@ -191,11 +197,27 @@ def _row(desk: Desk, connector: Connector, reports: Iterable[ConnectorReport]) -
         "name": connector.name,
         "kind": connector.kind,
         **{name: value for name, value in kind.values(connector).items() if not kind.settings[name].secret},
+        "enabled": connector.enabled,
         "options": kind.options(connector),
         "created": connector.created,
-        "state": state_of(connector, reports, desk.now),
+        "bind_state": bind_state_of(connector, reports, desk.now),
         "warnings": [],
     }
+
+
+def _with_state(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings with the state that `enabled` means: true is `on`, false is `off`. Raises Invalid."""
+    read = dict(settings)
+    given = read.pop("enabled", None)
+    if given is None:
+        return read
+    try:
+        enabled = truth(written(given))
+    except ValueError as problem:
+        raise Invalid("enabled", str(problem)) from None
+    if (read.setdefault("state", ON if enabled else OFF) != OFF) != enabled:
+        raise Invalid("enabled", f"it contradicts the state {read['state']}; give one of them")
+    return read
 
 
 def _changed(desk: Desk, connector: Connector, settings: Mapping[str, Any], options: Mapping[str, str]) -> Connector:
@@ -234,6 +256,7 @@ def _told(kind: ConnectorKind, settings: Mapping[str, Any], options: Mapping[str
 _NAME = Field(
     "name", Text(pattern="[A-Za-z0-9._-]{1,64}"), "1 to 64 letters A-Z, a-z, digits and . _ -", example="second"
 )
+_ENABLED = Field("enabled", Flag("disabled"), "An older word for the state: false is `off`, true is `on`.", KEEP)
 _LINK = (
     Field("time", Moment(), "Time of the report."),
     Field("node", Whole(), "The node that reported."),
@@ -270,12 +293,22 @@ _REST = (
         scope=Scope.OPERATE_CONNECTORS,
     ),
     Operation(
+        "drain",
+        "POST /connectors/{name}/drain",
+        drain,
+        "Drain a connector: nothing new is sent, receipts still come",
+        answers=Answer.ITEM,
+        more="Its binds stay up for receipts and messages from phones. Messages take the next candidate, or wait.",
+        done="The connector {name} is draining. Nothing new is sent over it.",
+        scope=Scope.OPERATE_CONNECTORS,
+    ),
+    Operation(
         "resume",
         "POST /connectors/{name}/resume",
         resume,
-        "Resume a paused connector",
+        "Resume a connector that is paused or draining",
         answers=Answer.ITEM,
-        done="The connector {name} binds again within five seconds.",
+        done="The connector {name} is on. It binds and sends within five seconds.",
         scope=Scope.OPERATE_CONNECTORS,
     ),
     Operation(
@@ -325,14 +358,15 @@ def _described(kinds: tuple[ConnectorKind, ...]) -> Resource:
         _NAME,
         replace(choice, meaning="Kind of the connector."),
         *plain,
+        _ENABLED,
         Field("options", Values(), "Options of the operator's dialect.", empty="none"),
         Field("created", Moment(), "When it was added."),
         Field(
-            "state",
+            "bind_state",
             Text(),
-            "`bound`, `1 of 2 bound`, `not bound`, `wrong credentials`, `disabled`; `silent` if the operator does not "
-            "answer submit_sm on any bind, `bound, 1 silent` if it answers on other binds; `no gateway` without a "
-            "recent report.",
+            "State of its binds: `bound`, `1 of 2 bound`, `not bound`, `wrong credentials`, `disabled`; `silent` if "
+            "the operator does not answer submit_sm on any bind, `bound, 1 silent` if it answers on other binds; "
+            "`no gateway` without a recent report.",
         ),
         Field("warnings", Warnings(), "Possible problems, in sentences."),
     )
@@ -345,7 +379,7 @@ def _described(kinds: tuple[ConnectorKind, ...]) -> Resource:
         "For the simulated operator of a development run, see heliograph top or the console.",
         key=("name",),
         fields=fields,
-        columns=("name", "kind", *(each.name for each in plain if each.name != "enabled"), "state"),
+        columns=("name", "kind", *(each.name for each in plain), "bind_state"),
         scopes=Scopes(Scope.READ_CONNECTORS, Scope.WRITE_CONNECTORS),
         operations=_operations(fields, choice, settings, options),
     )
@@ -366,7 +400,7 @@ def _operations(
             add,
             "Add a connector",
             answers=Answer.ITEM,
-            reads=(_NAME, kind, *settings, options),
+            reads=(_NAME, kind, *settings, _ENABLED, options),
             arguments=("name",),
             more="A running gateway binds within five seconds. The connector gets messages when a route names it.",
             examples=(
@@ -401,14 +435,14 @@ def _set(settings: tuple[Field, ...], options: Field) -> Operation:
         change,
         "Change settings and options of a connector, all or none",
         answers=Answer.ITEM,
-        reads=(*settings, options),
+        reads=(*settings, _ENABLED, options),
         pairs=True,
         rest="options",
         more="A running gateway binds again if the change needs it.\n\nKEY is a setting of the connector's kind, "
-        "for example host, window or enabled. Any other KEY is an option of the operator's dialect.",
+        "for example host, window or state. Any other KEY is an option of the operator's dialect.",
         examples=(
             "connector set op1 --window 50 --rate 100",
-            "connector set op1 window=50 enabled=false",
+            "connector set op1 window=50 state=drain",
             "connector set op1 unknown=wait system_type=VMA rate=20",
             "connector set op1 system_type=           # back to the default",
         ),
@@ -433,7 +467,7 @@ def _field(name: str, declared: Sequence[Setting]) -> Field:
 def _type(name: str, declared: Sequence[Setting]) -> Type:
     setting = declared[0]
     if setting.type is bool:
-        return Flag("disabled" if name == "enabled" else f"no-{name}")
+        return Flag(f"no-{name}")
     if setting.choices:
         return Choice(tuple(dict.fromkeys(word for each in declared for word in each.choices)))
     if setting.type is int:

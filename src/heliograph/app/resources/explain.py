@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
-from heliograph.app.configuration import Tables
+from heliograph.app.configuration import DRAIN, OFF, ON, Tables
 from heliograph.app.facts import NOT_SENT, CallbackEnd
 from heliograph.app.ports import ConnectorReport
 from heliograph.app.ports.carrier_state import FRESH_MS
@@ -142,15 +142,18 @@ class BlockedReasons:
     """Judges connectors by their configuration and by the last words of the nodes that have them."""
 
     def __init__(self, tables: Tables, reports: Sequence[ConnectorReport], now: int) -> None:
-        self._enabled = {connector.id: connector.enabled for connector in tables.connectors}
+        self._set = {connector.id: connector.state for connector in tables.connectors}
         self._fresh = [each for each in reports if now - each.at < FRESH_MS]
         self._now = now
 
     def blocked_reason(self, connector: int) -> str:
         """Returns the rest of a sentence that begins with the connector, such as `which is paused.`; empty where a
         message can leave by it."""
-        if not self._enabled.get(connector, True):
+        state = self._set.get(connector, ON)
+        if state == OFF:
             return "which is paused: resume it."
+        if state == DRAIN:
+            return "which is draining: nothing new is sent over it until it is resumed."
         states = [each.state for each in self._fresh if each.connector == connector]
         if not states:
             return "which no running gateway has."

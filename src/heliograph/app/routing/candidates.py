@@ -26,7 +26,7 @@ from hashlib import blake2b
 from math import inf, log
 from typing import Final, NamedTuple, Protocol
 
-from heliograph.app.configuration import Connector, MobileNetwork, Route
+from heliograph.app.configuration import DRAIN, OFF, Connector, MobileNetwork, Route
 from heliograph.domain.numbers.phone import PrefixTable
 
 
@@ -129,7 +129,7 @@ NO_OBSTACLES: Final[Obstacles] = {}
 
 def configured_obstacle(connector: Connector) -> str:
     """Returns why a connector is not to be used by its configuration; empty if it is."""
-    return "" if connector.enabled else "paused"
+    return {DRAIN: "draining", OFF: "paused"}.get(connector.state, "")
 
 
 _HASHES: Final = float(1 << 64)

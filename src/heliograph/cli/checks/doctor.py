@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from heliograph.app.configuration import OFF, ON
 from heliograph.cli.checks.leftovers import UNKNOWN_MS, Finding, leftovers
 from heliograph.cli.command import Failure, Invocation
 from heliograph.composition.connectors import ADAPTERS, KINDS
@@ -143,13 +144,11 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
         return
     routed = {route["connector"] for route in await routes.find(desk)}
     for connector in found:
-        if not connector.enabled:
-            yield Finding(
-                f"connector {connector.name}",
-                "note",
-                "it is disabled",
-                f"heliograph connector set {connector.name} enabled=true",
-            )
+        if connector.state != ON:
+            says = "it is off" if connector.state == OFF else "it is draining: nothing new is sent over it"
+            resume = f"heliograph connector set {connector.name} state=on"
+            yield Finding(f"connector {connector.name}", "note", says, resume)
+        if connector.state == OFF:
             continue
         if connector.name not in routed:
             command = f'heliograph route add --prefix "" --connector {connector.name}'

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from heliograph.app.configuration import OFF, ON
 from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.domain.display import counted, duration
 
@@ -64,10 +65,11 @@ def _late(
         if connector is None:
             name = _unlisted(number)
             advice = "Start the gateway: it routes the message again, or fails and refunds it"
-        elif connector.enabled:
+        elif connector.state == ON:
             name, advice = connector.name, f"heliograph connector show {connector.name} shows the reason"
         else:
-            name, advice = connector.name, f"It is paused: heliograph connector set {connector.name} enabled=true"
+            word = "paused" if connector.state == OFF else "draining"
+            name, advice = connector.name, f"It is {word}: heliograph connector set {connector.name} state=on"
         yield Finding(f"queue of {name}", "note", f"the oldest message has waited for {duration(now - due)}", advice)
 
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
-from heliograph.app.configuration import Connector
+from heliograph.app.configuration import DRAIN, OFF, ON, Connector
 from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
 from heliograph.app.records import Scope
 from heliograph.app.resources import connectors, routes
@@ -21,7 +21,7 @@ OPTION = "option."
 
 def form_of(kind: ConnectorKind) -> dict[str, Setting]:
     """The settings that have a field in the form, in its order."""
-    return {name: setting for name, setting in kind.settings.items() if name != "enabled"}
+    return {name: setting for name, setting in kind.settings.items() if name != "state"}
 
 
 def texts_of(kind: ConnectorKind, connector: Connector) -> dict[str, str]:
@@ -190,12 +190,17 @@ def _problem_of(mistake: Exception, kind: ConnectorKind) -> FormProblem:
     return problem
 
 
-async def pause(request: PageRequest) -> PageResponse:
-    name = request.path["name"]
-    enabled = request.form.get("enabled") == "yes"
-    await (connectors.resume if enabled else connectors.pause)(request.desk, name)
-    said = f"{name} binds again within five seconds." if enabled else f"{name} is paused: its messages wait."
-    return request.go(f"/connectors/{name}", said)
+_STATE_SAID: Final = {
+    ON: "{} is on. It binds and sends within five seconds.",
+    DRAIN: "{} is draining: nothing new is sent over it, and receipts still come.",
+    OFF: "{} is paused: its messages take another candidate, or wait.",
+}
+
+
+async def set_state(request: PageRequest) -> PageResponse:
+    name, state = request.path["name"], request.form.get("state", "")
+    await connectors.change(request.desk, name, state=state)
+    return request.go(f"/connectors/{name}", _STATE_SAID[state].format(name))
 
 
 async def test(request: PageRequest) -> PageResponse:
@@ -215,7 +220,7 @@ PAGES = (
     PageRoute("POST", "/connectors-new", Scope.WRITE_CONNECTORS, create),
     PageRoute("GET", "/connectors/{name}", Scope.READ_CONNECTORS, show),
     PageRoute("POST", "/connectors/{name}/settings", Scope.WRITE_CONNECTORS, settings),
-    PageRoute("POST", "/connectors/{name}/pause", Scope.OPERATE_CONNECTORS, pause),
+    PageRoute("POST", "/connectors/{name}/state", Scope.OPERATE_CONNECTORS, set_state),
     PageRoute("POST", "/connectors/{name}/test", Scope.OPERATE_CONNECTORS, test),
     PageRoute("POST", "/connectors/{name}/remove", Scope.WRITE_CONNECTORS, remove),
 )

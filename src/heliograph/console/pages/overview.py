@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.app.configuration import Connector
+from heliograph.app.configuration import OFF, ON, Connector
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import COUNTED, BacklogCounts, Scope
 from heliograph.app.resources import guard
@@ -47,7 +47,8 @@ class ConnectorLine:
     up: bool
     silent: bool
     """On some bind the operator answers nothing."""
-    enabled: bool
+    state: str
+    """The state that the connector is set to, such as `on`."""
     summary: str
     in_flight: int
     capacity: int
@@ -102,7 +103,7 @@ async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[Connect
         _connector_line(connector, live.get(number), waiting.get(number, (0, None)), backlog.deferred.get(number, 0))
         for number, connector in connectors.items()
     ]
-    return sorted(lines, key=lambda line: ((line.up and not line.silent) or not line.enabled, line.name))
+    return sorted(lines, key=lambda line: ((line.up and not line.silent) or line.state == OFF, line.name))
 
 
 def _connector_line(
@@ -116,7 +117,7 @@ def _connector_line(
         connector.name,
         connector.enabled and state.bound > 0,
         connector.enabled and state.silent > 0,
-        connector.enabled,
+        connector.state,
         state.summary if connector.enabled else "It is paused.",
         state.in_flight,
         state.capacity,
@@ -137,7 +138,7 @@ def worries(request: PageRequest, backlog: BacklogCounts, lines: list[ConnectorL
             link(f"/connectors/{line.name}"),
         )
         for line in lines
-        if line.enabled and (line.silent or not line.up)
+        if line.state != OFF and (line.silent or not line.up)
     ]
     found += [
         (
@@ -145,7 +146,7 @@ def worries(request: PageRequest, backlog: BacklogCounts, lines: list[ConnectorL
             link(f"/connectors/{line.name}"),
         )
         for line in lines
-        if line.enabled and line.up and line.oldest is not None and request.now - line.oldest > OLD_MS
+        if line.state == ON and line.up and line.oldest is not None and request.now - line.oldest > OLD_MS
     ]
     found += [
         (

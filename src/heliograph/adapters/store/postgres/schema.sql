@@ -132,9 +132,9 @@ CREATE TABLE connector (
     rate      double precision NOT NULL,
     binds     integer NOT NULL,
     "window"  integer NOT NULL,
-    enabled   boolean NOT NULL,
     name      text NOT NULL UNIQUE,
     kind      text NOT NULL,
+    state     text NOT NULL,                   -- on, drain, off
     settings  text NOT NULL                    -- JSON object: settings of the kind
 );
 

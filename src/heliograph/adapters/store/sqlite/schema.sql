@@ -123,7 +123,7 @@ CREATE TABLE connector (
     binds     INTEGER NOT NULL,
     "window"  INTEGER NOT NULL,
     rate      REAL NOT NULL,
-    enabled   INTEGER NOT NULL,
+    state     TEXT NOT NULL,                   -- on, drain, off
     settings  TEXT NOT NULL,                   -- JSON object: settings of the kind
     created   INTEGER NOT NULL
 ) STRICT;

@@ -8,8 +8,8 @@ UPDATE revision SET value = value + 1;
 SELECT {connector} FROM connector ORDER BY id;
 
 -- add_connector: Adds a connector; no row if the name exists.
-INSERT INTO connector (name, kind, binds, "window", rate, enabled, settings, created)
-VALUES (:name, :kind, :binds, :window, :rate, :enabled, :settings, :created)
+INSERT INTO connector (name, kind, binds, "window", rate, state, settings, created)
+VALUES (:name, :kind, :binds, :window, :rate, :state, :settings, :created)
 ON CONFLICT (name) DO NOTHING RETURNING id;
 
 -- namesake: Whether another connector has this name.
@@ -17,7 +17,7 @@ SELECT 1 FROM connector WHERE name = :name AND id <> :id;
 
 -- update_connector: Changes all columns of a connector except its id.
 UPDATE connector SET
-    name = :name, kind = :kind, binds = :binds, "window" = :window, rate = :rate, enabled = :enabled,
+    name = :name, kind = :kind, binds = :binds, "window" = :window, rate = :rate, state = :state,
     settings = :settings, created = :created
 WHERE id = :id RETURNING 1;
 
