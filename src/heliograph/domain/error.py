@@ -13,6 +13,8 @@ class Reason(StrEnum):
     INVALID = "invalid"
     NO_ROUTE = "no_route"
     """No route or no price covers a destination."""
+    MARGIN = "margin"
+    """Each connector for a destination is below the least margin of the account's plan, or of unknown cost."""
     CREDENTIALS = "credentials"
     CREDIT = "credit"
     SUSPENDED = "suspended"

@@ -12,7 +12,7 @@ import pytest
 from heliograph.adapters.metrics import Collector
 from heliograph.api import answer
 from heliograph.api.serve import serve
-from heliograph.app.configuration import RegisteredSender
+from heliograph.app.configuration import Plan, RegisteredSender
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.domain.error import CATALOGUE, Fault, Reason
@@ -102,6 +102,12 @@ async def _without_route(gateway: Gateway) -> Reply:
     return await gateway.send(GOOD)
 
 
+async def _below_the_margin(gateway: Gateway) -> Reply:
+    await gateway.store.plans.put(Plan("default", unknown_cost="refuse"))
+    await gateway.directory.refresh()
+    return await gateway.send(GOOD)
+
+
 async def _failing(gateway: Gateway) -> Reply:
     async def broken(*_: object) -> None:
         raise KeyError("text of a customer")
@@ -115,6 +121,7 @@ TRIALS: dict[Reason, tuple[Trial, bool]] = {
     Reason.MISSING: (sending(to=None), True),
     Reason.INVALID: (sending(to="x"), True),
     Reason.NO_ROUTE: (_without_route, True),
+    Reason.MARGIN: (_below_the_margin, True),
     Reason.CREDENTIALS: (lambda gateway: gateway.call("POST", PATH, auth=None), False),
     Reason.CREDIT: (_without_credit, True),
     Reason.SUSPENDED: (sending(changes={"suspended": True}), True),

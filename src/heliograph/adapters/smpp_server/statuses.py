@@ -27,6 +27,7 @@ _BY_FIELD: Final = {
 
 _BY_REASON: Final = {
     Reason.NO_ROUTE: CommandStatus.ESME_RINVDSTADR,
+    Reason.MARGIN: CommandStatus.ESME_RINVDSTADR,
     Reason.PREFIX: CommandStatus.ESME_RINVDSTADR,
     Reason.SENDER: CommandStatus.ESME_RINVSRCADR,
     Reason.SENDER_PENDING: CommandStatus.ESME_RINVSRCADR,

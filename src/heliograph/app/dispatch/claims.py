@@ -33,6 +33,9 @@ from heliograph.domain.message.receipt import Delivery
 Route = Callable[[Routed], int | None]
 """Returns the connector for a message; None without a route."""
 
+IsExcluded = Callable[[Routed, int], bool]
+"""Returns whether the rules of its plan now keep a message from a connector."""
+
 PolicyOf = Callable[[int], Policy | None]
 """Returns the policy of an account by its id."""
 
@@ -47,6 +50,7 @@ class QueueClaims:
         lane: Callable[[int], Lane],
         route: Route,
         policy_of: PolicyOf | None = None,
+        is_excluded: IsExcluded = lambda *_: False,
     ) -> None:
         """`lane` returns a connector's lane. Without `policy_of` the gate passes everything."""
         self._outcomes = outcomes
@@ -57,6 +61,7 @@ class QueueClaims:
         self._lane = lane
         self._route = route
         self._policy_of = policy_of
+        self._is_excluded = is_excluded
 
     async def recover(self, unsent: Iterable[Queued]) -> None:
         """Takes up the fast lane's messages of an earlier run. Raises Unavailable."""
@@ -104,19 +109,22 @@ class QueueClaims:
         elif self.passes(lane, item):
             self._resume(lane, item)
 
-    def is_stopped(self, message: Message) -> bool:
-        """Returns whether the gate now holds or refuses a message."""
-        return self._judgement(message) is not PASS
+    def is_stopped(self, message: Message, connector: int) -> bool:
+        """Returns whether the gate now holds or refuses a message, or its plan keeps it from the connector."""
+        return self._judgement(message) is not PASS or self._is_excluded(message, connector)
 
     def passes(self, lane: Lane, item: LaneItem) -> bool:
         """Returns whether the gate passes a message that is in no queue of the lane. Puts a held message back to the
-        queue's rows, and fails a refused message."""
+        queue's rows, fails a refused message, and routes a message again that its plan keeps from the connector."""
         judgement = self._judgement(item.message) if item.unsent else PASS
         if isinstance(judgement, Hold):
             self._outcomes.put_off(lane, item, item.message.time, judgement.range)
             return False
         if isinstance(judgement, Refuse):
             self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
+            return False
+        if item.unsent and self._is_excluded(item.message, lane.connector):
+            self.reroute(lane, item)
             return False
         return True
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
-from heliograph.app.dispatch.claims import PolicyOf, QueueClaims, Route
+from heliograph.app.dispatch.claims import IsExcluded, PolicyOf, QueueClaims, Route
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.late_answers import LateAnswers
 from heliograph.app.dispatch.outcomes import Finish, PartOutcomes, queueing
@@ -72,6 +73,7 @@ class Dispatcher:
         *,
         shared: bool = False,
         policy_of: PolicyOf | None = None,
+        is_excluded: IsExcluded = lambda *_: False,
     ) -> None:
         """`shared`: connectors belong to other nodes until their lane is opened here."""
         self.mark = mark
@@ -81,7 +83,7 @@ class Dispatcher:
         self.lanes: dict[int, Lane] = {}
         self.outcomes = PartOutcomes(gathering, clock, matcher, finish)
         self.late = LateAnswers(self.outcomes, self.lanes, clock)
-        self.claims = QueueClaims(self.outcomes, clock, self.lane, route, policy_of)
+        self.claims = QueueClaims(self.outcomes, clock, self.lane, route, policy_of, is_excluded)
         self._clock = clock
 
     def lane(self, connector: int) -> Lane:
@@ -154,10 +156,10 @@ class Dispatcher:
                 self.outcomes.withdraw(lane, item)
 
     def judge_anew(self) -> None:
-        """Has the gate judge waiting messages again, because accounts' rules have changed. Held messages go back to the
-        queue, and refused messages fail. A message goes on if any part of it has left."""
-        for lane in self.lanes.values():
-            for item in lane.withdraw(self.claims.is_stopped):
+        """Has the gate judge waiting messages again, because rules of accounts or plans have changed. Held messages go
+        back to the queue, and refused messages fail. A message goes on if any part of it has left."""
+        for lane in list(self.lanes.values()):
+            for item in lane.withdraw(partial(self.claims.is_stopped, connector=lane.connector)):
                 self.claims.passes(lane, item)
 
     # --- long waits

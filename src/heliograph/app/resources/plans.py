@@ -82,7 +82,7 @@ _RULES = (
     Field(
         "unknown_cost",
         Choice(UNKNOWN_COSTS),
-        "Whether a connector without a known cost may take messages, where the plan has a least margin.",
+        "Whether a connector without a known cost may take messages.",
         KEEP,
         example="refuse",
     ),

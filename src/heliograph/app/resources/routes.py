@@ -267,7 +267,7 @@ COVERED = (
     Field("cost", Credits(), "Credits a delivered segment over the connector; null: not known.", nullable=True),
     Field("best_cost", Credits(), "The lowest known cost over any of them; null: not known.", nullable=True),
     Field("margin", Credits(), "Credits that a delivered segment earns; null: not known.", nullable=True),
-    Field("problem", Text(), "`no route`, `no price`, `loss`, or empty."),
+    Field("problem", Text(), "`no route`, `no price`, `no margin`, `loss`, or empty."),
 )
 """A destination of a plan."""
 
@@ -342,7 +342,7 @@ ROUTES = Resource(
             "Connector, price and cost of each destination",
             reads=(Field("plan", Text(lambda text: check_name("plan", text)), "The price plan.", DEFAULT_PLAN),),
             answers=(Field("destinations", Rows(COVERED, "Covered", is_table=True), "By prefix."),),
-            more="Destinations of a price plan, with margins. Those without a route or price, and losses, are marked.",
+            more="Destinations of a price plan. A missing route, price or margin, and a loss, are marked.",
             examples=("route coverage", "route coverage --plan resellers --csv coverage.csv"),
             id="get_coverage",
             answer_name="Coverage",

@@ -17,7 +17,7 @@ They are pure: the rules come from the tables, and they and the state of the con
 **To add a rule.** A rule that selects by the message belongs into `RoutingState.fitting`. A rule that orders belongs
 into `_group`, which is compiled once for many messages, or into `candidates` if it depends on the message. A reason not
 to use a connector is an obstacle: a configured obstacle belongs into `configured_obstacle`, an obstacle of the moment
-into `app.routing.health`.
+into `app.routing.health`, an obstacle that depends on the message's plan into `app.routing.plan_rules`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ from math import inf, log
 from typing import Final, NamedTuple, Protocol
 
 from heliograph.app.configuration import DRAIN, OFF, Connector, MobileNetwork, Route
+from heliograph.app.routing.plan_rules import EXCLUSIONS, PlanRules
 from heliograph.domain.numbers.phone import PrefixTable
 
 
@@ -36,6 +37,9 @@ class Routed(Protocol):
     account: int
     destination: str
     sender: str
+    price: int
+    """Micro-credits for all `segments`."""
+    segments: int
 
 
 @dataclass(slots=True)
@@ -45,6 +49,8 @@ class RouteRequest:
     account: int
     destination: str
     sender: str
+    price: int = 0
+    segments: int = 1
 
 
 class Candidate(NamedTuple):
@@ -143,10 +149,13 @@ class RoutingState:
     country that is routed elsewhere must not take the general way when that connector is down.
     """
 
-    __slots__ = ("_accounts", "_all", "_networks", "_plain", "_plans", "_plans_of", "fallback", "obstacles")
+    __slots__ = ("_accounts", "_all", "_networks", "_plain", "_plans", "_plans_of", "fallback", "obstacles", "rules")
 
     obstacles: dict[int, str]
     """Why a connector is not used now, such as `paused`, by its id; connectors that can be used are absent."""
+
+    rules: PlanRules | None
+    """The rules of plans; None if no plan has any."""
 
     def __init__(
         self,
@@ -156,10 +165,12 @@ class RoutingState:
         plans: Mapping[int, str] = NO_PLANS,
         networks: Iterable[MobileNetwork] = (),
         obstacles: Obstacles = NO_OBSTACLES,
+        rules: PlanRules | None = None,
     ) -> None:
         """`connectors` has all connectors by id: a route to any other id does not count. `fallback` is the connector
         for destinations without a route: the simulated operator of a development run. `plans`: the plans of accounts,
         by id, as far as plans have routes. `obstacles` of the moment add to those of the configuration."""
+        self.rules = rules
         self.obstacles = {**obstacles}
         for connector in connectors.values():
             if obstacle := configured_obstacle(connector):
@@ -188,6 +199,22 @@ class RoutingState:
     def network(self, number: str) -> str:
         """Returns the MCCMNC of a number's network, for example `26201`; empty if it is not known."""
         return self._networks.find(number) or ""
+
+    def obstacles_of(self, message: Routed, found: Iterable[Candidate]) -> Obstacles:
+        """Returns the obstacles for a message: obstacles of the moment, and exclusions by the rules of its plan."""
+        connectors = [candidate.connector for candidate in found]
+        excluded = {of: why for of in connectors if (why := self.exclusion(message, of))}
+        return {**self.obstacles, **excluded} if excluded else self.obstacles
+
+    def exclusion(self, message: Routed, connector: int) -> str:
+        """Returns why the rules of its plan keep a message from the connector, such as `below the margin`; empty if
+        they do not."""
+        rules = self.rules
+        if rules is None or not rules.binds(message.account):
+            return ""
+        number = message.destination
+        price = message.price // message.segments
+        return rules.exclusion(message.account, number, self.network(number), price, connector)
 
     def best(self, message: Routed) -> _Group | None:
         """Returns the group of routes that fits best, or None."""
@@ -255,10 +282,12 @@ def distance(connector: int, number: str, share: int) -> float:
 def chosen(found: Sequence[Candidate], obstacles: Obstacles) -> int | None:
     """Returns the connector for the message: the first without an obstacle, or None without candidates.
 
-    Where each has an obstacle that is the first, and the message waits in its queue.
+    If each has an obstacle, it is the first that the rules of the plan allow, and the message waits in its queue.
     """
     usable = another(found, obstacles)
-    return usable if usable is not None or not found else found[0].connector
+    if usable is not None:
+        return usable
+    return next((each.connector for each in found if obstacles[each.connector] not in EXCLUSIONS), None)
 
 
 def another(found: Sequence[Candidate], obstacles: Obstacles, tried: Collection[int] = ()) -> int | None:

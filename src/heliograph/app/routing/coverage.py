@@ -5,11 +5,15 @@ from dataclasses import dataclass
 
 from heliograph.app.configuration import Tables
 from heliograph.app.routing.candidates import RouteRequest, RoutingState, candidates, chosen
+from heliograph.app.routing.plan_rules import plan_rules
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import PriceTable, in_force
 
 NO_ROUTE = "no route"
 NO_PRICE = "no price"
+NO_MARGIN = "no margin"
+"""The rules of the plan exclude each connector of its routes."""
+
 LOSS = "loss"
 
 
@@ -31,7 +35,7 @@ class Covered:
     best_cost: int | None
     """The lowest known cost over any of the connectors."""
     problem: str
-    """`no route`, `no price`, `loss`, or empty."""
+    """`no route`, `no price`, `no margin`, `loss`, or empty."""
 
     @property
     def margin(self) -> int | None:
@@ -46,24 +50,29 @@ def coverage(tables: Tables, plan: str, fallbacks: Mapping[int, str], now: int) 
     """
     connectors = {connector.id: connector for connector in tables.connectors}
     names = {**fallbacks, **tables.connector_names()}
-    state = RoutingState(tables.routes, connectors, next(iter(fallbacks), None), {0: plan}, tables.networks)
+    plan_of, costs = {0: plan}, CostTable(tables.costs, now)
+    rules = plan_rules(tables.plans, plan_of, lambda: costs)
+    fallback = next(iter(fallbacks), None)
+    state = RoutingState(tables.routes, connectors, fallback, plan_of, tables.networks, rules=rules)
     prices = in_force(tables.prices, now)
     tariff = PriceTable((price.plan, price.prefix, price.price) for price in prices).tariff(plan)
-    costs = CostTable(tables.costs, now)
     prefixes = {price.prefix for price in prices if price.plan in (plan, "default")}
     prefixes |= {route.prefix for route in tables.routes if not (route.network or route.account)}
     prefixes |= {network.prefix for network in tables.networks}
     rows = []
     for prefix in sorted(prefixes):
         network = state.network(prefix)
-        found = candidates(RouteRequest(0, prefix, ""), state)
-        taken = chosen(found, state.obstacles)
         price = tariff.price(prefix)
+        request = RouteRequest(0, prefix, "", price or 0)
+        found = candidates(request, state)
+        taken = chosen(found, state.obstacles if price is None else state.obstacles_of(request, found))
         known = {each.connector: costs.cost(each.connector, prefix, network) for each in found}
         cost = None if taken is None else known[taken]
         problem = ""
-        if taken is None:
+        if not found:
             problem = NO_ROUTE
+        elif taken is None:
+            problem = NO_MARGIN
         elif price is None:
             problem = NO_PRICE
         elif cost is not None and cost > price:

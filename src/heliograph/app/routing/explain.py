@@ -12,6 +12,7 @@ from heliograph.app.routing.candidates import (
     chosen,
     numbers_of,
 )
+from heliograph.app.routing.plan_rules import plan_rules
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import PriceTable, in_force
 
@@ -55,20 +56,30 @@ def explain(
     """Decides for a number of an account, and a sender ID. `fallbacks` are a development run's connectors; `now`
     decides which prices hold."""
     connectors = {connector.id: connector for connector in tables.connectors}
-    state = RoutingState(tables.routes, connectors, next(iter(fallbacks), None), tables.plan_of, tables.networks)
-    found = candidates(RouteRequest(account.id, number, sender), state)
+    plan_of, costs = {**tables.plan_of, account.id: account.plan}, CostTable(tables.costs, now)
+    state = RoutingState(
+        tables.routes,
+        connectors,
+        next(iter(fallbacks), None),
+        plan_of,
+        tables.networks,
+        rules=plan_rules(tables.plans, plan_of, lambda: costs),
+    )
     names = {**fallbacks, **tables.connector_names()}
     tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(
         account.plan
     )
     named_by, prefix = tariff.named_by(number) or ("", "")
-    price, network, costs = tariff.price(number), state.network(number), CostTable(tables.costs, now)
-    taken = chosen(found, state.obstacles)
+    price, network = tariff.price(number), state.network(number)
+    request = RouteRequest(account.id, number, sender, price or 0)
+    found = candidates(request, state)
+    obstacles = state.obstacles if price is None else state.obstacles_of(request, found)
+    taken = chosen(found, obstacles)
 
     def named(candidate: Candidate) -> NamedCandidate:
         name, cost = names[candidate.connector], costs.cost(candidate.connector, number, network)
         margin = None if cost is None or price is None else price - cost
-        obstacle = state.obstacles.get(candidate.connector, "")
+        obstacle = obstacles.get(candidate.connector, "")
         return NamedCandidate(name, not obstacle, candidate.sentence(name, obstacle), cost, margin)
 
     decision = RouteDecision(
@@ -95,7 +106,9 @@ def _route_reasons(decision: RouteDecision) -> list[str]:
     if not found:
         return ["No route covers the number: a message to it is refused."]
     reasons = [candidate.why for candidate in found]
-    if not any(candidate.usable for candidate in found):
+    if decision.connector is None:
+        reasons.append("The plan of the account excludes each of them: a message to it is refused.")
+    elif not any(candidate.usable for candidate in found):
         reasons.append(f"None of them can send now: messages wait in the queue of {decision.connector}.")
     elif len(found) > 1:
         reasons.append(f"The first of them that can send is {decision.connector}.")

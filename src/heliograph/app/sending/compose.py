@@ -157,20 +157,33 @@ class Composer:
         route, price = self.directory.route, view.tariff.price
         request = RouteRequest(view.account.id, "", fields.sender or "")
         for number in destinations:
-            request.destination = number
-            connector, charge = route(request), price(number)
+            charge = price(number)
+            request.destination, request.price = number, charge or 0
+            connector = route(request)
             if connector is None or charge is None:
                 bad.append(number)
             else:
                 routes.append((number, connector, charge))
         if bad:
-            numbers = ", ".join(bad)
-            problem = f"No route or no price covers {numbers}; leave it out or ask the operator for it."
-            raise invalid("to", problem, Reason.NO_ROUTE)
+            raise self._unroutable(view, bad, request)
         policy = view.policy
         if policy is not None and policy.prefixes:
             require(judge_destinations(policy, destinations))
         return destinations, routes
+
+    def _unroutable(self, view: AccountView, bad: list[str], request: RouteRequest) -> Fault:
+        """Returns the fault of destinations without a route or price, or else of those below the plan's margin."""
+        uncovered = []
+        for number in bad:
+            request.destination = number
+            if view.tariff.price(number) is None or not self.directory.candidates(request):
+                uncovered.append(number)
+        if uncovered:
+            numbers = ", ".join(uncovered)
+            problem = f"No route or no price covers {numbers}; leave it out or ask the operator for it."
+            return invalid("to", problem, Reason.NO_ROUTE)
+        problem = f"No connector takes messages to {', '.join(bad)} at the price of the account"
+        return invalid("to", f"{problem}; leave it out or ask the operator for another price.", Reason.MARGIN)
 
     def _texts(
         self, account: Account, fields: Fields, kind: Kind | None, routes: Routes, optional: OptionalFields | None

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
-from heliograph.app.configuration import Account, ApiKey, Connector, NumberOwner, Price
+from heliograph.app.configuration import Account, ApiKey, Connector, Cost, NumberOwner, Plan, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import Candidate, Routed, RoutingState, candidates, chosen
+from heliograph.app.routing.plan_rules import plan_rules
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
 from heliograph.domain.limits.gate import Policy, SenderState, compile_policy
 from heliograph.domain.message.extras import Tlv, read_extras
 from heliograph.domain.message.tlv_rules import TlvRule, passing
+from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceTable, Tariff, in_force, next_change
 from heliograph.domain.numbers.number_rules import NumberRules, normalise_number
 from heliograph.domain.security.host import NetworkSet
@@ -82,8 +84,12 @@ class Directory:
         self._inbound_prices = PriceTable(built_in=0)
         self._dated: list[Price] = []
         """Every price, past and future prices included."""
-        self._next_prices: int | None = None
-        """Start of the next future price; None if there is none."""
+        self._costs: list[Cost] = []
+        """Every cost, in the same way."""
+        self._plans: list[Plan] = []
+        self._plan_of: dict[int, str] = {}
+        self._next_date: int | None = None
+        """Start of the next future price or cost; None if there is none."""
         self._now = 0
 
     async def refresh(self, now: int | None = None) -> bool:
@@ -109,8 +115,9 @@ class Directory:
         self._routing = RoutingState(tables.routes, self._connectors, self._fallback, tables.plan_of, tables.networks)
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
-        self._dated = tables.prices
-        self._price()
+        self._dated, self._costs = tables.prices, tables.costs
+        self._plans, self._plan_of = tables.plans, tables.plan_of
+        self._apply_dates()
         self._senders = {}
         for each in tables.senders:
             self._senders.setdefault(each.account, {})[each.sender] = each.state
@@ -139,10 +146,8 @@ class Directory:
         found = await self._stored_accounts.find(name)
         if found is None:
             return None
-        if not self._prices.knows(found[0].plan):
-            await (
-                self.refresh()
-            )  # a plan created with the account a moment ago: no other account's prices are charged for it
+        if not self._prices.knows(found[0].plan) or self._lacks_rules(found[0]):
+            await self.refresh()  # the account or its plan was created a moment ago
         view = self._view(*found)
         if generation == self.generation:  # the result may be older than a refresh that came meanwhile
             self._accounts.pop(name, None)
@@ -161,8 +166,14 @@ class Directory:
         return candidates(message, self._routing)
 
     def route(self, message: Routed) -> int | None:
-        """Returns the connector for a message; None without a route."""
-        return chosen(candidates(message, self._routing), self._routing.obstacles)
+        """Returns the connector for a message; None without a route, or if its plan's rules exclude each candidate."""
+        state = self._routing
+        found = candidates(message, state)
+        return chosen(found, state.obstacles if state.rules is None else state.obstacles_of(message, found))
+
+    def is_excluded(self, message: Routed, connector: int) -> bool:
+        """Returns whether the rules of its plan now keep a message from the connector."""
+        return self._routing.rules is not None and bool(self._routing.exclusion(message, connector))
 
     def claim_policy(self, account: int) -> Policy | None:
         """Returns the rules for messages of an account at their claim, or None."""
@@ -170,8 +181,8 @@ class Directory:
 
     @property
     def judges_claims(self) -> bool:
-        """Whether any account has rules by which its messages are judged when they are claimed."""
-        return bool(self._claim_policies)
+        """Whether any account or plan has rules by which messages are judged when they are claimed."""
+        return bool(self._claim_policies) or self._routing.rules is not None
 
     def asks_receipts(self, connector: int) -> bool:
         """Returns whether the connector's operator is asked for the receipt of every message."""
@@ -220,22 +231,28 @@ class Directory:
         return self._view(account, [])
 
     def _heed_dates(self) -> bool:
-        """Applies prices whose date has come. Returns True if there were any."""
-        if self._next_prices is None or self._now < self._next_prices:
+        """Applies prices and costs whose date has come. Returns True if there were any."""
+        if self._next_date is None or self._now < self._next_date:
             return False
-        self._price()
+        self._apply_dates()
         self._accounts.clear()
         self.generation += 1
         return True
 
-    def _price(self) -> None:
-        """Builds the price tables from the prices in force."""
+    def _lacks_rules(self, account: Account) -> bool:
+        return self._plan_of.get(account.id) != account.plan and any(each.name == account.plan for each in self._plans)
+
+    def _apply_dates(self) -> None:
+        """Builds the price tables and the rules of plans from the prices and costs in force."""
         holding = in_force(self._dated, self._now)
         self._prices = PriceTable((price.plan, price.prefix, price.price) for price in holding)
         self._inbound_prices = PriceTable(
             ((price.plan, price.prefix, price.inbound or 0) for price in holding), built_in=0
         )
-        self._next_prices = next_change(self._dated, self._now)
+        self._routing.rules = plan_rules(self._plans, self._plan_of, lambda: CostTable(self._costs, self._now))
+        costs = () if self._routing.rules is None else self._costs
+        starts = [next_change(self._dated, self._now), next_change(costs, self._now)]
+        self._next_date = min((start for start in starts if start is not None), default=None)
 
     def _view(self, account: Account, keys: list[ApiKey]) -> AccountView:
         networks = [ip_network(text, strict=False) for text in account.networks]

@@ -95,6 +95,13 @@ class PriceTable:
         return self._tariffs.get(plan, self._others)
 
 
+class Starting(Protocol):
+    """A price or cost that holds from `since` (ms) on."""
+
+    @property
+    def since(self) -> int: ...
+
+
 class DatedPrice(Protocol):
     """A price of a prefix in a plan. It holds from `since` (ms; 0 is the beginning) until the next price of the same
     prefix and plan.
@@ -125,6 +132,6 @@ def in_force(prices: Iterable[Dated], at: int) -> list[Dated]:
     return [holding[key] for key in sorted(holding)]
 
 
-def next_change(prices: Iterable[DatedPrice], after: int) -> int | None:
-    """Returns when the next of the prices starts after a moment, or None."""
-    return min((price.since for price in prices if price.since > after), default=None)
+def next_change(amounts: Iterable[Starting], after: int) -> int | None:
+    """Returns when the next of the prices or costs starts after a moment, or None."""
+    return min((each.since for each in amounts if each.since > after), default=None)

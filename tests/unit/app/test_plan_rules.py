@@ -1,0 +1,175 @@
+"""Margins that plans ask for: at acceptance, in explanations and coverage, at the claim, after a change of costs."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heliograph.api.messages import V1
+from heliograph.app.configuration import OFF, ON, Account, Connector, Cost, MobileNetwork, Plan, Price, Route, Tables
+from heliograph.app.dispatch.claims import QueueClaims
+from heliograph.app.facts import Queued
+from heliograph.app.routing.candidates import RouteRequest
+from heliograph.app.routing.coverage import coverage
+from heliograph.app.routing.explain import explain
+from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.principal import Principal
+from heliograph.domain.error import Fault, Reason
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.money.margin import read_min_margin
+from tests.support.connectors import smpp_connector
+from tests.support.gateway import START, Gateway, open_gateway, read
+from tests.support.memory_store import MemoryStore
+from tests.unit.app.test_directory import add_account
+from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
+
+NUMBER = "491701234567"
+ACCOUNT = Account(1, "acme", "", b"", plan="gold")
+
+
+def tables(price: int, costs: Sequence[int | None], paused: int, plan: Plan) -> Tables:
+    """Connectors 1 and on with these costs, in the order of their routes."""
+    ids = range(1, len(costs) + 1)
+    return Tables(
+        1,
+        [Connector(each, f"c{each}", state=OFF if each == paused else ON) for each in ids],
+        [Route(each, "49", each, priority=-each) for each in ids],
+        [Price("gold", "49", price)],
+        plan_of={ACCOUNT.id: "gold"},
+        networks=[MobileNetwork("49170", "26201")],
+        costs=[
+            Cost(number, "" if number % 2 else "49", "26201" if number % 2 else "", cost // 3, cost - cost // 3)
+            for number, cost in zip(ids, costs, strict=True)
+            if cost is not None
+        ],
+        plans=[plan],
+    )
+
+
+@given(
+    st.integers(0, 100),
+    st.lists(st.none() | st.integers(0, 100), min_size=1, max_size=4),
+    st.integers(0, 4),
+    st.sampled_from(["", "0.00001", "-0.00002", "10%", "-15%", "100%"]),
+    st.sampled_from(["allow", "refuse"]),
+)
+def test_no_connector_below_the_margin_is_chosen(
+    price: int, costs: list[int | None], paused: int, min_margin: str, unknown_cost: str
+) -> None:
+    held = tables(price, costs, paused, Plan("gold", min_margin=min_margin, unknown_cost=unknown_cost))
+
+    def allows(cost: int | None) -> bool:
+        if cost is None:
+            return unknown_cost == "allow"
+        return not min_margin or read_min_margin(min_margin).allows(price, cost)
+
+    allowed = [number for number, cost in enumerate(costs, 1) if allows(cost)]
+    usable = [number for number in allowed if number != paused]
+    wanted = f"c{(usable or allowed)[0]}" if allowed else None
+    decision = explain(NUMBER, ACCOUNT, held, {}, 0)
+    assert decision.connector == wanted
+    assert [each.usable for each in decision.candidates] == [each in usable for each in range(1, len(costs) + 1)]
+    (row,) = [each for each in coverage(held, "gold", {}, 0) if each.prefix == "49170"]
+    assert (row.connector, row.problem == "no margin") == (wanted, wanted is None)
+
+
+def test_an_explanation_names_the_connectors_that_a_plan_excludes() -> None:
+    rule = Plan("gold", min_margin="10%", unknown_cost="refuse")
+    decision = explain(NUMBER, ACCOUNT, tables(50, [46, None], 2, rule), {}, 0)
+    assert decision.connector is None
+    assert decision.reasons[:3] == [
+        "The route for the prefix 49 with priority -1 leads to c1, which is below the margin.",
+        "The route for the prefix 49 with priority -2 leads to c2, which is of unknown cost.",
+        "The plan of the account excludes each of them: a message to it is refused.",
+    ]
+
+
+# --- the directory and acceptance
+
+
+async def opened(min_margin: str = "0", unknown_cost: str = "allow") -> tuple[Gateway, int]:
+    """A gateway with a second connector, which is the second candidate. Returns its id."""
+    gateway = await open_gateway()
+    network = gateway.store.network
+    other = (await network.add_connector(smpp_connector(0, "other", "h", 1, "id", "pw"))).id
+    await network.add_route(Route(0, "44", 1, 1))
+    await network.add_route(Route(0, "44", other))
+    await gateway.store.plans.put(Plan("default", min_margin=min_margin, unknown_cost=unknown_cost))
+    await gateway.directory.refresh(START)
+    return gateway, other
+
+
+async def accepted_by(gateway: Gateway, *numbers: str) -> list[int]:
+    view = await gateway.directory.account("acme")
+    assert view is not None
+    who = Principal(view, V1)
+    accept = gateway.composer.compose(who, read(who, to=list(numbers), sender="Helio", content="Hello"), START)
+    return [message.connector for message in accept.messages]
+
+
+async def test_a_request_uses_the_others_and_is_refused_before_the_charge_without_any() -> None:
+    gateway, other = await opened()
+    assert await accepted_by(gateway, "447700900123", "33612345678") == [1, 1]
+    await gateway.store.costs.put([Cost(1, "", "", 1_000_001), Cost(other, "", "", 1_000_000)])
+    await gateway.directory.refresh()
+    assert await accepted_by(gateway, "447700900123") == [other]
+    with pytest.raises(Fault) as refused:
+        await accepted_by(gateway, "447700900123", "33612345678")
+    assert (refused.value.reason, refused.value.field) == (Reason.MARGIN, "to")
+    assert "33612345678 at the price of the account" in refused.value.message
+    assert "447700900123" not in refused.value.message
+    await gateway.store.network.remove_connector("operator")
+    await gateway.directory.refresh()
+    with pytest.raises(Fault) as refused:
+        await accepted_by(gateway, "33612345678")
+    assert refused.value.reason is Reason.NO_ROUTE
+
+
+async def test_costs_hold_from_their_date_on() -> None:
+    gateway, other = await opened()
+    await gateway.store.costs.put([Cost(1, "", "", 2_000_000, since=START + 5_000)])
+    found = [
+        (await gateway.directory.refresh(START + at), await accepted_by(gateway, "447700900123"))
+        for at in (0, 4_999, 5_000, 5_001)
+    ]
+    assert found == [(True, [1]), (False, [1]), (True, [other]), (False, [other])]
+
+
+async def test_the_rules_hold_for_an_account_that_was_made_a_moment_ago() -> None:
+    store = MemoryStore()
+    connector = await store.network.add_connector(smpp_connector(0, "operator", "h", 1, "id", "pw"))
+    await store.network.add_route(Route(0, "", connector.id))
+    await store.network.set_price(Price("gold", "", 5))
+    await store.plans.put(Plan("gold", unknown_cost="refuse"))
+    directory = Directory(store.network, store.accounts)
+    await directory.refresh()
+    account = await add_account(store, "acme", plan="gold")
+    assert directory.route(RouteRequest(account.id, NUMBER, "", 5)) == connector.id
+    await directory.account("acme")
+    assert directory.route(RouteRequest(account.id, NUMBER, "", 5)) is None
+
+
+# --- messages that wait
+
+
+async def test_a_message_below_the_margin_moves_to_the_next_candidate_or_ends() -> None:
+    desk = Desk()
+    excluded, following = {1}, [2, None]
+    claims = QueueClaims(
+        desk.dispatcher.outcomes,
+        desk.clock,
+        desk.dispatcher.lane,
+        lambda _: following.pop(0),
+        is_excluded=lambda _, connector: connector in excluded,
+    )
+    moved, ended, sent = (desk.message() for _ in range(3))
+    await claims.refill(desk.lane, QueueStore(Queued(moved, False), Queued(ended, False)).queue, NODE)
+    facts = desk.commit()
+    assert [(each.key, each.connector, each.claimed) for each in facts.queueings] == [(moved.key, 2, False)]
+    assert desk.finished == [(ended.key, Delivery.REJECTD)]
+    assert [(final.key, final.refund) for final in facts.finals] == [(ended.key, ended.price)]
+    excluded.clear()
+    await claims.refill(desk.lane, QueueStore(Queued(sent, False)).queue, NODE)
+    desk.commit()
+    assert desk.carrier.keys == [sent.key]
