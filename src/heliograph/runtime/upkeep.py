@@ -4,6 +4,7 @@ import asyncio
 
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.ports import Unavailable
+from heliograph.app.routing.quality import measure, quality_query
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.series import Grain
 from heliograph.runtime.engine_parts import EngineParts
@@ -79,6 +80,9 @@ EARLY_KEPT_MS = 60_000
 SUPPRESSED_MS = 30_000
 """Milliseconds. Suppressions by other processes are searched this far back: more than their clocks differ."""
 
+QUALITY_ROUNDS = 60
+"""Rounds between two readings of the connectors' quality."""
+
 HOUR_MS = 3_600_000
 
 
@@ -148,6 +152,9 @@ class Housekeeping:
             reports = self._parts.carriers.reports(now)
             if reports:
                 await environment.store.network.save_link_states(reports)
+        if environment.directory.wants_quality and (changed or self._round % QUALITY_ROUNDS == 1):
+            totals = await environment.store.series.totals(quality_query(now))
+            environment.directory.judge_quality(measure(totals, now))
         await self._questions.ask(now)
         if len(self._parts.matcher.awaited) or self._parts.notifier.in_the_air or self._parts.dispatcher.busy:
             self._parts.gatherer.wake()

@@ -1,4 +1,4 @@
-"""Margins that plans ask for: at acceptance, in explanations and coverage, at the claim, after a change of costs."""
+"""Rules of plans: margins at acceptance, in explanations and coverage, at the claim; the order of the routing best."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,19 @@ from heliograph.api.messages import V1
 from heliograph.app.configuration import OFF, ON, Account, Connector, Cost, MobileNetwork, Plan, Price, Route, Tables
 from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.facts import Queued
-from heliograph.app.routing.candidates import RouteRequest
+from heliograph.app.ports.series import SeriesCell
+from heliograph.app.routing.candidates import RouteRequest, RoutingState, candidates
 from heliograph.app.routing.coverage import coverage
 from heliograph.app.routing.explain import explain
+from heliograph.app.routing.plan_rules import plan_rules
+from heliograph.app.routing.quality import Quality, measure, quality_query
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault, Reason
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.margin import read_min_margin
+from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import START, Gateway, open_gateway, read
 from tests.support.memory_store import MemoryStore
@@ -173,3 +178,87 @@ async def test_a_message_below_the_margin_moves_to_the_next_candidate_or_ends() 
     await claims.refill(desk.lane, QueueStore(Queued(sent, False)).queue, NODE)
     desk.commit()
     assert desk.carrier.keys == [sent.key]
+
+
+# --- the routing `best`
+
+BEST = Plan("gold", "best")
+
+
+def measured(hour: int = -1, **shares: float) -> Quality:
+    """Shares in Germany: `c2=0.9`."""
+    return Quality({(int(name[1:]), "DE"): share for name, share in shares.items()}, hour)
+
+
+def ordered(costs: Sequence[int | None], quality: Quality, plan: Plan = BEST, shares: Sequence[int] = ()) -> list[str]:
+    held = tables(100, costs, 0, plan)
+    held.routes = [
+        Route(each, "49", each, share=shares[each - 1] if shares else 1) for each in range(1, len(costs) + 1)
+    ]
+    return [each.connector for each in explain(NUMBER, ACCOUNT, held, {}, 0, "", quality).candidates]
+
+
+def test_the_cheapest_connector_of_good_quality_goes_first() -> None:
+    costs = [40, 30, 20, 10, None, 5]
+    quality = measured(c1=0.99, c2=0.85, c3=0.849, c4=0.5, c5=1.0)
+    assert ordered(costs, quality) == ["c2", "c1", "c5", "c6", "c3", "c4"]
+    assert ordered(costs, Quality()) == ["c6", "c4", "c3", "c2", "c1", "c5"]
+    assert ordered(costs, quality, Plan("gold", "best", min_quality=0)) == ["c6", "c4", "c3", "c2", "c1", "c5"]
+    assert ordered(costs, quality, Plan("gold", "best", min_quality=0.5)) == ["c4", "c3", "c2", "c1", "c5", "c6"]
+
+
+def test_quality_then_share_decide_between_equal_costs() -> None:
+    assert ordered([7, 7, 7], measured(c1=0.9, c2=0.95, c3=0.92)) == ["c2", "c3", "c1"]
+    assert ordered([7, 7], measured(c1=0.9, c2=0.9), shares=[0, 1]) == ["c2", "c1"]
+    assert ordered([7, 7], measured(c1=0.9, c2=0.9), shares=[1, 0]) == ["c1", "c2"]
+
+
+def test_a_higher_priority_goes_before_a_lower_cost() -> None:
+    held = tables(100, [40, 30, 20], 0, BEST)
+    held.routes = [Route(1, "49", 1, 5), Route(2, "49", 2), Route(3, "49", 3)]
+    assert [each.connector for each in explain(NUMBER, ACCOUNT, held, {}, 0).candidates] == ["c1", "c3", "c2"]
+
+
+def test_two_percent_of_the_numbers_explore_for_an_hour() -> None:
+    held = tables(100, [10, 20], 0, BEST)
+    held.routes = [Route(1, "49", 1), Route(2, "49", 2), Route(3, "49", 3)]
+    there = {each.id: each for each in held.connectors}
+    rules = plan_rules(held.plans, held.plan_of, lambda: CostTable(held.costs, 0), measured(5, c1=0.9, c2=0.9))
+    state = RoutingState(held.routes, there, None, held.plan_of, held.networks, rules=rules)
+    numbers = [f"4917{each:08}" for each in range(10_000)]
+    first = [candidates(RouteRequest(1, number, ""), state)[0].connector for number in numbers]
+    assert 60 <= first.count(2) <= 140, "half of two percent"
+    assert first == [candidates(RouteRequest(1, number, ""), state)[0].connector for number in numbers]
+    explorer = numbers[first.index(2)]
+    decision = explain(explorer, ACCOUNT, held, {}, 0, "", measured(5, c1=0.9, c2=0.9))
+    assert (decision.connector, decision.candidates[0].quality) == ("c2", 0.9)
+    assert "In this hour the number explores" in decision.reasons[-2]
+    later = explain(explorer, ACCOUNT, held, {}, 0, "", measured(6, c1=0.9, c2=0.9))
+    assert later.reasons[-2].endswith("routing best: the cheapest first that delivers at least 85 %.")
+
+
+async def test_quality_is_measured_from_the_counts_of_the_last_hours() -> None:
+    gateway, other = await opened()
+    await gateway.store.plans.put(Plan("default", "best"))
+    await gateway.store.costs.put([Cost(1, "", "", 5), Cost(other, "", "", 4)])
+    await gateway.store.network.change_routes([Route(0, "447", 1), Route(0, "447", other)], [])
+    directory, series, hour = gateway.directory, gateway.store.series, 3_600_000
+
+    async def first() -> int | None:
+        await directory.refresh(START)
+        directory.judge_quality(measure(await series.totals(quality_query(START)), START))
+        return directory.route(RouteRequest(1, "447700900123", "", 9))
+
+    def counted(connector: int, delivered: int, failed: int, country: str = "GB", back: int = 0) -> SeriesCell:
+        cell = Cell()
+        cell.delivered, cell.failed = delivered, failed
+        return SeriesCell(Grain.HOUR, START // hour * hour - back * hour, CellKey(1, connector, country), cell)
+
+    assert await first() == other
+    assert directory.wants_quality
+    await series.add([counted(1, 170, 29), counted(other, 0, 500, "DE"), counted(other, 0, 500, back=6)])
+    assert await first() == other, "199 are too few, and the others are elsewhere or long ago"
+    await series.add([counted(1, 0, 1, back=5)])
+    assert await first() == 1
+    await series.add([counted(other, 900, 100)])
+    assert await first() == other

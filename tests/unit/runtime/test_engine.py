@@ -8,11 +8,23 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.configuration import DRAIN, OFF, ON, Account, ApiKey, Connector, Route, TrafficHold
+from heliograph.app.configuration import (
+    DRAIN,
+    OFF,
+    ON,
+    Account,
+    ApiKey,
+    Connector,
+    Cost,
+    Plan,
+    Route,
+    TrafficHold,
+)
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
+from heliograph.app.ports.series import SeriesCell
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import zone
@@ -21,6 +33,7 @@ from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
 from heliograph.domain.pace.timetable import Timetable, parse_spans
+from heliograph.domain.series import Cell, CellKey, Grain
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
@@ -530,6 +543,48 @@ def test_messages_of_a_connector_that_is_removed_go_another_way() -> None:
         assert rig.operators[2].submits.total() == 21
         assert list(rig.engine.dispatcher.lanes) == [2]
         assert rig.rows.queue == {}
+
+    scenario(story)
+
+
+def test_messages_leave_a_connector_that_falls_below_the_margin() -> None:
+    async def story(rig: Rig) -> None:
+        rig.operators[1].longest_outage_s = 10_000.0
+        rig.carriers[1].drop()
+        await rig.store.plans.put(Plan("default", min_margin="0"))
+        await asyncio.sleep(2.0)
+        waiting = await rig.send(*(rig.fresh() for _ in range(20)))
+        await rig.schedule(30_000)
+        await rig.store.costs.put([Cost(1, "", "", waiting.messages[0].price + 1)])
+        await rig.connector("op2", prefix="49")
+        await asyncio.sleep(40.0)
+        assert [operator.submits.total() for operator in rig.operators.values()] == [0, 21]
+        await rig.store.costs.put([Cost(2, "", "", waiting.messages[0].price + 1)])
+        (late,) = (await rig.schedule(30_000)).messages
+        await asyncio.sleep(40.0)
+        assert rig.rows.finals[late.key].state is Delivery.REJECTD
+        assert rig.rows.queue == {}
+
+    scenario(story)
+
+
+def test_connectors_are_ordered_by_the_quality_of_the_last_hours() -> None:
+    async def story(rig: Rig) -> None:
+        await rig.connector("op2", prefix="49")
+        await rig.store.network.add_route(Route(0, "49", 1))
+        await rig.store.costs.put([Cost(1, "", "", 1), Cost(2, "", "", 2)])
+        await rig.store.plans.put(Plan("default", "best"))
+        await asyncio.sleep(2.0)
+        message = rig.fresh()
+        directory = rig.engine._environment.directory
+        assert directory.route(message) == 1
+        bad, good = Cell(), Cell()
+        bad.failed, good.delivered = 500, 500
+        hour = Grain.HOUR.start(rig.clock.now())
+        cells = [(1, bad), (2, good)]
+        await rig.store.series.add([SeriesCell(Grain.HOUR, hour, CellKey(1, of, "DE"), cell) for of, cell in cells])
+        await asyncio.sleep(62.0)
+        assert directory.route(message) == 2
 
     scenario(story)
 

@@ -9,11 +9,12 @@ from heliograph.app.configuration import Account, Exists, Missing, Route
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
-from heliograph.app.resources.fields import Credits, Field, Flag, Reference, Rows, Text, Whole, Words
+from heliograph.app.resources.fields import Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
 from heliograph.app.resources.networks import read_mccmnc
 from heliograph.app.routing.candidates import numbers_of
 from heliograph.app.routing.coverage import coverage
 from heliograph.app.routing.explain import RouteDecision, explain
+from heliograph.app.routing.quality import Quality, measure, quality_query
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers import phone
 
@@ -145,13 +146,18 @@ async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -
         raise NoSuch("account", account)
     owner = Account(0, "", "", b"") if found is None else found[0]
     tables = await desk.store.network.tables()
-    return explain(number, owner, tables, desk.simulated, desk.now, sender)
+    return explain(number, owner, tables, desk.simulated, desk.now, sender, await _quality(desk))
 
 
 async def find_coverage(desk: Desk, plan: str = DEFAULT_PLAN) -> dict[str, Any]:
     """Returns the destinations of a plan with their connectors, prices and costs."""
-    rows = coverage(await desk.store.network.tables(), plan, desk.simulated, desk.now)
+    tables, quality = await desk.store.network.tables(), await _quality(desk)
+    rows = coverage(tables, plan, desk.simulated, desk.now, quality)
     return {"destinations": [{each.name: getattr(row, each.name) for each in COVERED} for row in rows]}
+
+
+async def _quality(desk: Desk) -> Quality:
+    return measure(await desk.store.series.totals(quality_query(desk.now)), desk.now)
 
 
 _DEFAULTS: Final = {
@@ -286,6 +292,12 @@ DECISION = (
                 Field("why", Text(), "The rule that chose it, or the reason why it cannot send."),
                 Field("cost", Credits(), "Credits a delivered segment; null: not known.", nullable=True),
                 Field("margin", Credits(), "Credits that a delivered segment earns; null: not known.", nullable=True),
+                Field(
+                    "quality",
+                    Decimal(1),
+                    "Share of delivered messages to the country in the last hours; null: fewer than 200 ended.",
+                    nullable=True,
+                ),
             ),
             "RouteCandidate",
         ),

@@ -9,7 +9,8 @@ They are pure: the rules come from the tables, and they and the state of the con
                     to the network, the longest prefix
                 |
                 v
-    group   --> the higher priority first; among equals by share, and a number keeps its connector
+    group   --> the higher priority first; among equals by share, and a number keeps its connector,
+                or with the routing `best` the cheapest connector of good quality first
                 |
                 v
     chosen  --> the first without an obstacle that the message has not tried
@@ -252,11 +253,17 @@ def candidates(message: Routed, state: RoutingState) -> Sequence[Candidate]:
     if not (best.shares or best.falls_back):
         return best.candidates
     number = message.destination
+    order = None if state.rules is None else state.rules.order(message.account)
+    explores = order is not None and order.explores(number)
+    network = "" if order is None else state.network(number)
 
-    def place(candidate: Candidate) -> tuple[int, float]:
+    def place(candidate: Candidate) -> tuple[float, ...]:
         route = candidate.route
         assert route is not None
-        return -route.priority, distance(candidate.connector, number, route.share)
+        near = distance(candidate.connector, number, min(route.share, 1) if explores else route.share)
+        if order is None or explores:
+            return -route.priority, near
+        return -route.priority, *order.place(candidate.connector, number, network), near
 
     found: dict[int, Candidate] = {}
     for group in state.fitting(message):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from heliograph.app.configuration import Tables
 from heliograph.app.routing.candidates import RouteRequest, RoutingState, candidates, chosen
 from heliograph.app.routing.plan_rules import plan_rules
+from heliograph.app.routing.quality import Quality
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import PriceTable, in_force
 
@@ -43,7 +44,9 @@ class Covered:
         return None if self.price is None or self.cost is None else self.price - self.cost
 
 
-def coverage(tables: Tables, plan: str, fallbacks: Mapping[int, str], now: int) -> list[Covered]:
+def coverage(
+    tables: Tables, plan: str, fallbacks: Mapping[int, str], now: int, quality: Quality | None = None
+) -> list[Covered]:
     """Returns the destinations that have a price, a route or a network, by prefix, for an account with this plan.
 
     `fallbacks` are a development run's connectors; `now` decides which prices and costs hold.
@@ -51,7 +54,8 @@ def coverage(tables: Tables, plan: str, fallbacks: Mapping[int, str], now: int) 
     connectors = {connector.id: connector for connector in tables.connectors}
     names = {**fallbacks, **tables.connector_names()}
     plan_of, costs = {0: plan}, CostTable(tables.costs, now)
-    rules = plan_rules(tables.plans, plan_of, lambda: costs)
+    measured = Quality(quality.shares if quality else None)  # no number explores
+    rules = plan_rules(tables.plans, plan_of, lambda: costs, measured)
     fallback = next(iter(fallbacks), None)
     state = RoutingState(tables.routes, connectors, fallback, plan_of, tables.networks, rules=rules)
     prices = in_force(tables.prices, now)

@@ -12,9 +12,11 @@ from heliograph.app.routing.candidates import (
     chosen,
     numbers_of,
 )
-from heliograph.app.routing.plan_rules import plan_rules
+from heliograph.app.routing.plan_rules import BestOrder, plan_rules
+from heliograph.app.routing.quality import Quality
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import PriceTable, in_force
+from heliograph.domain.numbers.country import country_of
 
 
 @dataclass(slots=True)
@@ -29,6 +31,8 @@ class NamedCandidate:
     """Micro-credits a delivered segment; None if it is not known."""
     margin: int | None
     """Micro-credits that a delivered segment earns; None if its cost or price is not known."""
+    quality: float | None
+    """Share of delivered messages in the country, from 0 to 1; None if it is not measured."""
 
 
 @dataclass(slots=True)
@@ -51,10 +55,17 @@ class RouteDecision:
 
 
 def explain(
-    number: str, account: Account, tables: Tables, fallbacks: Mapping[int, str], now: int, sender: str = ""
+    number: str,
+    account: Account,
+    tables: Tables,
+    fallbacks: Mapping[int, str],
+    now: int,
+    sender: str = "",
+    quality: Quality | None = None,
 ) -> RouteDecision:
     """Decides for a number of an account, and a sender ID. `fallbacks` are a development run's connectors; `now`
     decides which prices hold."""
+    quality = quality or Quality()
     connectors = {connector.id: connector for connector in tables.connectors}
     plan_of, costs = {**tables.plan_of, account.id: account.plan}, CostTable(tables.costs, now)
     state = RoutingState(
@@ -63,14 +74,14 @@ def explain(
         next(iter(fallbacks), None),
         plan_of,
         tables.networks,
-        rules=plan_rules(tables.plans, plan_of, lambda: costs),
+        rules=plan_rules(tables.plans, plan_of, lambda: costs, quality),
     )
     names = {**fallbacks, **tables.connector_names()}
     tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(
         account.plan
     )
     named_by, prefix = tariff.named_by(number) or ("", "")
-    price, network = tariff.price(number), state.network(number)
+    price, network, country = tariff.price(number), state.network(number), country_of(number)
     request = RouteRequest(account.id, number, sender, price or 0)
     found = candidates(request, state)
     obstacles = state.obstacles if price is None else state.obstacles_of(request, found)
@@ -80,7 +91,8 @@ def explain(
         name, cost = names[candidate.connector], costs.cost(candidate.connector, number, network)
         margin = None if cost is None or price is None else price - cost
         obstacle = obstacles.get(candidate.connector, "")
-        return NamedCandidate(name, not obstacle, candidate.sentence(name, obstacle), cost, margin)
+        share = quality.shares.get((candidate.connector, country))
+        return NamedCandidate(name, not obstacle, candidate.sentence(name, obstacle), cost, margin, share)
 
     decision = RouteDecision(
         number,
@@ -97,8 +109,17 @@ def explain(
         cost = f"The plan {decision.plan} names the price for {numbers_of(decision.prefix)}."
     else:
         cost = "No plan has a price; a segment then costs one credit."
-    decision.reasons = [*_route_reasons(decision), cost]
+    order = None if state.rules is None else state.rules.order(account.id)
+    decision.reasons = [*_route_reasons(decision), *(_order_reasons(order, number) if len(found) > 1 else ()), cost]
     return decision
+
+
+def _order_reasons(order: BestOrder | None, number: str) -> list[str]:
+    if order is None:
+        return []
+    if order.explores(number):
+        return ["In this hour the number explores: the connectors of a priority are in any order, to measure them."]
+    return [f"Connectors of the same priority are in the order of the routing best: {order.words}."]
 
 
 def _route_reasons(decision: RouteDecision) -> list[str]:

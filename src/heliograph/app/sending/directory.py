@@ -16,6 +16,7 @@ from heliograph.app.facts import Message
 from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import Candidate, Routed, RoutingState, candidates, chosen
 from heliograph.app.routing.plan_rules import plan_rules
+from heliograph.app.routing.quality import Quality
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
 from heliograph.domain.limits.gate import Policy, SenderState, compile_policy
@@ -88,6 +89,7 @@ class Directory:
         """Every cost, in the same way."""
         self._plans: list[Plan] = []
         self._plan_of: dict[int, str] = {}
+        self._quality = Quality()
         self._next_date: int | None = None
         """Start of the next future price or cost; None if there is none."""
         self._now = 0
@@ -182,7 +184,17 @@ class Directory:
     @property
     def judges_claims(self) -> bool:
         """Whether any account or plan has rules by which messages are judged when they are claimed."""
-        return bool(self._claim_policies) or self._routing.rules is not None
+        rules = self._routing.rules
+        return bool(self._claim_policies) or (rules is not None and rules.excludes)
+
+    @property
+    def wants_quality(self) -> bool:
+        """Whether any plan orders connectors by the quality of delivery."""
+        return any(plan.routing == "best" for plan in self._plans)
+
+    def judge_quality(self, measured: Quality) -> None:
+        """Orders connectors by these figures from now on."""
+        self._quality.shares, self._quality.hour = measured.shares, measured.hour
 
     def asks_receipts(self, connector: int) -> bool:
         """Returns whether the connector's operator is asked for the receipt of every message."""
@@ -249,7 +261,9 @@ class Directory:
         self._inbound_prices = PriceTable(
             ((price.plan, price.prefix, price.inbound or 0) for price in holding), built_in=0
         )
-        self._routing.rules = plan_rules(self._plans, self._plan_of, lambda: CostTable(self._costs, self._now))
+        self._routing.rules = plan_rules(
+            self._plans, self._plan_of, lambda: CostTable(self._costs, self._now), self._quality
+        )
         costs = () if self._routing.rules is None else self._costs
         starts = [next_change(self._dated, self._now), next_change(costs, self._now)]
         self._next_date = min((start for start in starts if start is not None), default=None)

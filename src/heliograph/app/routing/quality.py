@@ -1,0 +1,45 @@
+"""Quality: the share of delivered messages by connector and country over the last hours, for the routing `best`."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from heliograph.app.ports.series import SeriesQuery
+from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
+
+HOURS: Final = 6
+"""Hours that count, the present hour included. Long enough for LEAST_ENDED, short enough to see an operator fail."""
+
+LEAST_ENDED: Final = 200
+"""Final states from which a share counts as measured: it is then exact to some 5 %."""
+
+Shares = dict[tuple[int, str], float]
+"""Delivered messages of all ended messages, from 0 to 1, by connector and country, for example `(3, "DE")`."""
+
+
+class Quality:
+    """The present figures. They change in place, about once a minute."""
+
+    __slots__ = ("hour", "shares")
+
+    def __init__(self, shares: Shares | None = None, hour: int = -1) -> None:
+        self.shares: Shares = shares or {}
+        """The measured shares."""
+        self.hour = hour
+        """The hour since the epoch, which decides the numbers that explore; -1: no number explores."""
+
+
+def quality_query(now: int) -> SeriesQuery:
+    """Returns the query of the counts that `measure` takes."""
+    width = WIDTH_MS[Grain.HOUR]
+    end = (now // width + 1) * width
+    return SeriesQuery(Grain.HOUR, end - HOURS * width, end)
+
+
+def measure(totals: Iterable[tuple[CellKey, Cell]], now: int) -> Quality:
+    """Returns the figures of these counts of all accounts."""
+    counts: dict[tuple[int, str], tuple[int, int]] = {}
+    for key, cell in totals:
+        delivered, ended = counts.get((key.connector, key.country), (0, 0))
+        counts[key.connector, key.country] = delivered + cell.delivered, ended + cell.ended
+    shares = {of: delivered / ended for of, (delivered, ended) in counts.items() if ended >= LEAST_ENDED}
+    return Quality(shares, now // WIDTH_MS[Grain.HOUR])
