@@ -128,7 +128,7 @@ class MemoryCommits(MemoryReading):
         for final in facts.finals:
             self._end(rows, final)
         for withdrawal in facts.withdrawals:
-            withdraw(self._place, withdrawal.key, withdrawal.at)
+            withdraw(self._place, withdrawal.key, withdrawal.at, withdrawal.note)
         rows.early += facts.early
         rows.early = [each for each in rows.early if (each.connector, each.operator_id) not in facts.early_matched]
         rows.awaiting |= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting}

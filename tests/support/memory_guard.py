@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from heliograph.app.configuration import Missing, TrafficHold
 from heliograph.app.ports import HeldTraffic
+from heliograph.domain.limits.gate import FIRST_RANGE, OF_ADMINISTRATOR
 from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures
 from tests.support.memory_rows import MemoryPart
 from tests.support.memory_suppressions import withdraw_waiting
@@ -63,7 +64,7 @@ class MemoryGuard(MemoryPart):
             for key in self._held(account, prefix)
             if not rows.queue[key].attempted and not any(of == key for of, _ in rows.sent)
         ][:limit]
-        withdraw_waiting(self._place, keys, now)
+        withdraw_waiting(self._place, keys, now, "held and refunded")
         return len(keys)
 
     async def let_go(self, now: int, limit: int) -> int:
@@ -72,7 +73,7 @@ class MemoryGuard(MemoryPart):
         free = [
             key
             for key, row in rows.queue.items()
-            if row.held and row.node is None
+            if (row.held or "") >= FIRST_RANGE and row.node is None
             if (rows.messages[key].account, row.held) not in holding
         ][:limit]
         for key in free:
@@ -97,6 +98,6 @@ class MemoryGuard(MemoryPart):
         return sorted(
             key
             for key, row in rows.queue.items()
-            if row.held == prefix and row.node is None
+            if row.held in (prefix, OF_ADMINISTRATOR + prefix) and row.node is None
             if rows.messages[key].account == account
         )

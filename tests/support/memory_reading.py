@@ -29,6 +29,7 @@ from heliograph.app.records import (
     SearchPage,
 )
 from heliograph.app.resources.messages import fits
+from heliograph.domain.limits.gate import OF_ADMINISTRATOR
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
@@ -151,7 +152,8 @@ class MemoryReading(MemoryPart):
             callback=self._callback(rows, message),
             moves=[Move(each.at, each.was, each.time) for each in rows.moved if each.key == key],
             connectors={number: connector.name for number, connector in rows.connectors.items()},
-            held=queued is not None and bool(queued.held),
+            held=queued is not None and (queued.held or "") > OF_ADMINISTRATOR,
+            on_hold=queued is not None and (queued.held or "").startswith(OF_ADMINISTRATOR),
         )
 
 
@@ -178,7 +180,7 @@ class MemoryMessages(MemoryReading):
             if not (search.start or 0) <= asked <= (1 << 62 if search.end is None else search.end):
                 continue
             row = rows.queue.get(key)
-            if search.held and (row is None or not row.held or row.node is not None):
+            if search.held and (row is None or (row.held or "") <= OF_ADMINISTRATOR or row.node is not None):
                 continue
             looked += 1
             hit = self._hit(rows, message)

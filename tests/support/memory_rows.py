@@ -29,6 +29,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.ports import ConnectorReport, Unavailable
+from heliograph.app.ports.backlog import OrderAnswer, QueueOrder
 from heliograph.app.ports.factors import SecondFactor
 from heliograph.app.records import (
     AdminSession,
@@ -161,6 +162,10 @@ class Rows:
     costs: dict[tuple[int, str, str, int], Cost] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     prices: dict[tuple[str, str, int], Price] = field(default_factory=dict)
+    orders: dict[int, tuple[QueueOrder, int]] = field(default_factory=dict)
+    """Orders for waiting messages by id, with their times."""
+    answers: dict[tuple[int, int], OrderAnswer] = field(default_factory=dict)
+    """Answers to orders by order and node."""
     link_states: dict[tuple[int, int], ConnectorReport] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)
     batches: dict[int, Batch] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from tests.support.memory_administration import (
     MemoryTokens,
     MemoryUsers,
 )
+from tests.support.memory_backlog import MemoryBacklog
 from tests.support.memory_binds import MemoryBinds
 from tests.support.memory_delivery import (
     MemoryCommits,
@@ -71,6 +72,7 @@ class MemoryStore:
         self._place = place = MemoryState(rows)
         self.commits: ports.Commits = MemoryCommits(place)
         self.queue: ports.Queue = MemoryQueue(place)
+        self.backlog: ports.Backlog = MemoryBacklog(place)
         self.receipts: ports.Receipts = MemoryReceipts(place)
         self.notices: ports.Notices = MemoryNotices(place)
         self.inbound: ports.Inbound = MemoryInbound(place)

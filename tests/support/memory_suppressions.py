@@ -12,7 +12,7 @@ from tests.support.memory_rows import End, MemoryPart, MemoryState
 from tests.support.memory_series import owe_series
 
 
-def withdraw(place: MemoryState, key: int, at: int) -> None:
+def withdraw(place: MemoryState, key: int, at: int, note: str = "opted out") -> None:
     rows = place.rows
     message = rows.messages.get(key)
     if message is None or key in rows.finals or (message.state, Trigger.OPT_OUT) not in TABLE:
@@ -20,14 +20,14 @@ def withdraw(place: MemoryState, key: int, at: int) -> None:
     message.state = TABLE[State(message.state), Trigger.OPT_OUT]
     rows.queue.pop(key, None)
     rows.finals[key] = End(None, "", at, owed=False)
-    place.enter(message.account, EntryKind.REFUND, message.price, key, at, "opted out")
+    place.enter(message.account, EntryKind.REFUND, message.price, key, at, note)
     owe_series(place, key, at)
 
 
-def withdraw_waiting(place: MemoryState, keys: Sequence[int], at: int) -> None:
+def withdraw_waiting(place: MemoryState, keys: Sequence[int], at: int, note: str = "opted out") -> None:
     """Withdraws messages."""
     for key in keys:
-        withdraw(place, key, at)
+        withdraw(place, key, at, note)
 
 
 def suppress(place: MemoryState, account: int, number: str, at: int, source: str) -> bool:

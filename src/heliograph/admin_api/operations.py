@@ -21,6 +21,7 @@ from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.overview import OVERVIEW
 from heliograph.app.resources.plans import PLANS
 from heliograph.app.resources.prices import PRICES
+from heliograph.app.resources.queue import QUEUE
 from heliograph.app.resources.recipients import RECIPIENTS
 from heliograph.app.resources.refusals import REFUSALS
 from heliograph.app.resources.reports import REPORTS
@@ -46,6 +47,7 @@ RESOURCES: tuple[Resource, ...] = (
     BINDS,
     CALLBACKS,
     GUARD,
+    QUEUE,
     REFUSALS,
     AUDIT,
     INBOUND,

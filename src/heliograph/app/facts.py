@@ -223,14 +223,16 @@ class MessageEnd:
 
 @dataclass(slots=True)
 class Withdrawal:
-    """The message is cancelled before any of it left, because its recipient opted out after its acceptance. `refund`
-    micro-credits go back to `account`, at most once. A message that has ended stays unchanged.
+    """The message is cancelled before any of it left: its recipient opted out after its acceptance, or an administrator
+    cancelled it. `refund` micro-credits go back to `account`, at most once. A message that has ended stays unchanged.
     """
 
     account: int
     key: int
     refund: int
     at: int
+    note: str = "opted out"
+    """The reason in the ledger."""
 
 
 @dataclass(slots=True)

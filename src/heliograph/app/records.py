@@ -366,6 +366,8 @@ class MessageRecord:
     """Names by id; removed connectors have no name."""
     held: bool = False
     """Whether the traffic guard holds it."""
+    on_hold: bool = False
+    """Whether an administrator holds it."""
 
     @property
     def submitted(self) -> bool:

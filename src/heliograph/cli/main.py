@@ -24,6 +24,7 @@ _MODULES = {
     "sender": "resources.senders",
     "binds": "resources.binds",
     "guard": "resources.guard",
+    "queue": "resources.queue",
     "suppression": "suppression",
     "template": "template",
     "erase": "recipient",

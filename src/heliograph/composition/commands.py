@@ -128,6 +128,7 @@ async def open_desk(settings: Settings) -> "AsyncIterator[Desk]":
             hours_days=settings.reports.hours_days,
             probe=lambda connector: ADAPTERS[connector.kind].probe(connector, settings),
             reads_secrets=True,
+            pause=asyncio.sleep,
             encryption=encryption,
         )
         desk.simulated = dev.NAMES if await dev.was_last(desk) else {}

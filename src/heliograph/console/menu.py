@@ -33,6 +33,7 @@ MENU: tuple[MenuPage, ...] = (
     MenuPage("/send", "Send", Scope.SEND, "s", "compose list campaign csv"),
     MenuPage("/accounts", "Accounts", Scope.READ_ACCOUNTS, "a", "customers credit balance ledger keys"),
     MenuPage("/connectors", "Connectors", Scope.READ_CONNECTORS, "c", "operators binds smpp smsc"),
+    MenuPage("/queue", "Queue", Scope.READ_MESSAGES, "w", "waiting backlog move hold cancel"),
     MenuPage("/binds", "Binds", Scope.READ_ACCOUNTS, "b", "smpp clients esme sessions"),
     MenuPage("/routing", "Routes", Scope.READ_ROUTES, "r", "routing prefixes failover"),
     MenuPage("/networks", "Networks", Scope.READ_ROUTES, "", "mobile mccmnc numbering"),

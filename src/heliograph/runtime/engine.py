@@ -51,6 +51,7 @@ from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.lease import Lease
 from heliograph.runtime.outage import Outage
+from heliograph.runtime.queue_orders import QueueOrders
 from heliograph.runtime.retention import RetentionKeeper
 from heliograph.runtime.tasks import end
 from heliograph.runtime.upkeep import Housekeeping
@@ -111,13 +112,18 @@ class Engine:
             self._spawn(self._lease.keep(), "lease")
         recovery = await environment.store.commits.recover(self._worker, self._node)
         parts = self._make(recovery, shared=shared)
-        await self._take_up(recovery, shared=shared)
+        orders = QueueOrders(environment.store.backlog, self._node, parts.gatherer, parts.dispatcher)
+        await self._take_up(recovery, orders, shared=shared)
         await parts.carriers.share_binds()
+        if reports := parts.carriers.reports(environment.clock.now()):
+            await environment.store.network.save_link_states(reports)  # orders for waiting messages await this node
         self._spawn(parts.gatherer.run(), "commit")
         feeder = Feeder(environment, self._node, self._roles, parts)
         self._spawn(feeder.run(), "feed")
         self._spawn(feeder.look_up(), "lookup")
-        upkeep = Housekeeping(environment, self._limits, self._node, self._roles, parts, self._accounts, self._lease)
+        upkeep = Housekeeping(
+            environment, self._limits, self._node, self._roles, parts, self._accounts, self._lease, orders
+        )
         self._spawn(upkeep.run(), "housekeeping")
         if self._roles.upkeep:
             self._spawn(self._make_keeper().run(), "retention")
@@ -228,7 +234,7 @@ class Engine:
             parts_ms=int(self._limits.inbound_parts * HOUR_MS),
         )
 
-    async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:
+    async def _take_up(self, recovery: Recovery, orders: QueueOrders, *, shared: bool) -> None:
         """Takes the recovered work into memory. Raises Unavailable."""
         live = self._carriers.live()
         for number, connector in live.items():
@@ -239,6 +245,7 @@ class Engine:
             for early in recovery.early:
                 self.matcher.restore_early(early)
         await self.dispatcher.claims.recover(recovery.unsent)
+        await orders.catch_up()
         if not shared:
             for number in live:
                 await self.dispatcher.claims.open(self.dispatcher.lane(number), self._environment.store.queue)

@@ -123,6 +123,10 @@ class GroupCommit:
         self._feeder_event = asyncio.Event()
         self._lookup_event = asyncio.Event()
         self._idle = asyncio.Event()
+        self._awaiting: list[asyncio.Future[None]] = []
+        """Callers of `committed` that wait for a commit to begin."""
+        self._ending: list[asyncio.Future[None]] = []
+        """Callers of `committed` that wait for the end of the commit under way."""
         self._hooks: Hooks | None = None
         self._interval = CommitInterval()
         self._waiter: asyncio.Future[None] | None = None
@@ -208,6 +212,13 @@ class GroupCommit:
             self._idle.clear()
             await self._idle.wait()
 
+    async def committed(self) -> None:
+        """Waits for the end of a commit that begins from now on."""
+        end = asyncio.get_running_loop().create_future()
+        self._awaiting.append(end)
+        self.wake()
+        await end
+
     async def run(self) -> None:
         """Commits until cancelled, or until the node is fenced (raises Fenced); then refuses the waiting requests."""
         assert self._hooks is not None
@@ -247,6 +258,8 @@ class GroupCommit:
             pause = RETRY_S[0]
             self._answer(thens)
             hooks.committed()
+            if self._ending:
+                self._end_calls()
             answers = len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)
             from_outside = len(facts.accepts) + answers + len(facts.inbound)
             self._interval.tally(self._clock.monotonic(), from_outside)
@@ -277,6 +290,12 @@ class GroupCommit:
         self._interval.begin(began, len(self._thens))
         return began
 
+    def _end_calls(self) -> None:
+        for end in self._ending:
+            if not end.done():
+                end.set_result(None)
+        self._ending.clear()
+
     def _end_wait(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -284,6 +303,9 @@ class GroupCommit:
     def _take(self, hooks: Hooks, began: float) -> tuple[Facts, list[tuple[Accept, Then]]]:
         self._woken = False
         self._work.clear()
+        if self._awaiting:
+            self._ending += self._awaiting
+            self._awaiting.clear()
         if self._later is not None:
             self._later.cancel()
             self._later = None

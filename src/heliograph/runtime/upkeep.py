@@ -10,6 +10,7 @@ from heliograph.domain.series import Grain
 from heliograph.runtime.engine_parts import EngineParts
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.lease import Lease
+from heliograph.runtime.queue_orders import QueueOrders
 from heliograph.runtime.receipt_questions import ReceiptQuestions
 
 HOUSEKEEPING_S = 1.0
@@ -98,6 +99,7 @@ class Housekeeping:
         parts: EngineParts,
         accounts: AccountCache,
         lease: Lease | None,
+        orders: QueueOrders,
     ) -> None:
         """Makes the rounds; `run` starts them. `lease` is None unless other nodes may share the store."""
         self._environment = environment
@@ -107,6 +109,7 @@ class Housekeeping:
         self._parts = parts
         self._accounts = accounts
         self._lease = lease
+        self._orders = orders
         self._questions = ReceiptQuestions(environment.store.receipts, parts.carriers.asking)
         self._round = 0
         self._unfinished: set[str] = set()
@@ -132,6 +135,7 @@ class Housekeeping:
         # First in each round, because the chores after it may fail and end the round.
         await self._heed_rules(environment.clock.now(), changed=changed)
         await self._heed_suppressions(environment.clock.now())
+        await self._orders.heed()
         await self._look_after_nodes()
         await self._accounts.refresh()
         now = environment.clock.now()

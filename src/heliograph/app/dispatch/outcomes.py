@@ -210,12 +210,12 @@ class PartOutcomes:
             self._end_part(lane, item, segment, state, NO_ANSWER if segment in item.doubtful else NOT_SENT)
         self.gathering.wake()
 
-    def withdraw(self, lane: Lane, item: LaneItem) -> None:
-        """Cancels and refunds a message of which nothing left, since its recipient opted out."""
+    def withdraw(self, lane: Lane, item: LaneItem, note: str = "opted out") -> None:
+        """Cancels and refunds a message of which nothing left. `note` is the reason in the ledger."""
         lane.forget(item)
         message = item.message
         self.gathering.facts.withdrawals.append(
-            Withdrawal(message.account, message.key, message.price, self._clock.now())
+            Withdrawal(message.account, message.key, message.price, self._clock.now(), note)
         )
         self.unknown.forget(message.key)
         self.matcher.forget(message.key)

@@ -3,6 +3,7 @@ implementations pass the same contracts.
 """
 
 from heliograph.app.ports.accounts import Accounts, CustomerBinds, Senders, Suppressions
+from heliograph.app.ports.backlog import Backlog
 from heliograph.app.ports.carrier import (
     Accepted,
     Carrier,
@@ -36,6 +37,7 @@ __all__ = [
     "Accepted",
     "Accounts",
     "AuditLog",
+    "Backlog",
     "BatchSlice",
     "Carrier",
     "CarrierEvents",

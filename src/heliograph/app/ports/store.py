@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from heliograph.app.ports.accounts import Accounts, CustomerBinds, Senders, Suppressions
+from heliograph.app.ports.backlog import Backlog
 from heliograph.app.ports.customers import Customers
 from heliograph.app.ports.delivery import Commits, Notices, Queue, Receipts
 from heliograph.app.ports.factors import Factors
@@ -46,6 +47,7 @@ class Store(Protocol):
 
     commits: Commits
     queue: Queue
+    backlog: Backlog
     receipts: Receipts
     notices: Notices
     inbound: Inbound

@@ -147,6 +147,8 @@ class Desk:
     """True if the actor can read the store, with all secrets in it, as users of commands can."""
     encryption: "Encryption | None" = None
     """The keys of the store."""
+    pause: "Callable[[float], Awaitable[None]] | None" = None
+    """Waits for so many seconds; None: nothing is waited for."""
 
     async def hash_password(self, password: str) -> str:
         return needed(self.secrets).hash_password(password) if self.hasher is None else await self.hasher(password)

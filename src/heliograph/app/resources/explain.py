@@ -118,6 +118,8 @@ def _open(
                 "operator's id of the message."
             )
         return "It was submitted: the operator accepted it. No receipt was requested, so this is its last known state."
+    if trace.on_hold:
+        return "It is held by an administrator. Release it (`heliograph queue release`)."
     if trace.held:
         return (
             "It is held: the pumping guard suspects fraud in the account's messages to such numbers. Release or refund "

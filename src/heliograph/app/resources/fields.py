@@ -254,6 +254,24 @@ class Moment(Type):
         return "" if value is None else f"{value[:19]}Z"
 
 
+_DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])").fullmatch
+_UNITS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
+
+
+class Duration(Type):
+    """A time span: ms inside, a number with a unit outside. For example 600000 and `10m`."""
+
+    def read(self, value: str) -> int:
+        found = _DURATION(value)
+        if found is None:
+            raise ValueError(f"{value!r} is not a time span; write a number with s, m, h or d, such as 10m")
+        return int(found[1]) * _UNITS[found[2]]
+
+    def show(self, value: int) -> str:
+        unit = next(unit for unit, ms in _UNITS.items() if value % ms == 0)
+        return f"{value // _UNITS[unit]}{unit}"
+
+
 @dataclass(frozen=True, slots=True)
 class Credits(Type):
     """An amount: micro-credits inside, exact decimal text outside. For example 35000 and `0.035`."""

@@ -30,6 +30,7 @@ _MODULES = (
     "accounts",
     "ledger",
     "connectors",
+    "queue",
     "routing",
     "prices",
     "callbacks",

@@ -87,6 +87,14 @@ OF_SUSPENDED: Final = ""
 due once the account is resumed (`Queue.resume`). The value is less than any range, so that an index keeps the two
 apart."""
 
+OF_ADMINISTRATOR: Final = "!"
+"""The first sign of the `held` of messages that an administrator holds (`app/resources/queue.py`). The earlier `held`
+follows, for example `!49170`. The release gives it back, and the gate judges again. In octets the sign is above
+OF_SUSPENDED and below any range."""
+
+FIRST_RANGE: Final = "0"
+"""At most any range of numbers, and above the other reasons."""
+
 MOST_SHOWN: Final = 20
 """Most numbers listed in a sentence."""
 

@@ -468,9 +468,11 @@ BEGIN
     END LOOP;
 END $$;
 
--- Cancels and refunds messages of which no part has left, because their recipients opted out. Ended messages stay.
-CREATE OR REPLACE FUNCTION record_withdrawals(p_account bigint[], p_key bigint[], p_refund bigint[], p_at bigint[])
-RETURNS void LANGUAGE plpgsql AS $$
+-- Cancels and refunds messages of which no part has left, because their recipients opted out or an administrator cancelled
+-- them. Ended messages stay.
+CREATE OR REPLACE FUNCTION record_withdrawals(
+    p_account bigint[], p_key bigint[], p_refund bigint[], p_at bigint[], p_note text[]
+) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR i IN 1 .. cardinality(p_key) LOOP
         PERFORM 1 FROM queue WHERE key = p_key[i] FOR UPDATE;
@@ -482,7 +484,7 @@ BEGIN
         INSERT INTO final (key, state, err, at, owed) VALUES (p_key[i], NULL, '', p_at[i], false);
         INSERT INTO series_owed (key, at) VALUES (p_key[i], p_at[i]);
         PERFORM enter_ledger(
-            p_account[i], {EntryKind.REFUND}::smallint, ARRAY[p_refund[i]], ARRAY[p_key[i]], p_at[i], 'opted out'
+            p_account[i], {EntryKind.REFUND}::smallint, ARRAY[p_refund[i]], ARRAY[p_key[i]], p_at[i], p_note[i]
         );
     END LOOP;
 END $$;

@@ -44,7 +44,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "parts": ("key", "segment", "state", "err", "at"),
     "progress": ("key", "segment", "state", "err", "at", "owed"),
     "finals": ("key", "state", "err", "at", "owed"),
-    "withdrawals": ("account", "key", "refund", "at"),
+    "withdrawals": ("account", "key", "refund", "at", "note"),
     "early": ("connector", "operator_id", "destination", "state", "err", "at"),
     "awaiting": ("connector", "operator_id", "key", "segment"),
     "inbound_replies": ("key", "problem"),

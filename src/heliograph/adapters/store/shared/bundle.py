@@ -5,6 +5,7 @@ from copy import copy
 from typing import Any, Self, TypeVar
 
 from heliograph.adapters.store.shared.accounts import StoredAccounts
+from heliograph.adapters.store.shared.backlog import StoredBacklog
 from heliograph.adapters.store.shared.binds import StoredBinds
 from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.factors import StoredFactors
@@ -81,6 +82,7 @@ class Bundle:
     audit_log: ports.AuditLog
     customers: ports.Customers
     queue: ports.Queue
+    backlog: ports.Backlog
     receipts: ports.Receipts
     notices: ports.Notices
     inbound: ports.Inbound
@@ -123,6 +125,7 @@ class Bundle:
         self.audit_log = StoredAuditLog(runner)
         self.customers = self.customers_of(runner)
         self.queue = StoredQueue(runner)
+        self.backlog = StoredBacklog(runner)
         self.receipts = StoredReceipts(runner)
         self.notices = StoredNotices(runner)
         self.inbound = StoredInbound(runner)

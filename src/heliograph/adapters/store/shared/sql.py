@@ -20,7 +20,7 @@ from typing import Any, Final
 from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.domain.limits.allowance import UNCOUNTED
-from heliograph.domain.limits.gate import OF_SUSPENDED
+from heliograph.domain.limits.gate import FIRST_RANGE, OF_ADMINISTRATOR, OF_SUSPENDED
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.retention import REDACTED_CODING
@@ -37,6 +37,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "CALLBACK": CALLBACK,
     "DISPATCH": DISPATCH,
     "ENDED": ENDED,
+    "FIRST_RANGE": FIRST_RANGE,
     "HEAD": HEAD,
     "LISTED": LISTED,
     "MOST_MOVES": MOST_MOVES,
@@ -44,6 +45,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "NOT_SENT": NOT_SENT,
     "NO_CODE": NO_CODE,
     "NO_ANSWER": NO_ANSWER,
+    "OF_ADMINISTRATOR": OF_ADMINISTRATOR,
     "OF_SUSPENDED": OF_SUSPENDED,
     "OPEN": OPEN,
     "REDACTED_CODING": REDACTED_CODING,

@@ -5,6 +5,7 @@ from heliograph.adapters.store.shared.steps import Q, Row, Steps, first
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.app.records import CallbackView, Hit, MessageRecord, Move
+from heliograph.domain.limits.gate import OF_ADMINISTRATOR
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.money.amounts import EntryKind
 
@@ -32,7 +33,8 @@ def record_of(message: Message) -> Steps[MessageRecord]:
         callback=callback,
         moves=[Move(*row) for row in moves],
         connectors=dict(connectors),
-        held=queued is not None and bool(queued[3]),
+        held=queued is not None and (queued[3] or "") > OF_ADMINISTRATOR,
+        on_hold=queued is not None and (queued[3] or "").startswith(OF_ADMINISTRATOR),
     )
 
 

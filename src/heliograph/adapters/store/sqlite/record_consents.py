@@ -44,4 +44,4 @@ def withdraw(db: sqlite3.Connection, withdrawals: Iterable[Withdrawal], ledger: 
             db.execute(_END, (each.key, each.at))
             db.execute(_DEQUEUE, (each.key,))
             db.execute(_OWE_SERIES, (each.key, each.at))
-            ledger.refund(each.account, [(each.key, each.refund)], each.at, "opted out")
+            ledger.refund(each.account, [(each.key, each.refund)], each.at, each.note)

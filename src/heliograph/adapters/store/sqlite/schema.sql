@@ -296,6 +296,21 @@ CREATE TABLE series_owed (
 CREATE TABLE revision (value INTEGER NOT NULL) STRICT;
 INSERT INTO revision VALUES (0);
 
+-- Orders of administrators for waiting messages in the memory of nodes, and the answers of nodes.
+CREATE TABLE queue_order (
+    id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    at   INTEGER NOT NULL,
+    body TEXT NOT NULL                         -- JSON: app.ports.backlog.QueueOrder
+) STRICT;
+
+CREATE TABLE queue_answer (
+    "order"  INTEGER NOT NULL,
+    node     INTEGER NOT NULL,
+    messages INTEGER NOT NULL,                 -- messages that the node changed
+    spared   INTEGER NOT NULL,                 -- messages without a row that it left alone: a part may have left
+    PRIMARY KEY ("order", node)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE link_state (
     connector INTEGER NOT NULL,
     node      INTEGER NOT NULL,
@@ -526,8 +541,9 @@ CREATE TABLE queue (
     account   INTEGER NOT NULL,                -- messages of an account keep their order
     phone     TEXT NOT NULL,                   -- the message's destination
     put_off   INTEGER NOT NULL DEFAULT 0,      -- 1: an operator deferred it, or did not answer
-    held      TEXT                             -- why it waits beyond `due`: '' suspended account, or the range
-                                               -- of numbers that the traffic guard holds, such as '49170'
+    held      TEXT                             -- why it waits beyond `due`: '' suspended account, '49170' range
+                                               -- that the traffic guard holds, '!' held by an administrator,
+                                               -- followed by the earlier value
 ) STRICT;
 
 CREATE INDEX queue_due ON queue (connector, due) WHERE node IS NULL AND held IS NULL;

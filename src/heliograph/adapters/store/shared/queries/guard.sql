@@ -32,24 +32,24 @@ UPDATE traffic_hold SET ended = :now WHERE account = :account AND prefix = :pref
 -- held_number: Number and price of an account's held messages to a range, up to a limit.
 SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint) FROM (
     SELECT q.key FROM queue AS q
-    WHERE q.held = :prefix AND q.node IS NULL AND q.account = :account
+    WHERE q.held IN (:prefix, {OF_ADMINISTRATOR} || :prefix) AND q.node IS NULL AND q.account = :account
     LIMIT :limit
 ) AS held JOIN message AS m ON m.key = held.key;
 
 -- held_messages: Held messages of an account to a range of which no part has left.
 SELECT q.key FROM queue AS q
-WHERE q.held = :prefix AND q.node IS NULL AND q.account = :account
+WHERE q.held IN (:prefix, {OF_ADMINISTRATOR} || :prefix) AND q.node IS NULL AND q.account = :account
   AND NOT q.attempted AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
 ORDER BY q.key LIMIT :limit;
 
--- held_among: The held rows among some rows.
-SELECT key FROM queue WHERE held > {OF_SUSPENDED} AND node IS NULL AND NOT attempted AND key {among(keys)};
+-- held_among: The rows among some that the guard holds, maybe beside an administrator.
+SELECT key FROM queue WHERE held > {OF_ADMINISTRATOR} AND node IS NULL AND NOT attempted AND key {among(keys)};
 
 -- let_go: Makes held messages due if their range is not held any more.
 UPDATE queue SET due = :now, held = NULL WHERE node IS NULL AND held IS NOT NULL AND key IN (
     SELECT q.key FROM queue AS q
-    WHERE q.held > {OF_SUSPENDED} AND q.node IS NULL AND NOT EXISTS (
+    WHERE q.held >= {FIRST_RANGE} AND q.node IS NULL AND NOT EXISTS (
         SELECT 1 FROM traffic_hold AS h
-        WHERE h.account = q.account AND h.prefix = q.held AND h.ended IS NULL
+        WHERE h.account = q.account AND h.prefix = q.held {bytewise} AND h.ended IS NULL
     ) LIMIT :limit
 ) RETURNING 1;

@@ -79,7 +79,7 @@ WHERE key >= :start AND key < :key AND state <> {Delivery.DELIVRD} ORDER BY key 
 
 -- rows_held: Messages that the pumping guard holds.
 SELECT 0 AS time, key FROM queue
-WHERE held > {OF_SUSPENDED} AND node IS NULL AND key >= :start AND key < :key ORDER BY key DESC;
+WHERE held > {OF_ADMINISTRATOR} AND node IS NULL AND key >= :start AND key < :key ORDER BY key DESC;
 
 -- rows_of_account_listed: Messages of an account by time of sending. Each index of an account has a part of them.
 SELECT time, key FROM message

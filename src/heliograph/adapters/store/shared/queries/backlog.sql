@@ -1,0 +1,54 @@
+-- backlog_stretch: The last key of a stretch of the queue, and the number of its rows.
+SELECT max(key), count(*) FROM (SELECT key FROM queue WHERE key > :after ORDER BY key LIMIT :limit) AS stretch;
+
+-- backlog_groups: Numbers of waiting messages in a stretch, by connector, account and first digits.
+SELECT
+    q.connector, q.account, substr(q.phone, 1, {HEAD}), count(*),
+    count(CASE WHEN q.held >= {OF_ADMINISTRATOR} AND q.held < {FIRST_RANGE} THEN 1 END),
+    min(m.time), CAST(sum(m.price) AS bigint)
+FROM queue AS q JOIN message AS m ON m.key = q.key
+WHERE q.key > :after AND q.key <= :last AND m.time <= :until
+GROUP BY q.connector, q.account, substr(q.phone, 1, {HEAD});
+
+-- backlog_rows: A stretch of the queue with its messages.
+SELECT q.key, m.tail, q.connector, q.account, q.phone, m.time, m.price, q.held, q.node IS NOT NULL, q.attempted
+FROM queue AS q JOIN message AS m ON m.key = q.key WHERE q.key > :after ORDER BY q.key LIMIT :limit;
+
+-- unsent_among: The rows among these that no node has claimed, and of which no part may have left.
+SELECT q.key, q.account FROM queue AS q
+WHERE q.key {among(keys)} AND q.node IS NULL AND NOT q.attempted
+  AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
+ORDER BY q.key;
+
+-- move_queued: Gives messages another connector. Messages that the earlier operator deferred are due at once.
+UPDATE queue SET
+    connector = :connector, put_off = {false},
+    due = CASE WHEN put_off THEN (SELECT m.time FROM message AS m WHERE m.key = queue.key) ELSE due END
+WHERE key {among(keys)};
+
+-- hold_queued: Holds messages for an administrator, in front of the reason for which they wait already.
+UPDATE queue SET held = {OF_ADMINISTRATOR} || coalesce(held, '')
+WHERE key {among(keys)} AND NOT coalesce(held >= {OF_ADMINISTRATOR} AND held < {FIRST_RANGE}, {false});
+
+-- release_queued: Ends the hold of an administrator. An earlier reason stays.
+UPDATE queue SET held = nullif(substr(held, 2), '')
+WHERE key {among(keys)} AND held >= {OF_ADMINISTRATOR} AND held < {FIRST_RANGE};
+
+-- add_queue_order: Places an order.
+INSERT INTO queue_order (at, body) VALUES (:at, :body) RETURNING id;
+
+-- queue_orders: The orders after another.
+SELECT id, body FROM queue_order WHERE id > :after ORDER BY id;
+
+-- answer_queue_order: Keeps a node's answer.
+INSERT INTO queue_answer ("order", node, messages, spared) VALUES (:order, :node, :messages, :spared)
+ON CONFLICT DO NOTHING;
+
+-- queue_answers: The answers to an order.
+SELECT node, messages, spared FROM queue_answer WHERE "order" = :order;
+
+-- forget_queue_answers: Deletes the answers to old orders.
+DELETE FROM queue_answer WHERE "order" IN (SELECT id FROM queue_order WHERE at < :before);
+
+-- forget_queue_orders: Deletes old orders.
+DELETE FROM queue_order WHERE at < :before;

@@ -1,0 +1,32 @@
+"""Orders of administrators for waiting messages in the lanes' memory: move, hold or cancel them."""
+
+from functools import partial
+
+from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.ports.backlog import OrderAnswer, QueueAction, QueueOrder
+from heliograph.domain.limits.gate import OF_ADMINISTRATOR
+
+
+def carry_out(dispatcher: Dispatcher, order: QueueOrder) -> OrderAnswer:
+    """Applies an order to the messages in memory. A message goes on if any part of it may have left.
+
+    Must be called once for each order, at the end of a commit that began after it: all messages that were accepted
+    before the order are then in the lanes. A second call could undo a later order.
+    """
+    outcomes, changed, spared = dispatcher.outcomes, 0, set[int]()
+    for lane in list(dispatcher.lanes.values()):
+        is_meant = partial(order.means, lane.connector)
+        for item in lane.withdraw(is_meant):
+            changed += 1
+            if order.action is QueueAction.CANCEL:
+                outcomes.withdraw(lane, item, "cancelled in the queue")
+            elif order.action is QueueAction.HOLD:
+                outcomes.put_off(lane, item, item.message.time, OF_ADMINISTRATOR)
+            else:
+                lane.forget(item)
+                outcomes.requeue(dispatcher.lane(order.connector), item)
+        spared |= {item.message.key for item in lane.items() if not item.row and is_meant(item.message)}
+    if changed:
+        dispatcher.gathering.wake()
+        dispatcher.gathering.wake_feeder()
+    return OrderAnswer(changed, len(spared))
