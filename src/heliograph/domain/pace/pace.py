@@ -289,24 +289,22 @@ class Pace:
             self._grown = now
             self._goodput.begin(now)
         self._asked = now
-        if self._bucket is None:
+        if self.is_free:
             return n
         if self._pauses.is_paused(now):
             return 0
-        if self._pauses.probing:
-            granted = self._bucket.take(now, 1)
-            if granted:
-                self._pauses.probe(now)
-            return granted
-        if self._stage in GROWING:
+        probing = self._pauses.probing
+        if not probing and self._stage in GROWING:
             self._grow(now)
-        elif now >= self._raise_at and self._has_stood(now):
+        elif not probing and now >= self._raise_at and self._has_stood(now):
             self._raise(now)
-        bucket: TokenBucket | None = self._bucket
+        bucket = self._bucket
         if bucket is None:  # the raise went beyond NO_LIMIT
             return n
-        granted = bucket.take(now, n)
-        if granted < n:
+        granted = bucket.take(now, 1 if probing else n)
+        if probing and granted:
+            self._pauses.probe(now)
+        elif not probing and granted < n:
             self._short = True
         return granted
 

@@ -159,9 +159,8 @@ class StoredNetwork(Operations):
 
 
 def _route_of(row: Row) -> Route:
-    route = Route(*row)
-    route.fallback = bool(route.fallback)
-    return route
+    number, prefix, connector, priority, network, account, plan, sender, share, fallback = row
+    return Route(number, prefix, connector, priority, network, account, plan, sender, share, bool(fallback))
 
 
 def _add(route: Route) -> Query:
