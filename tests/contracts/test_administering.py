@@ -26,6 +26,7 @@ from heliograph.app.configuration import (
 )
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.app.ports.carrier_state import BindState
+from heliograph.app.ports.series import DAY_MS
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.connectors import smpp_connector
 from tests.support.store import CREDIT, START, Given, Opener
@@ -255,6 +256,8 @@ async def test_a_connector_is_kept_as_it_was_given(store: Store) -> None:
         rate=12.5,
         tls=True,
         state=OFF,
+        max_day=10**11,
+        max_month=10**12,
         ton=1,
         charset=["latin1"],
         deep={"x": None},
@@ -437,6 +440,25 @@ async def test_nothing_else_changes_the_revision(store: Store, given: Given, acc
     await store.upkeep.probe()
     await store.commits.recover(0, 1)
     assert await store.network.revision() == before
+
+
+async def test_parts_of_operators_add_up_by_day(store: Store) -> None:
+    one = await store.network.add_connector(connector("one"))
+    two = await store.network.add_connector(connector("two"))
+    revision = await store.network.revision()
+    today, yesterday = START - START % DAY_MS, START - START % DAY_MS - DAY_MS
+    measured = store.measurements
+    await measured.add_parts(yesterday, {one.id: 7})
+    await asyncio.gather(*(measured.add_parts(today, {one.id: 1, two.id: 10**10}) for _ in range(5)))
+    assert await measured.parts(today) == {(one.id, today): 5, (two.id, today): 5 * 10**10}
+    assert (await measured.parts(yesterday))[one.id, yesterday] == 7
+    await measured.add_parts(today + 62 * DAY_MS, {one.id: 1})
+    assert await measured.parts(0) == {
+        (one.id, today): 5, (two.id, today): 5 * 10**10, (one.id, today + 62 * DAY_MS): 1,
+    }  # fmt: skip
+    assert await store.network.revision() == revision
+    await store.network.remove_connector("two")
+    assert {of for of, _ in await measured.parts(0)} == {one.id}
 
 
 async def test_link_states_are_the_last_that_each_node_said(store: Store) -> None:

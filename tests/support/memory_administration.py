@@ -1,7 +1,7 @@
 """Accounts, the network and users in the in-memory store."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,8 @@ from heliograph.app.configuration import (
     inbound_way,
 )
 from heliograph.app.ports import ConnectorReport
+from heliograph.app.ports.network import KEPT_DAYS
+from heliograph.app.ports.series import DAY_MS
 from heliograph.app.records import (
     AdminSession,
     AdminToken,
@@ -243,6 +245,7 @@ class MemoryNetwork(MemoryPart):
         del rows.connectors[gone]
         rows.routes = {of: route for of, route in rows.routes.items() if route.connector != gone}
         rows.costs = {of: cost for of, cost in rows.costs.items() if cost.connector != gone}
+        rows.operator_parts = {of: count for of, count in rows.operator_parts.items() if of[0] != gone}
         rows.numbers = {of: number for of, number in rows.numbers.items() if number.connector != gone}
         rows.link_states = {key: state for key, state in rows.link_states.items() if state.connector != gone}
         rows.revision += 1
@@ -340,6 +343,20 @@ class MemoryPlans(MemoryPart):
         if rows.plans.pop(name, None) is None:
             raise Missing("no such plan")
         rows.revision += 1
+
+
+class MemoryMeasurements(MemoryPart):
+    """`app.ports.Measurements`."""
+
+    async def add_parts(self, day: int, parts: Mapping[int, int]) -> None:
+        rows = self._open()
+        for connector, count in parts.items():
+            rows.operator_parts[connector, day] = rows.operator_parts.get((connector, day), 0) + count
+        kept = day - KEPT_DAYS * DAY_MS
+        rows.operator_parts = {of: count for of, count in rows.operator_parts.items() if of[1] >= kept}
+
+    async def parts(self, since: int) -> dict[tuple[int, int], int]:
+        return {of: count for of, count in self._open().operator_parts.items() if of[1] >= since}
 
 
 class MemoryMobileNetworks(MemoryPart):

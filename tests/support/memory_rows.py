@@ -161,6 +161,8 @@ class Rows:
     networks: dict[str, MobileNetwork] = field(default_factory=dict)
     costs: dict[tuple[int, str, str, int], Cost] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
+    operator_parts: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Parts by connector and day."""
     prices: dict[tuple[str, str, int], Price] = field(default_factory=dict)
     orders: dict[int, tuple[QueueOrder, int]] = field(default_factory=dict)
     """Orders for waiting messages by id, with their times."""

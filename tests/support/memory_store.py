@@ -10,6 +10,7 @@ from tests.support.memory_administration import (
     MemoryAccounts,
     MemoryAuditLog,
     MemoryCosts,
+    MemoryMeasurements,
     MemoryMobileNetworks,
     MemoryNetwork,
     MemoryPlans,
@@ -83,6 +84,7 @@ class MemoryStore:
         self.network: ports.Network = MemoryNetwork(place)
         self.costs: ports.Costs = MemoryCosts(place)
         self.plans: ports.Plans = MemoryPlans(place)
+        self.measurements: ports.Measurements = MemoryMeasurements(place)
         self.mobile_networks: ports.MobileNetworks = MemoryMobileNetworks(place)
         self.templates: ports.Templates = MemoryTemplates(place)
         self.senders: ports.Senders = MemorySenders(place)

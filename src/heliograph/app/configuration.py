@@ -219,6 +219,10 @@ class Connector:
     """Parts a second over all binds; 0 is no limit."""
     state: str = ON
     """One of CONNECTOR_STATES."""
+    max_day: int = 0
+    """Parts that the operator may take in a day of UTC; 0 is no cap."""
+    max_month: int = 0
+    """Parts that the operator may take in a month of UTC; 0 is no cap."""
     created: int = 0
 
     @property

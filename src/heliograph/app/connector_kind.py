@@ -21,8 +21,9 @@ SMPP: Final = "smpp"
 MAX_BINDS: Final = 64
 MAX_WINDOW: Final = 1000
 MAX_RATE: Final = 1_000_000.0
+MAX_CAP: Final = 1_000_000_000_000
 
-COMMON: Final = ("binds", "window", "rate", "state")
+COMMON: Final = ("binds", "window", "rate", "state", "max_day", "max_month")
 """Settings that every connector has, as attributes: a kind may only word them."""
 
 
@@ -55,7 +56,16 @@ SHARED: Final[Mapping[str, Setting]] = {
         choices=CONNECTOR_STATES,
         default=ON,
     ),
-}
+    "max_day": Setting(
+        "Most parts that the operator takes in a day of UTC; 0 is no cap", text_values.whole(0, MAX_CAP),
+        type=int, least=0, most=MAX_CAP, default=0, title="Most parts a day",
+        hint="At the cap, messages take another candidate or wait; 0 is no cap",
+    ),
+    "max_month": Setting(
+        "Most parts that the operator takes in a month of UTC; 0 is no cap", text_values.whole(0, MAX_CAP),
+        type=int, least=0, most=MAX_CAP, default=0, title="Most parts a month", hint="The same for a month",
+    ),
+}  # fmt: skip
 """Settings that mean the same for every kind."""
 
 

@@ -322,6 +322,7 @@ class Gateway:
                 watchers=(*self._watching.watchers, self._long_polls, self._listeners),
                 retention=retention(settings),
                 retained=self._watching.retained,
+                taken=self._watching.counters.taken,
                 ways=self._smpp_server.ways,
                 leases=self._store.leases,
             ),

@@ -51,6 +51,12 @@ def day_of(at: int, zone: tzinfo) -> tuple[int, int]:
     return int(first.timestamp()) * 1000, int(last.timestamp()) * 1000
 
 
+def month_start(at: int) -> int:
+    """Returns the beginning of the month of UTC, in ms since the epoch."""
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    return int(datetime(moment.year, moment.month, 1, tzinfo=UTC).timestamp()) * 1000
+
+
 def day_steps(at: int, days: int, zone: tzinfo, *, parts: int = 1, back: int = 0) -> list[int]:
     """Returns the beginnings of `days` days in a zone, and the end of the last, in ms, ascending. The last day is
     `back` days before the day of `at`.

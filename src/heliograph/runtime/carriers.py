@@ -205,6 +205,11 @@ class Carriers:
 
     # --- inside
 
+    def share(self, connector: int) -> float:
+        """Returns the share of a connector's binds that this node has, from 0 to 1."""
+        up, whole = self._up.get(connector), self.live().get(connector)
+        return 0.0 if up is None or whole is None else up[0].binds / whole.binds
+
     def _is_down(self, connector: int, binds: int) -> bool:
         """Whether at most `binds` binds of the connector are up, or may come up."""
         up = self._up.get(connector)
@@ -238,5 +243,6 @@ def _ending_name(connector: int) -> str:
 
 
 def _differs_in_pace_only(one: Connector, other: Connector) -> bool:
-    """Whether two versions of a connector differ at most in rate, name and state, so that its binds need no restart."""
-    return replace(one, rate=other.rate, name=other.name, state=other.state) == other
+    """Whether two versions of a connector differ only in what its binds do not need, such as the rate."""
+    same = {each: getattr(other, each) for each in ("name", "rate", "state", "max_day", "max_month")}
+    return replace(one, **same) == other

@@ -50,6 +50,7 @@ from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.lease import Lease
+from heliograph.runtime.operator_caps import OperatorCaps
 from heliograph.runtime.outage import Outage
 from heliograph.runtime.queue_orders import QueueOrders
 from heliograph.runtime.retention import RetentionKeeper
@@ -94,6 +95,7 @@ class Engine:
         self._worker = worker
         self._node = node
         self._carriers = Carriers(environment, node, roles, fallbacks, self._lease)
+        self.caps = OperatorCaps(environment.store.measurements, environment.taken, self._carriers, environment.clock)
         self._tasks: list[asyncio.Task[None]] = []
         self._pump_timer: asyncio.TimerHandle | None = None
         self._accounts = AccountCache(environment.store.accounts)
@@ -117,6 +119,7 @@ class Engine:
         await parts.carriers.share_binds()
         if reports := parts.carriers.reports(environment.clock.now()):
             await environment.store.network.save_link_states(reports)  # orders for waiting messages await this node
+        await self.caps.look()  # before the first part is sent
         self._spawn(parts.gatherer.run(), "commit")
         feeder = Feeder(environment, self._node, self._roles, parts)
         self._spawn(feeder.run(), "feed")
@@ -191,6 +194,7 @@ class Engine:
         return EngineParts(
             gatherer,
             self._carriers,
+            self.caps,
             self.dispatcher,
             self.matcher,
             lookup,
@@ -288,6 +292,7 @@ class Engine:
             self._pump_timer.cancel()
         with suppress(Unavailable):
             await self._environment.store.queue.release(self._node)
+            await self.caps.write()
         if self._lease is not None:
             await self._cancel("lease")
             await self._lease.give_back()

@@ -9,6 +9,7 @@ from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.runtime.carriers import Carriers
 from heliograph.runtime.group_commit import GroupCommit
+from heliograph.runtime.operator_caps import OperatorCaps
 from heliograph.runtime.outage import Outage
 
 
@@ -18,6 +19,7 @@ class EngineParts:
 
     gatherer: GroupCommit
     carriers: Carriers
+    caps: OperatorCaps
     dispatcher: Dispatcher
     matcher: ReceiptMatcher
     lookup: ReceiptLookup

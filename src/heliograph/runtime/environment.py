@@ -63,6 +63,8 @@ class Environment:
     retention: RetentionDays = KEPT_FOR_EVER
     """Retention of accounts without their own."""
     retained: RetentionCounters = field(default_factory=RetentionCounters)
+    taken: Callable[[], Mapping[int, int]] = dict
+    """Returns the parts that operators took since the start of the process, by connector."""
     leases: Leases | None = None
     """Leases of a store that several nodes may share; None on a store with a single node."""
 

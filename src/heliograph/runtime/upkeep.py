@@ -140,6 +140,7 @@ class Housekeeping:
         await self._accounts.refresh()
         now = environment.clock.now()
         self._parts.dispatcher.reroute(self._parts.carriers.live())
+        await self._parts.caps.look()
         if self._due("sweep", SWEEP_ROUNDS):
             self._parts.dispatcher.sweep(now)
             if self._roles.upkeep:

@@ -10,6 +10,7 @@ from heliograph.admin_api.operation import ROOT
 from heliograph.admin_api.operations import operations
 from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import CallbackRetry, Facts, InboundMessage, MessageEnd
+from heliograph.app.ports.series import DAY_MS
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.composition.connectors import KINDS
 from heliograph.domain.message.ids import first_key_at
@@ -193,6 +194,10 @@ async def test_a_connector_is_added_changed_paused_tested_and_removed(house: Adm
     assert fault(moved) == (400, "03", "password")
     moved = await house.ask(token, "PATCH", "/connectors/op2", {"host": "new.example", "password": "far too long"})
     assert moved.json["host"] == "new.example"
+    op2 = (await house.gateway.store.network.tables()).connectors[-1]
+    await house.gateway.store.measurements.add_parts(house.desk.now - house.desk.now % DAY_MS, {op2.id: 7})
+    shown = (await house.ask(token, "GET", "/connectors/op2")).json
+    assert (shown["used_day"], shown["used_month"], shown["max_day"]) == (7, 7, 0)
     for operation, state, enabled in (("pause", "off", False), ("drain", "drain", True), ("resume", "on", True)):
         changed = (await house.ask(token, "POST", f"/connectors/op2/{operation}")).json
         assert (changed["state"], changed["enabled"]) == (state, enabled)

@@ -97,7 +97,7 @@ def test_every_change_is_in_the_audit_log_and_no_secret_is(run: Run) -> None:
     gone = entries[3]
     assert gone["details"] == {
         "host": "h", "port": "1", "system_id": "s", "bind": "transceiver", "binds": "1", "window": "5", "rate": "0",
-        "tls": "false", "state": "on",
+        "tls": "false", "state": "on", "max_day": "0", "max_month": "0",
     }  # fmt: skip
     assert entries[4]["details"] == {"plan": "default", "price": "0.05", "inbound": "0"}
     assert "invoice 7" in run("admin", "log", "--action", "account.top-up").stdout

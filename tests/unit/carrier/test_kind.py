@@ -40,7 +40,7 @@ def test_values_and_options_are_told_apart() -> None:
     assert KIND.options(connector) == {"system_type": "VMA"}
     assert KIND.values(connector) == {
         "host": "h", "port": 1, "system_id": "us", "password": "pw", "bind": "transceiver", "binds": 1, "window": 50,
-        "rate": 0.0, "tls": False, "state": OFF,
+        "rate": 0.0, "tls": False, "state": OFF, "max_day": 0, "max_month": 0,
     }  # fmt: skip
     assert KIND.changed(connector, {"window": 5, "tls": True}, {"unknown": "wait"}) == {
         "window": 5,

@@ -23,8 +23,9 @@ from heliograph.app.configuration import (
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
-from heliograph.app.ports.series import SeriesCell
+from heliograph.app.ports.series import DAY_MS, SeriesCell
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import zone
@@ -128,11 +129,12 @@ class Rig:
     async def start(self) -> Engine:
         self.node += 1
         self.sender = ScriptedSender(self.chance, Odds(), self.arrived.append)
+        counters = MessageCounters()
         world = Environment(
             store=self.store, directory=Directory(self.store.network, self.store.accounts),
             sender=self.sender, make_carrier=self.make_carrier,
             ids=Tails(), clock=self.clock, journal=self.journal, jitter=lambda: 0.5,
-            policy=self.policy,
+            policy=self.policy, watchers=(counters,), taken=counters.taken,
             encode_json=lambda fields: repr(fields).encode(),
         )  # fmt: skip
         self.engine = Engine(world, TimeLimits(48, 24, 24), node=self.node)
@@ -626,6 +628,31 @@ def test_a_connector_that_drains_stays_bound_and_sends_nothing_new() -> None:
         assert rig.carriers[1] is carrier
 
     scenario(story)
+
+
+def test_a_cap_holds_over_a_restart_and_until_the_day_ends() -> None:
+    async def story(rig: Rig) -> None:
+        until = rig.clock.now() + 7 * DAY_MS
+        await rig.send(*[rig.fresh(expires=until) for _ in range(100)])
+        await asyncio.sleep(20.0)
+        assert rig.submits == 25
+        assert rig.engine.lane(1).window.cap == "at its cap for today"
+        await rig.kill()
+        await rig.start()
+        await asyncio.sleep(20.0)
+        assert rig.submits == 25
+        await asyncio.sleep((DAY_MS - rig.clock.now() % DAY_MS) / 1000 + 20.0)
+        assert rig.submits == 50
+        await asyncio.sleep(DAY_MS / 1000)
+        assert rig.submits == 60
+        assert rig.engine.lane(1).window.cap == "at its cap for this month"
+        rig.rows.connectors[1].max_month = 0
+        rig.rows.revision += 1
+        await asyncio.sleep(20.0)
+        assert rig.submits == 75
+        assert [(cap.period, cap.used) for _, cap in rig.engine.caps.used()] == [("day", 25)]
+
+    scenario(story, max_day=25, max_month=60)
 
 
 def test_another_rate_takes_effect_without_a_new_link() -> None:

@@ -239,6 +239,8 @@ class Collector:
             paused_s = max(lane.window.paused_until, lane.window.pace.paused_until) - now
             yield Sample("heliograph_connector_paused_seconds", label, max(0.0, round(paused_s, 3)))
             yield Sample("heliograph_connector_queue", label, len(lane))
+        for connector, cap in self._engine.caps.used():
+            yield Sample("heliograph_connector_cap_used_ratio", (connector.name, cap.period), cap.used / cap.most)
 
     def _receipts(self, links: list[tuple[Connector, CarrierState]]) -> Iterator[Sample]:
         counters, matcher = self._counters, self._engine.matcher

@@ -8,11 +8,15 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.ports import Carrier, Part
 from heliograph.domain.pace.pace import Pace
 from heliograph.domain.text.segment import HEADER_OCTETS
+
+NO_QUOTA: Final = 1 << 62
+"""Quota of a lane without a cap."""
 
 TROUBLES = 3
 """Parts deferred in a row after which the whole lane pauses, because the messages are then hardly the reason."""
@@ -25,8 +29,8 @@ class LaneWindow:
     """
 
     __slots__ = (
-        "_committing", "_gathered", "_troubles", "carrier", "flying", "in_flight", "marked", "off", "pace",
-        "paused_until", "ready", "took",
+        "_committing", "_gathered", "_troubles", "cap", "carrier", "flying", "in_flight", "marked", "off", "pace",
+        "paused_until", "quota", "ready", "took",
     )  # fmt: skip
 
     carrier: Carrier | None
@@ -47,6 +51,10 @@ class LaneWindow:
     """Time before which nothing is written."""
     off: bool
     """Whether nothing is to be sent: at this time of day, or because the connector drains."""
+    quota: int
+    """Parts that may still be marked, where the connector has a cap. It is set anew each second."""
+    cap: str
+    """The cap that stops the lane, such as `at its cap for today`; empty below it."""
     _gathered: int
     """Outcomes among the facts being gathered."""
     _committing: int
@@ -59,6 +67,7 @@ class LaneWindow:
         self.carrier = None
         self.marked, self.ready, self.flying = [], deque(), set()
         self.pace, self.took, self.paused_until, self.off = Pace(rate), 0, 0.0, False
+        self.quota, self.cap = NO_QUOTA, ""
         self.in_flight = self._gathered = self._committing = self._troubles = 0
 
     @property
@@ -90,7 +99,7 @@ class LaneWindow:
 
     def will_have_room(self, now: float) -> bool:
         """Returns whether the next commit could mark more parts."""
-        return now >= self.paused_until and self._free() + self._gathered > 0
+        return now >= self.paused_until and min(self._free() + self._gathered, self.quota) > 0
 
     def begin(self, now: float) -> None:
         """Begins a commit: the outcomes gathered so far are part of it."""
@@ -100,7 +109,7 @@ class LaneWindow:
 
     def room(self, now: float) -> int:
         """Returns how many parts the commit under way may mark. It frees the slots of its outcomes."""
-        return 0 if now < self.paused_until else self._free() + self._committing
+        return 0 if now < self.paused_until else min(self._free() + self._committing, self.quota - len(self.marked))
 
     def committed(self, is_accepted: Callable[[LaneItem], bool]) -> None:
         """Applies a successful commit: answered parts leave the window, and marked parts of accepted messages become
@@ -108,6 +117,7 @@ class LaneWindow:
         self.in_flight -= self._committing
         self._committing = 0
         marked, self.marked = self.marked, []
+        self.quota -= len(marked)
         for part in marked:
             if is_accepted(part.owner):
                 self.ready.append(part)

@@ -236,6 +236,12 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "heliograph_connector_paused_seconds", "Remaining pause after throttling by the operator.", "connector"
             ),
             _gauge("heliograph_connector_queue", "Messages waiting in memory.", "connector"),
+            _gauge(
+                "heliograph_connector_cap_used_ratio",
+                "Share of a cap that is used, over all nodes: the period is day (`max_day`) or month (`max_month`).",
+                "connector",
+                "period",
+            ),
         ),
     ),
     (

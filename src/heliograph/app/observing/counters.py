@@ -106,6 +106,10 @@ class MessageCounters:
         self.commit_us = Histogram(US_COMMIT)
         self.commit_facts = Histogram(COUNTS)
 
+    def taken(self) -> dict[int, int]:
+        """Returns the parts that operators took since the start, by connector."""
+        return {connector: lane.accepted for connector, lane in self.lanes.items()}
+
     def committed(self, facts: Facts, now: int, seconds: float) -> None:
         """See `app.ports.Watcher`."""
         accepts, submissions, finals, callbacks = facts.accepts, facts.submissions, facts.finals, facts.callbacks

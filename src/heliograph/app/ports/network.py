@@ -1,10 +1,13 @@
 """The network: connectors to operators, routes, prices, numbers, templates, and the link states that nodes report."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 from heliograph.app.configuration import Connector, Cost, MessageTemplate, MobileNetwork, Plan, Price, Route, Tables
 from heliograph.app.ports.carrier_state import ConnectorReport
+
+KEPT_DAYS: Final = 62
+"""Days for which parts are kept: caps need those of a month, and people may compare it with the month before."""
 
 
 class Network(Protocol):
@@ -70,6 +73,17 @@ class Plans(Protocol):
 
     async def remove(self, name: str) -> None:
         """Removes the rules of a plan, which then has the defaults. Raises Missing."""
+
+
+class Measurements(Protocol):
+    """Keeps measurements of operators over restarts, and for all nodes. The revision of `Network` stays the same."""
+
+    async def add_parts(self, day: int, parts: Mapping[int, int]) -> None:
+        """Adds parts that operators took on a day, by connector. `day` is its start in UTC, in ms since the epoch.
+        Forgets days before the last `KEPT_DAYS`."""
+
+    async def parts(self, since: int) -> dict[tuple[int, int], int]:
+        """Returns the parts that operators took, by connector and day, from the day on that starts at `since`."""
 
 
 class MobileNetworks(Protocol):

@@ -12,7 +12,7 @@ from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
-from heliograph.app.ports.network import Costs, MobileNetworks, Network, Plans, Templates
+from heliograph.app.ports.network import Costs, Measurements, MobileNetworks, Network, Plans, Templates
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.upkeep import Retention, Upkeep
 from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
@@ -58,6 +58,7 @@ class Store(Protocol):
     network: Network
     costs: Costs
     plans: Plans
+    measurements: Measurements
     mobile_networks: MobileNetworks
     templates: Templates
     senders: Senders

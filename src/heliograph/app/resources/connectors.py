@@ -29,8 +29,10 @@ from heliograph.app.resources.fields import (
     Warnings,
     Whole,
 )
+from heliograph.app.routing.caps import PartsTaken, parts_taken
 from heliograph.app.sending.templates import warnings_of
 from heliograph.app.text_values import truth, untyped, written
+from heliograph.domain.calendar import month_start
 
 _OPTION: Final = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 
@@ -60,7 +62,20 @@ async def show(desk: Desk, name: str) -> dict[str, Any]:
     reports = [each for each in await desk.store.network.link_states() if each.connector == found.id]
     deferred = (await desk.backlog()).deferred.get(found.id, 0)
     links = [{"time": each.at, "node": each.node, "state": asdict(each.state)} for each in reports]
-    return {**_row(desk, found, reports), "deferred": deferred, "links": links}
+    taken = await taken_by(desk, found)
+    return {
+        **_row(desk, found, reports),
+        "used_day": taken.today,
+        "used_month": taken.month,
+        "deferred": deferred,
+        "links": links,
+    }
+
+
+async def taken_by(desk: Desk, connector: Connector) -> PartsTaken:
+    """Returns the parts that the operator took today and this month; they lag behind by up to five seconds."""
+    parts = await desk.store.measurements.parts(month_start(desk.now))
+    return parts_taken(connector.id, parts, desk.now)
 
 
 async def add(
@@ -390,6 +405,8 @@ def _operations(
 ) -> tuple[Operation, ...]:
     with_links = (
         *fields,
+        Field("used_day", Whole(), "Parts that the operator took today, in UTC. They count for `max_day`."),
+        Field("used_month", Whole(), "Parts that the operator took this month, in UTC. They count for `max_month`."),
         Field("deferred", Whole(), "Messages that wait for another try, because the operator refused them for now."),
         Field("links", Rows(_LINK, "Link"), "The last report of each node on its binds."),
     )

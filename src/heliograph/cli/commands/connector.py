@@ -48,7 +48,7 @@ def show(invocation: Invocation, name: str) -> None:
     def people() -> None:
         shown = [each for each in CONNECTORS.fields if each.name in result and each.name != "warnings"]
         lines = [(each.name, each.text(result[each.name])) for each in shown]
-        print_fields([*lines, ("deferred", str(result["deferred"]))])
+        print_fields([*lines, *((name, str(result[name])) for name in ("used_day", "used_month", "deferred"))])
         try:
             states = [msgspec.convert(each["state"], ConnectorState) for each in result["links"]]
         except msgspec.ValidationError as problem:

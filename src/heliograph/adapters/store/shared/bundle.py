@@ -13,6 +13,7 @@ from heliograph.adapters.store.shared.guard import StoredGuard
 from heliograph.adapters.store.shared.inbound import StoredInbound, StoredPulls
 from heliograph.adapters.store.shared.network import (
     StoredCosts,
+    StoredMeasurements,
     StoredMobileNetworks,
     StoredNetwork,
     StoredPlans,
@@ -70,6 +71,7 @@ class Bundle:
     network: ports.Network
     costs: ports.Costs
     plans: ports.Plans
+    measurements: ports.Measurements
     mobile_networks: ports.MobileNetworks
     templates: ports.Templates
     senders: ports.Senders
@@ -113,6 +115,7 @@ class Bundle:
         self.network = self.network_of(runner)
         self.costs = StoredCosts(runner)
         self.plans = StoredPlans(runner)
+        self.measurements = StoredMeasurements(runner)
         self.mobile_networks = StoredMobileNetworks(runner)
         self.templates = StoredTemplates(runner)
         self.senders = StoredSenders(runner)

@@ -1,7 +1,7 @@
 """`app.ports.Network`: connectors, routes, prices, numbers, and the states of links that nodes report.
 `app.ports.Senders`: sender IDs of accounts that have a registry."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values, template_of
@@ -22,6 +22,8 @@ from heliograph.app.configuration import (
     inbound_way,
 )
 from heliograph.app.ports import ConnectorReport
+from heliograph.app.ports.network import KEPT_DAYS
+from heliograph.app.ports.series import DAY_MS
 from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.numbers.number_rules import InboundNumber
 
@@ -96,6 +98,7 @@ class StoredNetwork(Operations):
         yield Q.clear_costs(connector=removed[0][0])
         yield Q.remove_numbers(connector=removed[0][0])
         yield Q.remove_link_states(connector=removed[0][0])
+        yield Q.remove_operator_parts(connector=removed[0][0])
 
     @write
     def add_route(self, route: Route) -> Steps[Route]:
@@ -206,6 +209,19 @@ class StoredPlans(Operations):
         if not (yield Q.remove_plan(name=name)):
             raise Missing("no such plan")
         yield tables_changed()
+
+
+class StoredMeasurements(Operations):
+    @write
+    def add_parts(self, day: int, parts: Mapping[int, int]) -> Steps[None]:
+        yield Q.forget_operator_parts(before=day - KEPT_DAYS * DAY_MS)
+        for connector, count in sorted(parts.items()):  # two nodes lock the rows in the same order
+            yield Q.add_operator_parts(connector=connector, day=day, parts=count)
+
+    @lookup
+    def parts(self, since: int) -> Steps[dict[tuple[int, int], int]]:
+        rows = yield Q.operator_parts(since=since)
+        return {(connector, day): count for connector, day, count in rows}
 
 
 class StoredMobileNetworks(Operations):

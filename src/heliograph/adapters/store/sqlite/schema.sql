@@ -124,9 +124,19 @@ CREATE TABLE connector (
     "window"  INTEGER NOT NULL,
     rate      REAL NOT NULL,
     state     TEXT NOT NULL,                   -- on, drain, off
+    max_day   INTEGER NOT NULL,                -- parts a day; 0: no cap
+    max_month INTEGER NOT NULL,                -- parts a month; 0: no cap
     settings  TEXT NOT NULL,                   -- JSON object: settings of the kind
     created   INTEGER NOT NULL
 ) STRICT;
+
+-- Parts that operators took, by day.
+CREATE TABLE operator_parts (
+    connector INTEGER NOT NULL,
+    day       INTEGER NOT NULL,                -- start of the day in UTC
+    parts     INTEGER NOT NULL,
+    PRIMARY KEY (connector, day)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE route (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,

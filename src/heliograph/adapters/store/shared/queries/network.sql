@@ -8,8 +8,8 @@ UPDATE revision SET value = value + 1;
 SELECT {connector} FROM connector ORDER BY id;
 
 -- add_connector: Adds a connector; no row if the name exists.
-INSERT INTO connector (name, kind, binds, "window", rate, state, settings, created)
-VALUES (:name, :kind, :binds, :window, :rate, :state, :settings, :created)
+INSERT INTO connector (name, kind, binds, "window", rate, state, max_day, max_month, settings, created)
+VALUES (:name, :kind, :binds, :window, :rate, :state, :max_day, :max_month, :settings, :created)
 ON CONFLICT (name) DO NOTHING RETURNING id;
 
 -- namesake: Whether another connector has this name.
@@ -18,6 +18,7 @@ SELECT 1 FROM connector WHERE name = :name AND id <> :id;
 -- update_connector: Changes all columns of a connector except its id.
 UPDATE connector SET
     name = :name, kind = :kind, binds = :binds, "window" = :window, rate = :rate, state = :state,
+    max_day = :max_day, max_month = :max_month,
     settings = :settings, created = :created
 WHERE id = :id RETURNING 1;
 
@@ -32,6 +33,19 @@ DELETE FROM route WHERE connector = :connector;
 
 -- remove_link_states: Removes the reports of a connector.
 DELETE FROM link_state WHERE connector = :connector;
+
+-- add_operator_parts: Adds parts that the operator of a connector took on a day.
+INSERT INTO operator_parts (connector, day, parts) VALUES (:connector, :day, :parts)
+ON CONFLICT (connector, day) DO UPDATE SET parts = operator_parts.parts + excluded.parts;
+
+-- operator_parts: Parts that operators took, by connector and day.
+SELECT connector, day, parts FROM operator_parts WHERE day >= :since;
+
+-- forget_operator_parts: Removes the parts of earlier days.
+DELETE FROM operator_parts WHERE day < :before;
+
+-- remove_operator_parts: Removes the parts of a connector.
+DELETE FROM operator_parts WHERE connector = :connector;
 
 -- routes: All routes, by prefix and priority.
 SELECT id, prefix, connector, priority, network, account, plan, sender, share, fallback FROM route
