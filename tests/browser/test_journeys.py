@@ -14,7 +14,7 @@ from smpplib.exceptions import PDUError
 from heliograph.composition.dev import USER_NAME, USER_PASSWORD
 from tests.browser.conftest import PHONE, Opener, opening
 from tests.browser.operator import Operator
-from tests.support.process import GatewayProcess, eventually
+from tests.support.process import Admin, GatewayProcess, eventually
 from tests.support.smpplib_client import SmpplibClient
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
@@ -115,6 +115,34 @@ def test_an_smpp_client_is_seen_and_dropped(opened: Opener, gateway: GatewayProc
     expect(page.get_by_role("status")).to_contain_text("ends within five seconds.")
     reload_until(page, page.get_by_text("No SMPP client is bound."))
     client.close()
+
+
+def test_waiting_messages_are_held_moved_and_sent(opened: Opener, gateway: GatewayProcess) -> None:
+    admin = Admin(gateway.data)
+    admin("connector", "add", "away", "--host", "127.0.0.1", "--port", "9", "--system-id", "a", "--password", "b")
+    admin("connector", "add", "spare", "--host", "127.0.0.1", "--port", "9", "--system-id", "a", "--password", "b")
+    admin("route", "add", "--prefix", "4940", "--connector", "away")
+    operator = opened()
+    numbers = [f"49401234{n}" for n in range(3)]
+    for number in numbers:
+        send_one(operator, number, "Journey of a queue")
+    page = operator.go("/queue")
+    page.get_by_label("Connector").select_option("away")
+    operator.follow(page.get_by_role("button", name="Show"))
+    operator.answer(page.get_by_role("button", name="Hold"), yes=True)
+    expect(page.get_by_role("status")).to_contain_text("Held: 3 messages.")
+    expect(page.get_by_role("heading", name="3 messages over away, 3 held")).to_be_visible()
+    operator.follow(page.get_by_role("link", name="Select away demo DE"))
+    page.get_by_label("New connector").select_option("spare")
+    operator.answer(page.get_by_role("button", name="Move"), yes=True)
+    expect(page.get_by_role("status")).to_contain_text("Moved: 3 messages to spare.")
+    operator.go("/queue?connector=spare")
+    operator.answer(page.get_by_role("button", name="Release"), yes=True)
+    expect(page.get_by_role("status")).to_contain_text("Released: 3 messages.")
+    operator.answer(page.get_by_role("button", name="Cancel and refund"), yes=True)
+    expect(page.get_by_role("status")).to_contain_text("Cancelled and refunded: 3 messages.")
+    operator.go(f"/messages?q={numbers[0]}")
+    expect(page.locator(".badge.cancelled")).to_be_visible()
 
 
 @pytest.mark.extended

@@ -27,7 +27,7 @@ PAGES = (
     "/callbacks", "/callbacks?tab=pending", "/callbacks?tab=failed",
     "/people", "/audit", "/password", "/simulator", "/suppressions", "/suppressions?account=demo",
     "/suppressions?account=closed", "/recipients", "/inbound", "/inbound?account=-", "/numbers", "/templates",
-    "/senders", "/guard", "/security", "/binds",
+    "/senders", "/guard", "/security", "/binds", "/queue", "/queue?connector=op-berlin&country=DE",
     "/conversation?account=demo&phone=447700909024", "/conversation?account=demo&phone=447700900123", "/refusals",
     "/reports", "/refusals?account=demo&hours=168", "/reports?range=1y&compare=yes&account=demo",
 )  # fmt: skip

@@ -158,7 +158,9 @@ async def test_the_page_shows_counts_and_acts_on_a_filter(house: AdminHouse) -> 
     assert "/queue/cancel" not in every.text
     chosen = await ada.get("/queue", "connector=operator&country=DE")
     assert "2 messages over operator to DE" in text_of(chosen)
-    assert 'data-confirm="Cancel and refund 2 messages over operator to DE?"' in chosen.text
+    assert (
+        'data-confirm="Cancel and refund 2 messages over operator to DE, and those of the last minute?"' in chosen.text
+    )
     form = {"connector": "operator", "country": "DE"}
     held = text_of(await ada.follow(await ada.post("/queue/hold", form)))
     assert "Held: 2 messages." in held
