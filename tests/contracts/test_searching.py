@@ -8,6 +8,7 @@ import pytest
 from heliograph.adapters.store.shared import search
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
+    NO_ANSWER,
     Attempt,
     CallbackDone,
     CallbackEnd,
@@ -21,7 +22,16 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.ports import Store
-from heliograph.app.records import TELLING_DIGITS, BacklogCounts, Hit, Search, SearchPage, Usage
+from heliograph.app.records import (
+    TELLING_DIGITS,
+    BacklogCounts,
+    Earning,
+    Hit,
+    Search,
+    SearchPage,
+    TakenSegment,
+    Usage,
+)
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.status import MessageStatus
@@ -489,3 +499,49 @@ async def test_what_is_rare_in_an_account_is_found_in_one_page(
             assert (keys(found.hits), found.more) == ([messages[name].key], None)
     frequent = Search(account=account.id, effort=8, limit=4, sender="helio", connector=1)
     assert len((await store.messages.search(frequent)).hits) == 4
+
+
+async def test_the_money_of_messages_and_the_segments_that_operators_took(store: Store, given: Given) -> None:
+    account = await given.account()
+    of = account.id
+
+    def taken(message: Message, segment: int, status: int = 0, connector: int = 1) -> Submission:
+        return Submission(of, message.key, segment, connector, "id", status, given.now)
+
+    waiting, single, parts, doubtful = [
+        await given.sent(of, segments=segments, price=segments * CREDIT) for segments in (1, 1, 3, 1)
+    ]
+    refused = await given.sent(of)
+    given.now += SECOND
+    await store.commits.record(
+        Facts(
+            submissions=[
+                taken(single, 0),
+                taken(parts, 0, connector=2),
+                taken(parts, 1, connector=2),
+                taken(parts, 2, 88, connector=2),
+                taken(doubtful, 0, NO_ANSWER),
+                taken(refused, 0, 11),
+            ],
+            parts=[
+                PartReceipt(of, parts.key, 0, Delivery.DELIVRD, "000", given.now),
+                PartReceipt(of, parts.key, 1, Delivery.UNDELIV, "001", given.now),
+            ],
+        )
+    )
+    await end(given, single, Delivery.DELIVRD)
+    await end(given, parts, Delivery.UNDELIV)
+    await end(given, refused, Delivery.REJECTD, failed=True, refund=refused.price)
+    wanted = [
+        Earning(waiting.key, of, waiting.destination, CREDIT),
+        Earning(single.key, of, single.destination, CREDIT, [TakenSegment(1, given.now, True)]),
+        Earning(
+            parts.key, of, parts.destination, 3 * CREDIT,
+            [TakenSegment(2, given.now, True), TakenSegment(2, given.now, False)],
+        ),
+        Earning(doubtful.key, of, doubtful.destination, CREDIT, [TakenSegment(1, given.now, False)]),
+        Earning(refused.key, of, refused.destination, 0),
+    ]  # fmt: skip
+    assert await store.messages.earnings(0, refused.key + 1, 10) == wanted
+    assert await store.messages.earnings(waiting.key, refused.key, 2) == wanted[1:3]
+    assert await store.messages.earnings(refused.key, refused.key + 9, 2) == []

@@ -21,12 +21,14 @@ from heliograph.app.records import (
     COUNTED,
     BacklogCounts,
     CallbackView,
+    Earning,
     Hit,
     MessageRecord,
     Move,
     RestorePoint,
     Search,
     SearchPage,
+    TakenSegment,
 )
 from heliograph.app.resources.messages import fits
 from heliograph.domain.limits.gate import OF_ADMINISTRATOR
@@ -159,6 +161,26 @@ class MemoryReading(MemoryPart):
 
 class MemoryMessages(MemoryReading):
     """`app.ports.Messages`."""
+
+    async def earnings(self, after: int, end: int, limit: int) -> list[Earning]:
+        rows = self._open()
+        keys = sorted(key for key in rows.messages if after < key < end)[:limit]
+        refunds = {each.message: each.amount for each in rows.ledger if each.kind is EntryKind.REFUND}
+        found = []
+        for key in keys:
+            message, final = rows.messages[key], rows.finals.get(key)
+            whole = final is not None and final.state is Delivery.DELIVRD
+            parts = {
+                segment for (of, segment), part in rows.parts.items() if of == key and part.state is Delivery.DELIVRD
+            }
+            taken = [
+                TakenSegment(sent.connector, sent.at, whole or segment in parts)
+                for (of, segment), sent in sorted(rows.sent.items())
+                if of == key and sent.status in (0, NO_ANSWER)
+            ]
+            amount = message.price - refunds.get(key, 0)
+            found.append(Earning(key, message.account, message.destination, amount, taken))
+        return found
 
     async def search(self, search: Search) -> SearchPage:
         rows = self._open()

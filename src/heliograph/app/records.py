@@ -7,6 +7,7 @@ set of scopes, so a single check serves both. Every change of users and tokens i
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, InboundMessage, Message, PartReceipt, Submission, subject_key_of
@@ -533,6 +534,28 @@ class RestorePoint:
     """Sent messages without a receipt."""
     owed: int
     """Callbacks that are to be made."""
+
+
+class TakenSegment(NamedTuple):
+    """A segment that an operator took, or may have taken, at a time (ms)."""
+
+    connector: int
+    at: int
+    is_delivered: bool
+
+
+@dataclass(slots=True)
+class Earning:
+    """The money of a message: its price less refunds, and the segments that an operator charges for."""
+
+    key: int
+    account: int
+    destination: str
+    """Empty once it was redacted."""
+    amount: int
+    """Micro-credits."""
+    segments: list[TakenSegment] = field(default_factory=list)
+    """Empty for a message that waits, or that never left."""
 
 
 @dataclass(slots=True)

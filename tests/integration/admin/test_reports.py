@@ -2,10 +2,18 @@
 
 import pytest
 
+from heliograph.app.configuration import Cost, MobileNetwork
+from heliograph.app.facts import Facts, MessageEnd, Submission
 from heliograph.app.ports.series import SeriesCell
+from heliograph.domain.calendar import format_utc
+from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.integration.admin.test_admin_api import fault
 from tests.support.admin import AdminHouse, open_house
+from tests.support.connectors import smpp_connector
+from tests.support.store import HOUR, START, Given
+
+DAY = 24 * HOUR
 
 
 async def count(house: AdminHouse) -> None:
@@ -50,3 +58,54 @@ async def test_the_admin_api_has_the_report(house: AdminHouse) -> None:
         ("country=Germany", (400, "03")),
     ):
         assert fault(await house.ask(token, "GET", "/reports", query=query))[:2] == problem
+
+
+async def test_the_margin_is_exact_over_changes_of_price_and_cost_at_noon(house: AdminHouse) -> None:
+    token, store = await house.token("prices:read"), house.gateway.store
+    given = Given(store, START)
+    day, noon = START - START % DAY, START - START % DAY + DAY // 2
+    network = store.network
+    other = (await network.add_connector(smpp_connector(0, "other", "h", 1, "id", "pw"))).id
+    await store.mobile_networks.put([MobileNetwork("4917", "26201", "Telekom")])
+    await store.costs.put(
+        [Cost(1, "49", "", 30_001, 5_000), Cost(1, "49", "", 40_003, 7_000, noon), Cost(other, "", "26201", 20_000)]
+    )
+
+    async def sent(at: int, price: int, connector: int, number: str, *, delivered: bool = True) -> None:
+        given.now = at
+        message = await given.sent(1, price=price, destination=number)
+        taken = Submission(1, message.key, 0, connector, "id", 0, at + 5)
+        state = Delivery.DELIVRD if delivered else Delivery.UNDELIV
+        final = MessageEnd(1, message.key, state, "000", at + 9, owed=False)
+        await store.commits.record(Facts(submissions=[taken], finals=[final]))
+
+    await sent(noon - 1_000, 50_000, 1, "491701234567")
+    await sent(noon - 3, 50_000, 1, "491701234568", delivered=False)
+    await sent(noon, 60_000, 1, "493012345678")
+    await sent(noon + 1, 60_000, other, "491701234567")
+    await sent(noon + 2, 60_000, other, "33612345678")
+    await given.sent(1, price=77_000)
+
+    def asked(by: str) -> str:
+        return f"by={by}&from={format_utc(day)}&to={format_utc(day + DAY)}".replace("+", "%2B")
+
+    found = (await house.ask(token, "GET", "/reports/margin", query=asked("connector,country"))).json
+    assert found["from"] == format_utc(day)
+    assert [tuple(row.values()) for row in found["rows"]] == [
+        ("operator", "DE", None, None, 3, 3, 2, "0.16", "0.122007", "0.037993", 0),
+        ("other", "DE", None, None, 1, 1, 1, "0.06", "0.02", "0.04", 0),
+        ("other", "FR", None, None, 1, 1, 1, "0.06", "0", "0.06", 1),
+    ]
+    assert found["total"] == {
+        "messages": 5, "segments": 5, "delivered": 4, "revenue": "0.28", "cost": "0.142007", "margin": "0.137993",
+        "unknown": 1,
+    }  # fmt: skip
+    by_rest = (await house.ask(token, "GET", "/reports/margin", query=asked("plan,network"))).json
+    assert [(row["network"], row["plan"], row["revenue"]) for row in by_rest["rows"]] == [
+        ("26201", "default", "0.16"),
+        ("", "default", "0.12"),
+    ]
+    for query in ("by=colour", "by=plan,plan", "from=2027-01-02&to=2027-01-01"):
+        assert fault(await house.ask(token, "GET", "/reports/margin", query=query))[0] == 400
+    poor = await house.token("reports:read")
+    assert fault(await house.ask(poor, "GET", "/reports/margin"))[0] == 403

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.configuration import Cost
+from heliograph.app.facts import Facts, Submission
 from heliograph.app.ports.series import SeriesCell
 from heliograph.domain.series import Cell, CellKey, Grain
+from tests.support.store import Given
 
 
 async def count(data: Path) -> None:
@@ -46,6 +49,39 @@ def test_a_report_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_path
     assert "Times are in Africa/Lagos." in run("report", "--zone", "Africa/Lagos").stdout
     (row,) = csv.DictReader(run("report", "--by", "code", "--csv").stdout.splitlines())
     assert row == {"code": "UNDELIV 027", "failed": "500"}
+
+
+async def send(data: Path) -> None:
+    store = await SqliteStore.open(data / "heliograph.db")
+    given = Given(store, time.time_ns() // 1_000_000 - 5_000)
+    await store.costs.put([Cost(1, "49", "", 400_000)])
+    for number in ("491701234567", "33612345678"):
+        message = await given.sent(1, destination=number, price=1_500_000)
+        taken = Submission(1, message.key, 0, 1, number, 0, given.now)
+        await store.commits.record(Facts(submissions=[taken]))
+    await store.close()
+
+
+def test_the_margin_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_path: Path) -> None:
+    assert run("account", "create", "acme", "--credit", "9").exit_code == 0
+    bind = ("--host", "127.0.0.1", "--port", "2775", "--system-id", "acme", "--password", "secret")
+    assert run("connector", "add", "op1", *bind).exit_code == 0
+    assert "There are no figures." in run("report", "margin").stdout
+    asyncio.run(send(tmp_path / "data"))
+    told = run("report", "margin", "--by", "country").stdout.splitlines()
+    assert told[2:6] == [
+        "Revenue               3", "Cost                  0.4", "Margin                2.6",
+        "The cost of 1 segment is not known.",
+    ]  # fmt: skip
+    assert [line.split() for line in told[9:]] == [
+        ["DE", "1", "1", "0", "1.5", "0.4", "1.1", "0"],
+        ["FR", "1", "1", "0", "1.5", "0", "1.5", "1"],
+    ]
+    assert json.loads(run("report", "margin", "--json").stdout)["rows"][0]["connector"] == "op1"
+    (row,) = csv.DictReader(run("report", "margin", "--by", "plan,connector", "--csv").stdout.splitlines())
+    assert (row["connector"], row["plan"], row["margin"]) == ("op1", "default", "2.6")
+    assert run("report", "margin", "--by", "colour").exit_code == 1
+    assert "cannot be combined" in run("report", "margin", "--csv", "--json").stderr
 
 
 def test_what_cannot_be_reported_is_told(run: Any) -> None:

@@ -25,7 +25,7 @@ REACH = {
     "routes:write": """POST /routes, DELETE /routes/{id}, POST /templates, PUT /templates, PATCH /templates/{name},
         DELETE /templates/{name}, POST /numbers, DELETE /numbers/{id},
         PUT /networks/{prefix}, POST /networks/import, DELETE /networks/{prefix}""",
-    "prices:read": "GET /prices, GET /costs, GET /plans, GET /plans/{name}",
+    "prices:read": "GET /prices, GET /costs, GET /plans, GET /plans/{name}, GET /reports/margin",
     "prices:write": """PUT /prices, POST /prices/import, DELETE /prices, PUT /costs, POST /costs/import, DELETE /costs,
         PATCH /plans/{name}, DELETE /plans/{name}""",
     "messages:read": """GET /overview, GET /accounts/{name}/suppressions, GET /inbound, GET /inbound/{id},

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from heliograph.app.kept_data import ErasureStep, PhoneTraces
 from heliograph.app.records import (
+    Earning,
     Hit,
     MessageRecord,
     RefusalCount,
@@ -35,6 +36,9 @@ class Messages(Protocol):
 
     async def trace(self, key: int) -> MessageRecord | None:
         """Returns all rows of a message."""
+
+    async def earnings(self, after: int, end: int, limit: int) -> list[Earning]:
+        """Returns the money of the first messages with keys above `after` and below `end`, in their order."""
 
 
 class RefusedRequests(Protocol):

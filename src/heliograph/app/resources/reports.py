@@ -7,6 +7,7 @@ from heliograph.app.records import Scope
 from heliograph.app.resources.description import Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.fields import Choice, Credits, Decimal, Field, Item, Reference, Rows, Text, Whole
+from heliograph.app.resources.report_margin import MARGIN
 from heliograph.app.resources.report_series import (
     DEFAULT_RANGE,
     ReportQuery,
@@ -199,6 +200,7 @@ REPORTS = Resource(
             id="get_report",
             is_found=True,
         ),
+        MARGIN,
     ),
 )
 """`heliograph report` is its command."""

@@ -4,18 +4,22 @@ from typing import Any
 
 import click
 
+from heliograph.app.resources.report_margin import MARGIN, MARGIN_SUMS, margin_csv, margin_table
 from heliograph.app.resources.report_series import DEFAULT_RANGE
 from heliograph.app.resources.report_steps import RANGES
 from heliograph.app.resources.reports import BY, REPORTS, csv_of, table
-from heliograph.cli.command import Command, Failure, Invocation, examples, print_line, print_table
-from heliograph.domain.display import duration
+from heliograph.cli.command import Failure, Group, Invocation, examples, print_line, print_table
+from heliograph.domain.display import counted, duration
 
 _SHOWN = ("accepted", "delivered", "failed", "delivery_share", "inbound", "refused", "spend")
 """Columns of the tables for people. JSON and CSV have all columns."""
 
+_HELP = {each.name: each.meaning for each in MARGIN.reads}
 
-@click.command(
-    cls=Command,
+
+@click.group(
+    cls=Group,
+    invoke_without_command=True,
     epilog=examples(
         "heliograph report",
         "heliograph report --range 7d --by connector --compare",
@@ -39,9 +43,9 @@ _SHOWN = ("accepted", "delivered", "failed", "delivery_share", "inbound", "refus
 )
 @click.option("--compare", is_flag=True, help="Compare with the period before.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV, with all columns.")
-@click.pass_obj
+@click.pass_context
 def report(
-    invocation: Invocation,
+    context: click.Context,
     span: str,
     account: str,
     connector: str,
@@ -58,6 +62,9 @@ def report(
     are exact; delays are accurate to 3 %. A running gateway updates them every five seconds. The report ends with the
     current minute, hour or day, depending on its steps. Days are those of the time zone, if it is whole hours from UTC
     and counts by the hour still exist. Otherwise days are in UTC, and the report says so."""
+    invocation = context.ensure_object(Invocation)
+    if context.invoked_subcommand is not None:
+        return
     if as_csv and invocation.as_json:
         raise Failure("--csv and --json cannot be combined.")
     asked = {"range": span, "account": account, "connector": connector, "country": country, "zone": zone}
@@ -79,6 +86,40 @@ def report(
             empty="There are no figures.",
             right=[columns[number].replace("_", " ").upper() for number in shown[1:]],
         )
+
+    invocation.show(found, people)
+
+
+@report.command("margin", epilog=examples(*(f"heliograph {each}" for each in MARGIN.examples)))
+@click.option("--by", metavar="LIST", default="connector", show_default=True, help=_HELP["by"])
+@click.option("--from", "start", metavar="TIME", default="", help=_HELP["from"])
+@click.option("--to", "end", metavar="TIME", default="", help=_HELP["to"])
+@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
+@click.pass_obj
+def report_margin(invocation: Invocation, by: str, start: str, end: str, *, as_csv: bool) -> None:
+    """Revenue, cost and margin of messages.
+
+    Messages count by the time of their acceptance, once an operator took them. A cost is that of the moment at which
+    the operator took the segment. Amounts are exact over changes of prices and costs."""
+    if as_csv and invocation.as_json:
+        raise Failure("--csv and --json cannot be combined.")
+    found = invocation.ask(REPORTS, MARGIN.name, {"by": by, "from": start, "to": end})
+    if as_csv:
+        click.echo(margin_csv(found), nl=False)
+        return
+    columns, rows = margin_table(found)
+
+    def people() -> None:
+        total = found["total"]
+        print_line(f"Messages accepted from {found['from'][:19]}Z to {found['to'][:19]}Z.\n")
+        for name in ("revenue", "cost", "margin"):
+            print_line(f"{name.capitalize():22}{total[name]}")
+        if total["unknown"]:
+            print_line(f"The cost of {counted(total['unknown'], 'segment')} is not known.")
+        print_line("")
+        kinds = len(columns) - len(MARGIN_SUMS)
+        names = [name.upper() for name in columns]
+        print_table(names, rows, empty="There are no figures.", right=names[kinds:])
 
     invocation.show(found, people)
 

@@ -1,5 +1,6 @@
 """Costs of a segment: micro-credits that an operator charges, by connector and destination."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
@@ -68,3 +69,50 @@ class CostTable:
             return found
         table = self._prefixes.get(connector)
         return None if table is None else table.find(number)
+
+
+class _Course:
+    """The costs of a connector and a destination over time."""
+
+    __slots__ = ("amounts", "starts")
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.amounts: list[tuple[int, int]] = []
+
+    def at(self, moment: int) -> tuple[int, int] | None:
+        """Returns the cost that holds at a moment, or None before the first."""
+        index = bisect_right(self.starts, moment)
+        return self.amounts[index - 1] if index else None
+
+
+class CostHistory:
+    """All costs, past and future ones included. `CostTable` has the costs of a moment."""
+
+    __slots__ = ("_networks", "_prefixes")
+
+    def __init__(self, costs: Iterable[DatedCost]) -> None:
+        self._networks: dict[tuple[int, str], _Course] = {}
+        prefixes: dict[int, dict[str, _Course]] = {}
+        for cost in sorted(costs, key=lambda each: each.since):
+            if cost.network:
+                course = self._networks.setdefault((cost.connector, cost.network), _Course())
+            else:
+                course = prefixes.setdefault(cost.connector, {}).setdefault(cost.prefix, _Course())
+            course.starts.append(cost.since)
+            course.amounts.append((cost.submitted, cost.delivered))
+        self._prefixes = {connector: PrefixTable(of) for connector, of in prefixes.items()}
+
+    def cost(self, connector: int, number: str, network: str, at: int) -> tuple[int, int] | None:
+        """Returns micro-credits for a segment that the operator took at a moment (ms), and in addition if it is
+        delivered; None if no cost covered it then."""
+        course = self._networks.get((connector, network)) if network else None
+        found = None if course is None else course.at(at)
+        if found is not None:
+            return found
+        table = self._prefixes.get(connector)
+        for course in () if table is None else table.matches(number):
+            found = course.at(at)
+            if found is not None:
+                return found
+        return None

@@ -12,7 +12,7 @@ from typing import Any, Final
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, browse, first, listing
 from heliograph.adapters.store.shared.trace import hit_of, record_of
 from heliograph.adapters.store.shared.upkeep import reached
-from heliograph.app.records import Hit, MessageRecord, Search, SearchPage
+from heliograph.app.records import Earning, Hit, MessageRecord, Search, SearchPage, TakenSegment
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.message.receipt import ending_of
 from heliograph.domain.message.state import LISTED, State
@@ -53,6 +53,19 @@ class StoredMessages(Operations):
             if found.more is not None:
                 break
         return found
+
+    @browse
+    def earnings(self, after: int, end: int, limit: int) -> Steps[list[Earning]]:
+        rows = yield Q.earning_messages(after=after, end=end, limit=limit)
+        earnings = {row[0]: Earning(*row) for row in rows}
+        if earnings:
+            span = {"first": rows[0][0], "last": rows[-1][0]}
+            for key, connector, at, delivered in (yield Q.taken_segments(**span)):
+                earnings[key].segments.append(TakenSegment(connector, at, bool(delivered)))
+            for key, amount in (yield Q.refunds_of_messages(**span)):
+                if key in earnings:
+                    earnings[key].amount -= amount
+        return list(earnings.values())
 
     @browse
     def identified(self, key: int, tail: int, limit: int) -> Steps[list[Hit]]:

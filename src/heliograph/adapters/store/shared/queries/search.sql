@@ -38,6 +38,23 @@ SELECT connector, due, node IS NOT NULL, held FROM queue WHERE key = :key;
 -- moves_of: The reschedulings of a message.
 SELECT at, was, time FROM moved WHERE key = :key ORDER BY at;
 
+-- earning_messages: Messages with their charges, in the order of acceptance.
+SELECT key, account, destination, price FROM message WHERE key > :after AND key < :end ORDER BY key LIMIT :limit;
+
+-- taken_segments: Segments that an operator took or may have taken, and whether they were delivered. Messages of a
+-- single segment have no row for their part.
+SELECT s.key, s.connector, s.at, CASE
+    WHEN f.state = {Delivery.DELIVRD} OR p.state = {Delivery.DELIVRD} THEN 1 ELSE 0
+END
+FROM sent AS s
+LEFT JOIN final AS f ON f.key = s.key
+LEFT JOIN part_receipt AS p ON p.key = s.key AND p.segment = s.segment
+WHERE s.key >= :first AND s.key <= :last AND s.status IN (0, {NO_ANSWER})
+ORDER BY s.key, s.segment;
+
+-- refunds_of_messages: Refunds of a range of messages.
+SELECT message, amount FROM ledger WHERE kind = {EntryKind.REFUND} AND message >= :first AND message <= :last;
+
 -- connector_names: The names of all connectors.
 SELECT id, name FROM connector;
 

@@ -1,0 +1,81 @@
+"""The margin report against a sum that asks for the costs in force at each segment's moment."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heliograph.app.configuration import Cost, MobileNetwork, Tables
+from heliograph.app.records import Earning, TakenSegment
+from heliograph.app.resources.report_margin import MARGIN_BY, MarginSheet, MarginSum
+from heliograph.domain.money.costs import CostHistory, CostTable
+from heliograph.domain.numbers.country import country_of
+
+CONNECTORS, PLANS = {1: "op1", 2: "op2"}, {1: "gold", 2: "default"}
+NETWORKS = [MobileNetwork("49170", "26201"), MobileNetwork("4917", "26202"), MobileNetwork("33", "20801")]
+NUMBERS = ["491701111111", "491721111111", "4930111111", "33611111111", "447700900123", ""]
+MOMENTS = st.integers(0, 20)
+
+costs = st.lists(
+    st.builds(
+        lambda connector, target, since, submitted, delivered: Cost(
+            connector, target[0], target[1], submitted, delivered, since
+        ),
+        st.sampled_from([1, 2]),
+        st.sampled_from([("", ""), ("49", ""), ("4917", ""), ("491701", ""), ("", "26201"), ("", "20801")]),
+        MOMENTS,
+        st.integers(0, 90),
+        st.integers(0, 9),
+    ),
+    unique_by=lambda cost: (cost.connector, cost.prefix, cost.network, cost.since),
+    max_size=12,
+)
+segments = st.lists(st.builds(TakenSegment, st.sampled_from([1, 2]), MOMENTS, st.booleans()), max_size=3)
+earnings = st.lists(
+    st.builds(Earning, st.just(1), st.sampled_from([1, 2]), st.sampled_from(NUMBERS), st.integers(0, 99), segments),
+    max_size=12,
+)
+
+
+def network_of(number: str) -> str:
+    fitting = [each for each in NETWORKS if number.startswith(each.prefix)]
+    return max(fitting, key=lambda each: len(each.prefix)).mccmnc if fitting else ""
+
+
+@given(costs, st.sampled_from([1, 2, 3]), st.sampled_from(NUMBERS), MOMENTS)
+def test_a_history_has_the_costs_of_each_moment(given_costs: list[Cost], of: int, number: str, at: int) -> None:
+    network = network_of(number)
+    found = CostHistory(given_costs).cost(of, number, network, at)
+    assert (None if found is None else sum(found)) == CostTable(given_costs, at).cost(of, number, network)
+
+
+@given(costs, earnings, st.lists(st.sampled_from(MARGIN_BY), min_size=1, unique=True))
+def test_a_report_adds_up_to_the_last_digit(given_costs: list[Cost], found: list[Earning], by: list[str]) -> None:
+    sheet = MarginSheet(by, Tables(1, [], [], [], networks=NETWORKS, costs=given_costs), CONNECTORS, PLANS)
+    naive: dict[tuple[str, ...], list[int]] = {}
+    for earning in found:
+        sheet.add(earning)
+        if not earning.segments:
+            continue
+        number = earning.destination
+        values = {
+            "connector": CONNECTORS[earning.segments[-1].connector],
+            "country": country_of(number),
+            "network": network_of(number),
+            "plan": PLANS[earning.account],
+        }
+        sums = naive.setdefault(tuple(values[kind] for kind in by), [0, 0, 0])
+        sums[0] += earning.amount
+        for segment in earning.segments:
+            table = CostTable(given_costs, segment.at)
+            whole = table.cost(segment.connector, number, values["network"])
+            submitted = [Cost(c.connector, c.prefix, c.network, c.submitted, 0, c.since) for c in given_costs]
+            only = CostTable(submitted, segment.at).cost(segment.connector, number, values["network"])
+            if whole is None or only is None:
+                sums[2] += 1
+            else:
+                sums[1] += whole if segment.is_delivered else only
+    assert {of: [each.revenue, each.cost, each.unknown] for of, each in sheet.sums.items()} == naive
+    total = MarginSum()
+    for each in sheet.sums.values():
+        for name in ("messages", "segments", "delivered", "revenue", "cost", "unknown"):
+            setattr(total, name, getattr(total, name) + getattr(each, name))
+    assert sheet.total == total
