@@ -48,6 +48,18 @@ def keys(claimed: list[Queued]) -> list[int]:
 # --- claims
 
 
+async def test_a_claim_names_the_other_connectors_that_tried_a_message(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await given.scheduled(account.id, HOUR)
+    tries = [Attempt(account.id, message.key, 0, connector, 8, START + at) for at, connector in enumerate((1, 2, 2, 3))]
+    moved = queueing(message, connector=3)
+    await store.commits.record(Facts(attempts=tries, queueings=[moved]))
+    (claimed,) = await store.queue.claim(3, 10, START + HOUR, NODE)
+    assert claimed.message.connector == 3
+    assert claimed.tried == {1, 2}
+
+
 async def test_a_scheduled_message_is_claimed_when_it_is_due_and_not_before(
     store: Store, given: Given, account: Account
 ) -> None:

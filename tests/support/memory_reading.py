@@ -69,7 +69,8 @@ class MemoryReading(MemoryPart):
         message = replace(rows.messages[key], queued=queued)
         if queued:
             message.connector = rows.queue[key].connector
-        return Queued(message, attempted, frozenset(answers), taken)
+        tried = frozenset(each.connector for each in rows.attempts if each.key == key) - {message.connector}
+        return Queued(message, attempted, frozenset(answers), taken, tried if queued else frozenset())
 
     def _outstanding(self, rows: Rows, key: int) -> Outstanding:
         states = {segment: (part.state, part.err) for (of, segment), part in rows.parts.items() if of == key}

@@ -1,11 +1,12 @@
 """Offers fakes for tests of the use cases: facts to look at, a clock to set, a carrier and a sender that only take
 notes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Accepted, CarrierState, Outcome, Part, Question
+from heliograph.app.routing.candidates import Candidate, Routed, another, chosen
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.message.ids import IdSequence
 from heliograph.domain.message.state import Kind, State
@@ -153,3 +154,29 @@ def accept_of(*messages: Message, verdict: Verdict = Verdict.UNAVAILABLE) -> Acc
 
 def accepted(number: object) -> Outcome:
     return Accepted(str(number))
+
+
+class SetRouter:
+    """`app.dispatch.failover.Router` by which all messages have the same candidates. `routes` names another connector
+    for some numbers."""
+
+    def __init__(self, *candidates: int) -> None:
+        self.found = [Candidate(connector, None) for connector in candidates]
+        self.routes: dict[str, int] = {}
+        self.obstacles: dict[int, str] = {}
+        self.excluded: set[int] = set()
+
+    def route(self, message: Routed) -> int | None:
+        return self.routes.get(message.destination, chosen(self.found, self.obstacles))
+
+    def another(self, message: Routed, tried: Collection[int]) -> int | None:
+        return another(self.found, self.obstacles, tried)
+
+    def obstacle(self, connector: int) -> str:
+        return self.obstacles.get(connector, "")
+
+    def is_excluded(self, message: Routed, connector: int) -> bool:
+        return connector in self.excluded
+
+    def has_others(self, connector: int) -> bool:
+        return another(self.found, self.obstacles, (connector,)) is not None

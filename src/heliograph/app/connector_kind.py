@@ -83,6 +83,22 @@ class OptionField:
 
 
 @dataclass(frozen=True, slots=True)
+class FailoverPolicy:
+    """When another operator tries a message."""
+
+    statuses: frozenset[int] = frozenset()
+    """Answers after which another operator tries."""
+    most: int = 2
+    """Most operators that try a message after the first."""
+    unknown: bool = False
+    """Whether another operator tries a message without an answer, which may then arrive twice."""
+    after_s: float = 15.0
+    """Seconds without a bind after which messages go to another operator."""
+    overflow_after_s: float = 0.0
+    """Seconds that a message may wait before further messages go to another operator; 0 is for ever."""
+
+
+@dataclass(frozen=True, slots=True)
 class LanePolicy:
     """Policy by which the lane of a connector sends."""
 
@@ -104,6 +120,7 @@ class LanePolicy:
     """Rates by time of day, instead of the connector's."""
     query_after_ms: int = 0
     """Milliseconds without a receipt after which the operator is asked for a part; 0 never asks."""
+    failover: FailoverPolicy = FailoverPolicy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

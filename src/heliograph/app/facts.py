@@ -500,6 +500,8 @@ class Queued:
     attempted: bool
     answered: frozenset[int] = frozenset()
     taken: frozenset[int] = frozenset()
+    tried: frozenset[int] = frozenset()
+    """Other connectors that tried it."""
     suppressed: bool = False
     """The recipient opted out, and nothing of the message has left."""
 

@@ -133,6 +133,7 @@ class Carriers:
             rate=held.rate or 0.0,
             rate_until=held.until,
             off=held.rate is None,
+            obstacle=self._environment.directory.obstacle(connector.id),
             pace=round(pace, 1) if pace < inf else None,
             pace_learnt=None if learnt is None else clock.now() - int((clock.monotonic() - learnt) * 1000),
             put_off=round(lane.window.pace.background_share, 3),

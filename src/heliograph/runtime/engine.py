@@ -181,11 +181,10 @@ class Engine:
             environment.clock,
             self.matcher,
             self._finish,
-            environment.directory.route,
+            environment.directory,
             marks.get(DISPATCH, 0),
             shared=shared,
             policy_of=environment.directory.claim_policy,
-            is_excluded=environment.directory.is_excluded,
         )
         self.reception = self._make_reception(recovery, shared=shared)
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self._refused))

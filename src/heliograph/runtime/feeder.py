@@ -66,21 +66,24 @@ class Feeder:
 
     async def _feed_lanes(self, due: dict[int, int], now: int) -> bool:
         """Claims messages for the lanes that run low; True if there may be more for them at once."""
-        queue, dispatcher = self._environment.store.queue, self._dispatcher
+        queue, dispatcher, directory = self._environment.store.queue, self._dispatcher, self._environment.directory
         live = self._carriers.live()
         more = False
         for connector in [connector for connector, at in due.items() if at <= now]:
             lane = dispatcher.lane(connector)
+            lane.oldest_row = due[connector]
             if connector not in live:
                 await dispatcher.claims.reclaim(lane, queue, self._node)
                 more = True
+            elif not lane.closed and directory.obstacle(connector) and directory.has_others(connector):
+                more |= await dispatcher.claims.divert(lane, queue, self._node)
             elif not self._may_fill(lane):
                 lane.more = False
             elif await dispatcher.claims.refill(lane, queue, self._node):
                 more = True
         for lane in list(dispatcher.lanes.values()):
             if due.get(lane.connector, inf) > now:
-                lane.more = False
+                lane.more, lane.oldest_row = False, None
                 if lane.queues.must_read_rows and self._may_fill(lane):
                     await dispatcher.claims.refill(lane, queue, self._node)
         return more

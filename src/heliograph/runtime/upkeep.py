@@ -3,10 +3,11 @@
 import asyncio
 
 from heliograph.app.notices.account_cache import AccountCache
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import ConnectorReport, Unavailable
 from heliograph.app.routing.quality import measure, quality_query
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.series import Grain
+from heliograph.runtime.connector_health import ConnectorHealth
 from heliograph.runtime.engine_parts import EngineParts
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.lease import Lease
@@ -110,6 +111,8 @@ class Housekeeping:
         self._accounts = accounts
         self._lease = lease
         self._orders = orders
+        self._health = ConnectorHealth(environment.directory, parts.dispatcher, environment.clock, environment.journal)
+        self._reports: list[ConnectorReport] = []
         self._questions = ReceiptQuestions(environment.store.receipts, parts.carriers.asking)
         self._round = 0
         self._unfinished: set[str] = set()
@@ -141,6 +144,7 @@ class Housekeeping:
         now = environment.clock.now()
         self._parts.dispatcher.reroute(self._parts.carriers.live())
         await self._parts.caps.look()
+        self._health.look(self._reports)
         if self._due("sweep", SWEEP_ROUNDS):
             self._parts.dispatcher.sweep(now)
             if self._roles.upkeep:
@@ -157,6 +161,8 @@ class Housekeeping:
             reports = self._parts.carriers.reports(now)
             if reports:
                 await environment.store.network.save_link_states(reports)
+            if self._lease is not None:
+                self._reports = await environment.store.network.link_states()
         if environment.directory.wants_quality and (changed or self._round % QUALITY_ROUNDS == 1):
             totals = await environment.store.series.totals(quality_query(now))
             environment.directory.judge_quality(measure(totals, now))

@@ -21,7 +21,7 @@ from heliograph.app.receipts.matcher import ReceiptMatcher
 from tests.support.memory_delivery import MemoryQueue
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
-from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, SetRouter, accept_of
 
 SHORT = ((lane, "FAST_MESSAGES", 4), (lane, "FAST_MESSAGES_PER_ACCOUNT", 3), (lane, "SLOW_MESSAGES", 3),
          (claims, "SLOW_MESSAGES", 3), (dispatcher, "SLOW_MESSAGES", 3))  # fmt: skip
@@ -101,7 +101,7 @@ class OrderMachine(RuleBasedStateMachine):
         self.writing = Facts()
         self.feeding: Coroutine[Any, Any, bool] | None = None
         matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self.finished)
-        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self.finished, lambda destination: LIVE)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self.finished, SetRouter(LIVE))
         recovery = finish(self.store.commits.recover(0, self.node))
         self.lane = self.dispatcher.lane(LIVE)
         self.lane.mark = recovery.marks.get(attempted(LIVE), 0)

@@ -19,7 +19,7 @@ from heliograph.domain.limits.gate import (
     compile_policy,
 )
 from heliograph.domain.message.receipt import Delivery
-from tests.support.use_case_fakes import LONG
+from tests.support.use_case_fakes import LONG, SetRouter
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
 
 GUARDED = Hold("49170")
@@ -40,7 +40,7 @@ def judged(desk: Desk, judgement: Callable[[Judged, int], Judgement]) -> QueueCl
         dispatcher.outcomes,
         desk.clock,
         dispatcher.lane,
-        lambda _: None,
+        SetRouter(),
         lambda account: policy if account == 1 else None,
     )
 
@@ -69,7 +69,7 @@ async def test_what_is_held_goes_back_with_its_due_time_and_the_range_that_is_he
 async def test_what_is_due_of_a_suspended_account_waits_until_it_is_resumed(desk: Desk) -> None:
     one, policy = desk.message(), compile_policy(suspended=True)
     dispatcher = desk.dispatcher
-    claims = QueueClaims(dispatcher.outcomes, desk.clock, dispatcher.lane, lambda _: None, lambda _: policy)
+    claims = QueueClaims(dispatcher.outcomes, desk.clock, dispatcher.lane, SetRouter(), lambda _: policy)
     await claims.refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
     (queueing,) = desk.commit().queueings
     assert (queueing.key, queueing.held, queueing.expires) == (one.key, OF_SUSPENDED, one.expires)
@@ -87,7 +87,7 @@ async def test_what_an_earlier_run_left_in_memory_is_judged_before_it_goes(desk:
         dispatcher.outcomes,
         desk.clock,
         dispatcher.lane,
-        lambda _: None,
+        SetRouter(),
         lambda account: policy if account == 1 else None,
     )
     await claims.recover([Queued(one, False), Queued(other, False)])

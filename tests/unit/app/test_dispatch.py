@@ -24,7 +24,6 @@ from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Report, Unavailable, Unknown
 from heliograph.app.ports.carrier import UNSENDABLE
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.app.routing.candidates import Routed
 from heliograph.domain.message.extras import Extras, read_extras
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
@@ -35,7 +34,7 @@ from heliograph.domain.text.repertoire import Encoding, Repertoire
 from heliograph.domain.text.segment import count
 from tests.support.memory_store import MemoryStore
 from tests.support.store import HOUR, START
-from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, SetRouter, accept_of
 
 FAR = first_key_at(START + 1_000_000_000)
 NODE = 7
@@ -78,9 +77,10 @@ class Desk:
         self.gathering = NotedGathering()
         self.store = QueueStore()
         self.matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self._finish)
-        self.routes: dict[str, int] = {}
+        self.router = SetRouter()
+        self.routes = self.router.routes
         self.finished: list[tuple[int, Delivery]] = []
-        self.dispatcher = Dispatcher(self.gathering, self.clock, self.matcher, self._finish, self._route)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, self.matcher, self._finish, self.router)
         self.message = Messages(self.clock)
         self.lane = self.dispatcher.lane(1)
         self.lane.window.pace.limit(0.0, 1_000_000.0)
@@ -88,9 +88,6 @@ class Desk:
 
     def _finish(self, message: Message, final: MessageEnd) -> None:
         self.finished.append((message.key, final.state))
-
-    def _route(self, message: Routed) -> int | None:
-        return self.routes.get(message.destination)
 
     def commit(self, *messages: Message, spill: bool = False) -> Facts:
         accepts: list[Accept] = [accept_of(each) for each in messages]
@@ -540,7 +537,7 @@ def test_a_stop_gives_rows_to_what_is_not_with_the_operator_and_sends_no_more(de
 
 
 def test_without_the_connectors_binds_new_messages_go_to_the_queue_and_so_does_what_waits(desk: Desk) -> None:
-    dispatcher = Dispatcher(desk.gathering, desk.clock, desk.matcher, desk._finish, desk._route, shared=True)
+    dispatcher = Dispatcher(desk.gathering, desk.clock, desk.matcher, desk._finish, desk.router, shared=True)
     assert dispatcher.lane(1).closed
     desk.carrier.capacity = 1
     away, waiting = desk.message(), desk.message()

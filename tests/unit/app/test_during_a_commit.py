@@ -11,7 +11,7 @@ from heliograph.app.ports import Accepted, Deferred, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
-from tests.support.use_case_fakes import Messages, NotedCarrier, NotedGathering, SetClock, accept_of
+from tests.support.use_case_fakes import Messages, NotedCarrier, NotedGathering, SetClock, SetRouter, accept_of
 
 FAR = 1 << 62
 GONE, LIVE = 2, 1
@@ -26,7 +26,7 @@ class Desk:
         self.clock = SetClock()
         self.gathering = NotedGathering()
         matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self._finish)
-        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, lambda _: LIVE)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, SetRouter(LIVE))
         self.messages = Messages(self.clock)
         self.lane = self.dispatcher.lane(LIVE)
         self.lane.window.pace.limit(0.0, 1_000_000.0)

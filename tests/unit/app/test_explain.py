@@ -73,10 +73,14 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
             "It was tried 3 times over op2, and is retried automatically. The last time the operator answered ESME_90",
         ),
         (
-            trace(attempts=[Attempt(1, 7, 0, 2, -1, 5)]),
+            trace(attempts=[Attempt(1, 7, 0, 1, -1, 5)]),
             "tried once over op1, and is retried automatically. The last ti",
         ),
-        (trace(attempts=[Attempt(1, 7, 0, 2, -1, 5)]), "the operator did not answer."),
+        (trace(attempts=[Attempt(1, 7, 0, 1, -1, 5)]), "the operator did not answer."),
+        (
+            trace(queued=(2, 5, False), attempts=[Attempt(1, 7, 0, 1, 69, 5)]),
+            "It goes to the connector op2 now, since the operator behind op1 refused it with ESME_69.",
+        ),
         (trace(submissions=[taken()]), "look for it under another id among the unmatched receipts"),
     ],
 )

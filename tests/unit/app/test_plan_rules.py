@@ -26,6 +26,7 @@ from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import START, Gateway, open_gateway, read
 from tests.support.memory_store import MemoryStore
+from tests.support.use_case_fakes import SetRouter
 from tests.unit.app.test_directory import add_account
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
 
@@ -160,21 +161,17 @@ async def test_the_rules_hold_for_an_account_that_was_made_a_moment_ago() -> Non
 
 async def test_a_message_below_the_margin_moves_to_the_next_candidate_or_ends() -> None:
     desk = Desk()
-    excluded, following = {1}, [2, None]
-    claims = QueueClaims(
-        desk.dispatcher.outcomes,
-        desk.clock,
-        desk.dispatcher.lane,
-        lambda _: following.pop(0),
-        is_excluded=lambda _, connector: connector in excluded,
-    )
-    moved, ended, sent = (desk.message() for _ in range(3))
+    router = SetRouter()
+    router.excluded = {1}
+    claims = QueueClaims(desk.dispatcher.outcomes, desk.clock, desk.dispatcher.lane, router)
+    moved, ended, sent = desk.message(destination="447700900123"), desk.message(), desk.message()
+    router.routes[moved.destination] = 2
     await claims.refill(desk.lane, QueueStore(Queued(moved, False), Queued(ended, False)).queue, NODE)
     facts = desk.commit()
     assert [(each.key, each.connector, each.claimed) for each in facts.queueings] == [(moved.key, 2, False)]
     assert desk.finished == [(ended.key, Delivery.REJECTD)]
     assert [(final.key, final.refund) for final in facts.finals] == [(ended.key, ended.price)]
-    excluded.clear()
+    router.excluded.clear()
     await claims.refill(desk.lane, QueueStore(Queued(sent, False)).queue, NODE)
     desk.commit()
     assert desk.carrier.keys == [sent.key]

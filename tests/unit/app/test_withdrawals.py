@@ -13,7 +13,7 @@ from heliograph.domain.limits.gate import OF_SUSPENDED, compile_policy
 from heliograph.domain.message.state import State
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, NODE, Given
-from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, SetRouter, accept_of
 
 PHONE, OTHER = "4917012345678", "447700900123"
 EVER = 1 << 62
@@ -36,7 +36,7 @@ class Desk:
             self.clock,
             matcher,
             self._finish,
-            lambda _: 1,
+            SetRouter(1),
             policy_of=lambda account: policy if account in self.suspended else None,
         )
         self.lane = self.dispatcher.lane(1)

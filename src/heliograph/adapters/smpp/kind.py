@@ -22,6 +22,7 @@ from heliograph.app.connector_kind import (
     SHARED,
     SMPP,
     ConnectorKind,
+    FailoverPolicy,
     LanePolicy,
     Setting,
 )
@@ -134,6 +135,13 @@ def _policy(connector: Connector) -> LanePolicy:
         default_alphabet=dialect.default_alphabet or dialect.alphabet,
         timetable=Timetable(dialect.rates, zone(dialect.rates_zone)) if dialect.rates else None,
         query_after_ms=int(dialect.query_after_s * 1000),
+        failover=FailoverPolicy(
+            dialect.failover_on,
+            dialect.failover_most,
+            dialect.failover_unknown,
+            dialect.failover_after_s,
+            dialect.overflow_after_s,
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final, Literal, get_args, get_origin
 
 from heliograph.adapters.smpp.address_rules import AddressRule, reader
-from heliograph.adapters.smpp.outcome import OutcomeOverride, read_override
+from heliograph.adapters.smpp.outcome import FAILOVER_ON, OutcomeOverride, read_override, read_statuses
 from heliograph.app.connector_kind import MAX_RATE, OptionField
 from heliograph.domain import calendar
 from heliograph.domain.message.tlv_rules import TlvForm, TlvRule
@@ -332,6 +332,24 @@ class Dialect:
         "action for a part without an answer: `resend` or `wait`, see [below](#when-there-is-no-answer)",
     )
     unknown_wait_s: float = option(3_600.0, _seconds, "time that `wait` waits, in seconds up to a day")
+    failover_on: frozenset[int] = option(
+        FAILOVER_ON,
+        lambda value: read_statuses(str(value)),
+        "statuses after which another connector of the route tries the message, comma separated, or `none`, see "
+        "[below](#another-operator)",
+    )
+    failover_most: int = option(2, _whole(0, 9), "most connectors that try a message after the first, 0 to 9")
+    failover_unknown: bool = option(
+        False, _truth, "true lets another connector try a message without an answer: it may then arrive twice"
+    )
+    failover_after_s: float = option(
+        15.0, _seconds, "seconds without a bind after which messages go to another connector of their route"
+    )
+    overflow_after_s: float = option(
+        0.0,
+        _seconds,
+        "seconds that a message may wait here before messages go to another connector of their route; 0 is for ever",
+    )
     query_after_s: float = option(
         0.0,
         _query_after,
@@ -439,6 +457,9 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Other fields of a message": (
         "service_type", "protocol_id", "priority", "esm_class", "validity", "tlvs", "templates",
     ),
+    "Another operator": (
+        "failover_on", "failover_most", "failover_unknown", "failover_after_s", "overflow_after_s",
+    ),
     "Receipts and unanswered parts": (
         "receipts", "registered_delivery", "query_after_s", "unknown", "unknown_wait_s",
     ),
@@ -465,6 +486,8 @@ def _default_text(each: Field[Any]) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(c.CommandStatus.name_of(status) for status in value))
     return f"{value:g}" if isinstance(value, float) else str(int(value) if isinstance(value, int) else value)
 
 

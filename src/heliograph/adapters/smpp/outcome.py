@@ -42,6 +42,11 @@ THROTTLING: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME
 MAX_PAUSE_S: Final = 3600.0
 
 
+FAILOVER_ON: Final = frozenset(
+    {int(CommandStatus.ESME_RSYSERR), int(CommandStatus.ESME_RSUBMITFAIL), int(CommandStatus.ESME_RX_T_APPN)}
+)
+"""Statuses after which another operator tries a message, where a connector's option says nothing else."""
+
 DEFER_S: Final = 1.0
 """Seconds of an override `defer` without seconds, where the table has no pause for the status."""
 
@@ -104,6 +109,13 @@ def read_override(name: str, text: str) -> tuple[int, OutcomeOverride]:
             state = _final(rest[0]) if rest else Delivery.REJECTD
             return status, OutcomeOverride("refuse", state=state, err=_err(rest[1]) if len(rest) > 1 else "")
     raise ValueError(f"{text!r} is none of accept, defer [SECONDS], throttle, refuse [STATE [ERR]], unknown")
+
+
+def read_statuses(text: str) -> frozenset[int]:
+    """Returns the statuses of a list, such as `RSYSERR, 0x401`; of `none` no status. Raises ValueError with a sentence
+    for people."""
+    names = [name for name in text.replace(",", " ").split() if name.lower() != "none"]
+    return frozenset(map(_status, names))
 
 
 def _status(name: str) -> int:

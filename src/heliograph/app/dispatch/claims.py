@@ -21,20 +21,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
+from heliograph.app.dispatch.failover import PUT_BACK_MS, Router, next_connector
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
 from heliograph.app.facts import Message, Queued
 from heliograph.app.ports import Clock, Queue, Unavailable
-from heliograph.app.routing.candidates import Routed
 from heliograph.domain.limits.gate import PASS, Hold, Judgement, Policy, Refuse, judge
 from heliograph.domain.message.receipt import Delivery
-
-Route = Callable[[Routed], int | None]
-"""Returns the connector for a message; None without a route."""
-
-IsExcluded = Callable[[Routed, int], bool]
-"""Returns whether the rules of its plan now keep a message from a connector."""
 
 PolicyOf = Callable[[int], Policy | None]
 """Returns the policy of an account by its id."""
@@ -48,9 +42,8 @@ class QueueClaims:
         outcomes: PartOutcomes,
         clock: Clock,
         lane: Callable[[int], Lane],
-        route: Route,
+        router: Router,
         policy_of: PolicyOf | None = None,
-        is_excluded: IsExcluded = lambda *_: False,
     ) -> None:
         """`lane` returns a connector's lane. Without `policy_of` the gate passes everything."""
         self._outcomes = outcomes
@@ -59,9 +52,8 @@ class QueueClaims:
         self._unknown = outcomes.unknown
         self._clock = clock
         self._lane = lane
-        self._route = route
+        self._router = router
         self._policy_of = policy_of
-        self._is_excluded = is_excluded
 
     async def recover(self, unsent: Iterable[Queued]) -> None:
         """Takes up the fast lane's messages of an earlier run. Raises Unavailable."""
@@ -111,7 +103,7 @@ class QueueClaims:
 
     def is_stopped(self, message: Message, connector: int) -> bool:
         """Returns whether the gate now holds or refuses a message, or its plan keeps it from the connector."""
-        return self._judgement(message) is not PASS or self._is_excluded(message, connector)
+        return self._judgement(message) is not PASS or self._router.is_excluded(message, connector)
 
     def passes(self, lane: Lane, item: LaneItem) -> bool:
         """Returns whether the gate passes a message that is in no queue of the lane. Puts a held message back to the
@@ -123,7 +115,7 @@ class QueueClaims:
         if isinstance(judgement, Refuse):
             self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
             return False
-        if item.unsent and self._is_excluded(item.message, lane.connector):
+        if item.unsent and self._router.is_excluded(item.message, lane.connector):
             self.reroute(lane, item)
             return False
         return True
@@ -158,13 +150,25 @@ class QueueClaims:
 
     def reroute(self, lane: Lane, item: LaneItem) -> None:
         """Routes a message that has left its lane; ends it if there is no route."""
-        connector = self._route(item.message)
+        connector = self._router.route(item.message)
         if connector is None:
             self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
             return
-        self._outcomes.requeue(self._lane(connector), item)
-        self._gathering.wake()
-        self._gathering.wake_feeder()
+        self._outcomes.move(lane, item, connector)
+
+    async def divert(self, lane: Lane, queue: Queue, node: int) -> bool:
+        """Claims due messages of a connector that cannot send, and gives them to another. Returns whether it found
+        any. Messages without another candidate are looked at again after PUT_BACK_MS."""
+        claimed = await queue.claim(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
+        await self._take_up(lane, claimed, partial(self._diverted, lane))
+        return bool(claimed)
+
+    def _diverted(self, lane: Lane, item: LaneItem) -> None:
+        connector = next_connector(lane, item, self._router)
+        if connector is None:
+            self._outcomes.put_off(lane, item, self._clock.now() + PUT_BACK_MS)
+        else:
+            self._outcomes.move(lane, item, connector)
 
     async def drop_expired(self, queue: Queue, node: int, limit: int) -> int:
         """Fails messages that expired in the queue; returns how many were found."""

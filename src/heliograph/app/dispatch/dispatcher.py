@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from heliograph.app.dispatch.claims import IsExcluded, PolicyOf, QueueClaims, Route
+from heliograph.app.dispatch.claims import PolicyOf, QueueClaims
+from heliograph.app.dispatch.failover import Router, next_connector
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.late_answers import LateAnswers
 from heliograph.app.dispatch.outcomes import Finish, PartOutcomes, queueing
@@ -68,12 +69,11 @@ class Dispatcher:
         clock: Clock,
         matcher: ReceiptMatcher,
         finish: Finish,
-        route: Route,
+        router: Router,
         mark: int = 0,
         *,
         shared: bool = False,
         policy_of: PolicyOf | None = None,
-        is_excluded: IsExcluded = lambda *_: False,
     ) -> None:
         """`shared`: connectors belong to other nodes until their lane is opened here."""
         self.mark = mark
@@ -81,10 +81,11 @@ class Dispatcher:
         self.gathering = gathering
         self.matcher = matcher
         self.lanes: dict[int, Lane] = {}
-        self.outcomes = PartOutcomes(gathering, clock, matcher, finish)
+        self.outcomes = PartOutcomes(gathering, clock, matcher, finish, self.lane, router)
         self.late = LateAnswers(self.outcomes, self.lanes, clock)
-        self.claims = QueueClaims(self.outcomes, clock, self.lane, route, policy_of, is_excluded)
+        self.claims = QueueClaims(self.outcomes, clock, self.lane, router, policy_of)
         self._clock = clock
+        self._router = router
 
     def lane(self, connector: int) -> Lane:
         """Returns the connector's lane; makes it on the first call."""
@@ -197,6 +198,19 @@ class Dispatcher:
             if lane.idle:
                 del self.lanes[connector]
 
+    def divert(self) -> None:
+        """Gives waiting messages of connectors that cannot send to another candidate, if they have one."""
+        for lane in list(self.lanes.values()):
+            if not len(lane) or lane.closed or not self._router.obstacle(lane.connector):
+                continue
+            found = {
+                item.message.key: connector
+                for item in lane.items()
+                if item.unsent and (connector := next_connector(lane, item, self._router)) is not None
+            }
+            for item in lane.withdraw(partial(_is_among, found)):
+                self.outcomes.move(lane, item, found[item.message.key])
+
     def park(self) -> None:
         """Stops sending before a planned shutdown, and gives a row to each message that the operator does not have."""
         for lane in self.lanes.values():
@@ -226,3 +240,7 @@ class Dispatcher:
     def busy(self) -> bool:
         """Whether any lane holds messages."""
         return not all(lane.idle for lane in self.lanes.values())
+
+
+def _is_among(keys: Collection[int], message: Message) -> bool:
+    return message.key in keys

@@ -77,8 +77,8 @@ class Lane:
 
     __slots__ = (
         "_begun", "_behind", "_disordered", "_lacks_references", "_overtaking", "_returned", "_turn", "ahead", "closed",
-        "connector", "cutter", "fast", "filling", "front", "holders", "incoming", "mark", "more", "overflowing",
-        "per_account", "policy", "queues", "tlvs_of", "window",
+        "connector", "cutter", "fast", "filling", "front", "holders", "incoming", "mark", "more", "oldest_row",
+        "overflowing", "per_account", "policy", "queues", "tlvs_of", "window",
     )  # fmt: skip
 
     window: LaneWindow
@@ -107,6 +107,8 @@ class Lane:
     """Whether the commit under way writes messages to the queue's rows, since memory is full."""
     more: bool
     """Whether the queue may hold more messages that are due."""
+    oldest_row: int | None
+    """Time (ms) at which the first row of the queue was due that no lane has claimed, when it was last looked at."""
     policy: LanePolicy
     """The carrier's rules for messages, such as alphabets."""
     tlvs_of: TlvsOf | None
@@ -131,6 +133,7 @@ class Lane:
         self.window = LaneWindow(rate)
         self.policy, self.tlvs_of = LanePolicy(), None
         self.closed = self.filling = self.overflowing = self.more = False
+        self.oldest_row = None
         self.front, self.fast, self.incoming = deque(), deque(), deque()
         self.queues = AccountQueues()
         self.ahead = 0
@@ -237,6 +240,7 @@ class Lane:
             return late
         mark = self.mark
         header_octets = window.header_octets
+        was_empty = not window.marked
         while free > 0:
             item = self._next()
             if item is None:
@@ -256,6 +260,8 @@ class Lane:
                 facts.sending.append((message.account, message.key))
             elif message.key > mark:
                 mark = message.key
+        if window.breaker.is_open and was_empty and window.marked:
+            window.breaker.tests(now)
         if aside:
             self._put_aside(aside)
         if mark != self.mark:

@@ -1,6 +1,23 @@
 """A message in a lane: which of its parts wait, which are under way, and how it is cut."""
 
+from dataclasses import dataclass
+from typing import Final
+
 from heliograph.app.facts import Accept, Message, Queued
+from heliograph.app.ports import Deferred, Refused, Unknown
+
+NONE_TRIED: Final[frozenset[int]] = frozenset()
+
+
+@dataclass(slots=True)
+class Refusal:
+    """An answer to a part after which another operator may try its message."""
+
+    outcome: Refused | Deferred | Unknown
+    waited: int = -1
+    """Milliseconds from the due time to the write; see `facts.Submission`."""
+    took: int = -1
+    """Milliseconds from the write to the answer."""
 
 
 class LaneItem:
@@ -15,9 +32,11 @@ class LaneItem:
         "open",
         "paused",
         "reference",
+        "refusals",
         "row",
         "taken",
         "to_send",
+        "tried",
         "tries",
         "whole",
     )  # fmt: skip
@@ -46,6 +65,10 @@ class LaneItem:
         """Answers that never came."""
         self.whole = False
         """Whether a long message is sent as a single part, number 0."""
+        self.tried: frozenset[int] = NONE_TRIED
+        """Connectors with operators that refused the message, so that another may try it."""
+        self.refusals: dict[int, Refusal] | None = None
+        """Answers to parts after which another operator may try the message, once no part of it is under way."""
 
     @classmethod
     def of_queue(cls, queued: Queued, *, row: bool = True) -> "LaneItem":
@@ -55,6 +78,7 @@ class LaneItem:
         item.taken = len(queued.taken)
         item.to_send = [n for n in range(queued.message.segments) if n not in queued.answered]
         item.open = len(item.to_send)
+        item.tried = queued.tried
         if queued.attempted:
             item.doubtful = set(item.to_send)
         return item

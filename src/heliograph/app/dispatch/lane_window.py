@@ -12,6 +12,7 @@ from typing import Final
 
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.ports import Carrier, Part
+from heliograph.domain.pace.breaker import Breaker
 from heliograph.domain.pace.pace import Pace
 from heliograph.domain.text.segment import HEADER_OCTETS
 
@@ -29,8 +30,8 @@ class LaneWindow:
     """
 
     __slots__ = (
-        "_committing", "_gathered", "_troubles", "cap", "carrier", "flying", "in_flight", "marked", "off", "pace",
-        "paused_until", "quota", "ready", "took",
+        "_committing", "_gathered", "_troubles", "breaker", "cap", "carrier", "flying", "in_flight", "marked", "off",
+        "pace", "paused_until", "quota", "ready", "took",
     )  # fmt: skip
 
     carrier: Carrier | None
@@ -55,6 +56,8 @@ class LaneWindow:
     """Parts that may still be marked, where the connector has a cap. It is set anew each second."""
     cap: str
     """The cap that stops the lane, such as `at its cap for today`; empty below it."""
+    breaker: Breaker
+    """Lets only single messages through while the operator fails most of them."""
     _gathered: int
     """Outcomes among the facts being gathered."""
     _committing: int
@@ -68,6 +71,7 @@ class LaneWindow:
         self.marked, self.ready, self.flying = [], deque(), set()
         self.pace, self.took, self.paused_until, self.off = Pace(rate), 0, 0.0, False
         self.quota, self.cap = NO_QUOTA, ""
+        self.breaker = Breaker()
         self.in_flight = self._gathered = self._committing = self._troubles = 0
 
     @property
@@ -99,7 +103,7 @@ class LaneWindow:
 
     def will_have_room(self, now: float) -> bool:
         """Returns whether the next commit could mark more parts."""
-        return now >= self.paused_until and min(self._free() + self._gathered, self.quota) > 0
+        return self._may_send(now) and min(self._free() + self._gathered, self.quota) > 0
 
     def begin(self, now: float) -> None:
         """Begins a commit: the outcomes gathered so far are part of it."""
@@ -109,7 +113,10 @@ class LaneWindow:
 
     def room(self, now: float) -> int:
         """Returns how many parts the commit under way may mark. It frees the slots of its outcomes."""
-        return 0 if now < self.paused_until else min(self._free() + self._committing, self.quota - len(self.marked))
+        if not self._may_send(now):
+            return 0
+        free = min(self._free() + self._committing, self.quota - len(self.marked))
+        return min(1, free) if self.breaker.is_open else free
 
     def committed(self, is_accepted: Callable[[LaneItem], bool]) -> None:
         """Applies a successful commit: answered parts leave the window, and marked parts of accepted messages become
@@ -178,6 +185,14 @@ class LaneWindow:
             self.paused_until = max(self.paused_until, now + pause)
 
     # --- inside
+
+    def _may_send(self, now: float) -> bool:
+        """Returns whether a pause is over; with an open breaker, whether a test message may go."""
+        if now < self.paused_until:
+            return False
+        return not self.breaker.is_open or (
+            self.breaker.may_test(now) and not (self.flying or self.ready or self.marked)
+        )
 
     def _free(self) -> int:
         """Returns the slots that no part has or will have; may be negative after the operator reduced its window."""

@@ -1,13 +1,14 @@
 """Outcomes: the effect of an operator's answer to a part on its message, and the end of messages.
 
-Every step adds its facts to the next commit. A message leaves its lane in one of three ways: all of its parts have an
-answer, it fails, or it goes back to the queue for a while.
+Every step adds its facts to the next commit. A message leaves its lane in one of four ways: all of its parts have an
+answer, it fails, it goes back to the queue for a while, or another connector tries it (`app.dispatch.failover`).
 """
 
 from collections.abc import Callable
 
+from heliograph.app.dispatch.failover import Router, is_for_another, next_connector
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.dispatch.lane_item import LaneItem
+from heliograph.app.dispatch.lane_item import LaneItem, Refusal
 from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutcomes
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Message, MessageEnd, Queueing, Submission, Withdrawal
 from heliograph.app.ports import Accepted, Clock, Deferred, Gathering, Outcome, Part, Refused, Unknown
@@ -29,8 +30,18 @@ Finish = Callable[[Message, MessageEnd], None]
 class PartOutcomes:
     """Turns the outcomes of parts into facts."""
 
-    def __init__(self, gathering: Gathering, clock: Clock, matcher: ReceiptMatcher, finish: Finish) -> None:
-        """`finish` is called with each message that was never sent."""
+    def __init__(
+        self,
+        gathering: Gathering,
+        clock: Clock,
+        matcher: ReceiptMatcher,
+        finish: Finish,
+        lane: Callable[[int], Lane],
+        router: Router,
+    ) -> None:
+        """`finish` is called with each message that was never sent. `lane` returns a connector's lane."""
+        self._lane = lane
+        self._router = router
         self.gathering = gathering
         self.matcher = matcher
         self.unknown = UnknownOutcomes()
@@ -45,40 +56,97 @@ class PartOutcomes:
         message = part.message
         if self.unknown and (unknown := self.unknown.of(message.key, lane.connector)) is not None:
             outcome = self._corrected(unknown, part.segment, outcome)
-        now = self._clock.now()
-        facts = self.gathering.facts
-        match outcome:
-            case Accepted(operator_id):
-                monotonic = self._clock.monotonic()
-                took = int((monotonic - part.written) * 1000)
-                lane.window.taken(part, monotonic)
-                self.accept(lane, item, part.segment, operator_id, now, now - took - message.time, took)
-            case Refused():
-                took = int((self._clock.monotonic() - part.written) * 1000)  # ms
-                self.refuse(lane, item, part.segment, outcome, now - took - message.time, took)
-            case Deferred() if outcome.status == NOT_SENT:
-                lane.take_back(item, part.segment)
-                lane.unready(overtaken=True)
-            case Deferred(status, pause, throttled):
-                attempt = Attempt(message.account, message.key, part.segment, lane.connector, status, now)
-                if throttled:
-                    facts.throttles.append(attempt)
-                    lane.window.throttled(part, self._clock.monotonic(), pause)
-                else:
-                    facts.attempts.append(attempt)
-                    lane.window.hold(self._clock.monotonic(), pause)
-                if throttled or item.away > 1 or item.to_send or item.paused:
-                    lane.take_back(item, part.segment)
-                else:
-                    self._defer(lane, item, part.segment, pause)
-            case Unknown():
-                facts.attempts.append(
-                    Attempt(message.account, message.key, part.segment, lane.connector, NO_ANSWER, now)
-                )
-                item.tries += 1
-                self.unknown.note(item, lane.connector, 1)
-                self._unanswered(lane, item, part.segment)
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        took = int((monotonic - part.written) * 1000)
+        waited = now - took - message.time
+        if isinstance(outcome, Accepted):
+            lane.window.taken(part, monotonic)
+            if not lane.window.breaker.is_calm:
+                lane.window.breaker.answered(monotonic, failed=False)
+            self.accept(lane, item, part.segment, outcome.operator_id, now, waited, took)
+        elif isinstance(outcome, Deferred) and outcome.status == NOT_SENT:
+            lane.take_back(item, part.segment)
+            lane.unready(overtaken=True)
+        else:
+            self._note_attempt(lane, part, outcome, now, monotonic)
+            refusal = Refusal(outcome, waited, took)
+            if self._judge(lane, outcome, monotonic):
+                item.refusals = {**(item.refusals or {}), part.segment: refusal}
+            else:
+                self._end_refused(lane, item, part.segment, refusal)
+        if item.refusals and len(item.refusals) >= item.away:
+            self._decide(lane, item)
         self.gathering.wake()
+
+    def _note_attempt(
+        self, lane: Lane, part: Part, outcome: Refused | Deferred | Unknown, now: int, monotonic: float
+    ) -> None:
+        """Notes an answer that ends nothing, or a missing answer."""
+        facts, message, item = self.gathering.facts, part.message, part.owner
+        if isinstance(outcome, Deferred):
+            attempt = Attempt(message.account, message.key, part.segment, lane.connector, outcome.status, now)
+            if outcome.throttled:
+                facts.throttles.append(attempt)
+                lane.window.throttled(part, monotonic, outcome.pause)
+            else:
+                facts.attempts.append(attempt)
+                lane.window.hold(monotonic, outcome.pause)
+        elif isinstance(outcome, Unknown):
+            facts.attempts.append(Attempt(message.account, message.key, part.segment, lane.connector, NO_ANSWER, now))
+            item.tries += 1
+            self.unknown.note(item, lane.connector, 1)
+
+    def _judge(self, lane: Lane, outcome: Refused | Deferred | Unknown, monotonic: float) -> bool:
+        """Returns whether another operator may try the message, and counts the answer for the breaker."""
+        for_another = is_for_another(outcome, lane.policy.failover)
+        breaker = lane.window.breaker
+        if for_another or not breaker.is_calm:
+            breaker.answered(monotonic, failed=for_another)
+        return for_another
+
+    def _deferred(self, lane: Lane, item: LaneItem, segment: int, deferred: Deferred) -> None:
+        if deferred.throttled or item.away > 1 or item.to_send or item.paused:
+            lane.take_back(item, segment)
+        else:
+            self._defer(lane, item, segment, deferred.pause)
+
+    def _decide(self, lane: Lane, item: LaneItem) -> None:
+        """Gives a message to another connector, or ends its refused parts here."""
+        refusals, item.refusals = item.refusals or {}, None
+        connector = next_connector(lane, item, self._router)
+        if connector is None:
+            for segment, refusal in refusals.items():
+                self._end_refused(lane, item, segment, refusal)
+            return
+        message, now = item.message, self._clock.now()
+        for segment, refusal in refusals.items():
+            if isinstance(refusal.outcome, Refused):  # others are among the attempts already
+                status = refusal.outcome.status
+                self.gathering.facts.attempts.append(
+                    Attempt(message.account, message.key, segment, lane.connector, status, now)
+                )
+        if item.to_send:
+            lane.drop(item)
+        item.to_send = list(range(item.open))
+        item.doubtful.clear()
+        self.move(lane, item, connector)
+
+    def _end_refused(self, lane: Lane, item: LaneItem, segment: int, refusal: Refusal) -> None:
+        match refusal.outcome:
+            case Refused():
+                self.refuse(lane, item, segment, refusal.outcome, refusal.waited, refusal.took)
+            case Deferred():
+                self._deferred(lane, item, segment, refusal.outcome)
+            case Unknown():
+                self._unanswered(lane, item, segment)
+
+    def move(self, lane: Lane, item: LaneItem, connector: int) -> None:
+        """Gives a message that has left its lane to the queue of another connector. No operator may have a part of
+        it."""
+        lane.forget(item)
+        self.requeue(self._lane(connector), item)
+        self.gathering.wake()
+        self.gathering.wake_feeder()
 
     def _unanswered(self, lane: Lane, item: LaneItem, segment: int) -> None:
         """Sends a part with an unknown outcome again, up to UNANSWERED_TRIES times: at once, or after it waited for a

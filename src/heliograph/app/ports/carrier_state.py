@@ -110,6 +110,8 @@ class ConnectorState(CarrierState):
     """Time at which another limit of the timetable starts, in ms since the epoch; None if there is none."""
     off: bool = False
     """Whether nothing is sent at this time of day."""
+    obstacle: str = ""
+    """Why messages take another connector where they can, such as `failing most messages`; empty if it can send."""
     pace: float | None = None
     """Present pace after throttling, in parts a second; None if nothing limits it."""
     pace_learnt: int | None = None

@@ -135,6 +135,10 @@ def _open(
         return f"It waits for the connector {name}; the connector's page has the reason."
     last = max(trace.attempts, key=lambda attempt: attempt.at)
     times = "once" if len(trace.attempts) == 1 else counted(len(trace.attempts), "time")
+    if last.connector != connector:
+        before = connectors.get(last.connector, "a removed connector")
+        answer = "could not take it" if last.status < 0 else f"refused it with {status_name(last.status)}"
+        return f"It goes to the connector {name} now, since the operator behind {before} {answer}."
     answer = "did not answer" if last.status < 0 else f"answered {status_name(last.status)}, {last.status:#x}: not now"
     sentence = f"It was tried {times} over {name}, and is retried automatically. The last time the operator {answer}."
     return f"{sentence} It waits for the connector {name}, {in_the_way}" if in_the_way else sentence

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
-from heliograph.app.facts import NOT_SENT, CallbackEnd
+from heliograph.app.facts import NOT_SENT, CallbackEnd, Submission
 from heliograph.app.records import MessageRecord
 from heliograph.domain.display import counted
 from heliograph.domain.message.ids import time_of
@@ -21,6 +21,8 @@ _CALLBACK_ENDS = {
     CallbackEnd.FAILED: "failed",
 }
 
+
+_UNFIT = "it cannot be written for this operator"
 
 SHOWN = 3
 """The longest run of equal lines that is shown completely."""
@@ -82,7 +84,9 @@ def _acceptance(record: MessageRecord) -> list[Event]:
 def _submission(record: MessageRecord, name: Callable[[int], str], status_name: Callable[[int], str]) -> list[Event]:
     events = []
     for attempt in record.attempts:
-        if attempt.status < 0:
+        if attempt.status == NOT_SENT:
+            line = "NotSent", f"to {name(attempt.connector)}: {_UNFIT}"
+        elif attempt.status < 0:
             line = "NoAnswer", f"from {name(attempt.connector)}"
         else:
             line = "Deferred", f"{name(attempt.connector)} responded with {status_name(attempt.status)}"
@@ -90,12 +94,13 @@ def _submission(record: MessageRecord, name: Callable[[int], str], status_name: 
     for sent in record.submissions:
         if sent.status == NOT_SENT:
             unfit = record.final is not None and record.final[0] is Delivery.REJECTD
-            why = "it cannot be written for this operator" if unfit else "its validity was over"
+            why = _UNFIT if unfit else "its validity was over"
             line = "NotSent", f"to {name(sent.connector)}: {why}"
         elif sent.status < 0:
             line = "NoAnswer", f"from {name(sent.connector)}; not tried again"
         elif sent.status == 0:
-            line = "Submitted", f"to {name(sent.connector)} as {sent.operator_id}"
+            instead = _instead(record, sent, name, status_name)
+            line = "Submitted", f"to {name(sent.connector)} as {sent.operator_id}{instead}"
         else:
             line = "Refused", f"{name(sent.connector)} responded with {status_name(sent.status)}"
         events.append(Event(sent.at, line[0], sent.segment + 1, line[1]))
@@ -104,6 +109,21 @@ def _submission(record: MessageRecord, name: Callable[[int], str], status_name: 
         for receipt in record.receipts
     ]
     return events
+
+
+def _instead(
+    record: MessageRecord, sent: Submission, name: Callable[[int], str], status_name: Callable[[int], str]
+) -> str:
+    """Returns why a part went to this connector rather than to another, or ""."""
+    earlier = [each for each in record.attempts if each.connector != sent.connector and each.at <= sent.at]
+    if earlier:
+        last = max(earlier, key=lambda attempt: attempt.at)
+        if last.status >= 0:
+            return f", since {name(last.connector)} refused it with {status_name(last.status)}"
+        did = "cannot take it" if last.status == NOT_SENT else "did not answer"
+        return f", since {name(last.connector)} {did}"
+    first = record.message.connector
+    return f", in place of {name(first)}" if first != sent.connector else ""
 
 
 def _end(record: MessageRecord) -> list[Event]:

@@ -11,9 +11,10 @@ from heliograph.app.resources.description import Answer, Operation, Resource, Sc
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
 from heliograph.app.resources.fields import Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
 from heliograph.app.resources.networks import read_mccmnc
-from heliograph.app.routing.candidates import numbers_of
+from heliograph.app.routing.candidates import Obstacles, numbers_of
 from heliograph.app.routing.coverage import coverage
 from heliograph.app.routing.explain import RouteDecision, explain
+from heliograph.app.routing.health import reported_obstacles
 from heliograph.app.routing.quality import Quality, measure, quality_query
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers import phone
@@ -146,13 +147,18 @@ async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -
         raise NoSuch("account", account)
     owner = Account(0, "", "", b"") if found is None else found[0]
     tables = await desk.store.network.tables()
-    return explain(number, owner, tables, desk.simulated, desk.now, sender, await _quality(desk))
+    quality, obstacles = await _quality(desk), await _obstacles(desk)
+    return explain(number, owner, tables, desk.simulated, desk.now, sender, quality, obstacles)
+
+
+async def _obstacles(desk: Desk) -> Obstacles:
+    return reported_obstacles(await desk.store.network.link_states(), desk.now)
 
 
 async def find_coverage(desk: Desk, plan: str = DEFAULT_PLAN) -> dict[str, Any]:
     """Returns the destinations of a plan with their connectors, prices and costs."""
-    tables, quality = await desk.store.network.tables(), await _quality(desk)
-    rows = coverage(tables, plan, desk.simulated, desk.now, quality)
+    tables, quality, obstacles = await desk.store.network.tables(), await _quality(desk), await _obstacles(desk)
+    rows = coverage(tables, plan, desk.simulated, desk.now, quality, obstacles)
     return {"destinations": [{each.name: getattr(row, each.name) for each in COVERED} for row in rows]}
 
 

@@ -117,6 +117,13 @@ class _Senders:
         self.named = {sender: each for sender, each in targets.items() if not sender.endswith("*")}
         self.patterns = PrefixTable({sender[:-1]: each for sender, each in targets.items() if sender.endswith("*")})
 
+    def everyone(self) -> Iterator[_Targets]:
+        """Yields the targets for all senders."""
+        if self.any is not None:
+            yield self.any
+        yield from self.named.values()
+        yield from self.patterns.values()
+
     def fitting(self, sender: str) -> Iterator[_Targets]:
         """Yields the targets for a sender: its own, then of the longest pattern, then for any sender."""
         if sender in self.named:
@@ -150,7 +157,10 @@ class RoutingState:
     country that is routed elsewhere must not take the general way when that connector is down.
     """
 
-    __slots__ = ("_accounts", "_all", "_networks", "_plain", "_plans", "_plans_of", "fallback", "obstacles", "rules")
+    __slots__ = (
+        "_accounts", "_all", "_configured", "_networks", "_plain", "_plans", "_plans_of", "_standins", "fallback",
+        "obstacles", "rules",
+    )  # fmt: skip
 
     obstacles: dict[int, str]
     """Why a connector is not used now, such as `paused`, by its id; connectors that can be used are absent."""
@@ -170,12 +180,11 @@ class RoutingState:
     ) -> None:
         """`connectors` has all connectors by id: a route to any other id does not count. `fallback` is the connector
         for destinations without a route: the simulated operator of a development run. `plans`: the plans of accounts,
-        by id, as far as plans have routes. `obstacles` of the moment add to those of the configuration."""
+        by id, as far as plans have routes. `obstacles` of the moment join the configured obstacles."""
         self.rules = rules
-        self.obstacles = {**obstacles}
-        for connector in connectors.values():
-            if obstacle := configured_obstacle(connector):
-                self.obstacles[connector.id] = obstacle
+        paused = {connector.id: configured_obstacle(connector) for connector in connectors.values()}
+        self._configured = {connector: obstacle for connector, obstacle in paused.items() if obstacle}
+        self.heed(obstacles)
         accounts: dict[int, list[Route]] = {}
         by_plan: dict[str, list[Route]] = {}
         others: list[Route] = []
@@ -195,7 +204,12 @@ class RoutingState:
         self._networks = PrefixTable({each.prefix: each.mccmnc for each in networks})
         names_only_prefixes = not (accounts or by_plan or any(each.sender or each.network for each in others))
         self._plain = self._all.any.by_prefix if names_only_prefixes and self._all.any is not None else None
+        self._standins: dict[int, set[int]] | None = None
         self.fallback = () if fallback is None else (Candidate(fallback, None),)
+
+    def heed(self, obstacles: Obstacles) -> None:
+        """Replaces the obstacles of the moment."""
+        self.obstacles = {**obstacles, **self._configured}
 
     def network(self, number: str) -> str:
         """Returns the MCCMNC of a number's network, for example `26201`; empty if it is not known."""
@@ -216,6 +230,28 @@ class RoutingState:
         number = message.destination
         price = message.price // message.segments
         return rules.exclusion(message.account, number, self.network(number), price, connector)
+
+    def standins(self, connector: int) -> set[int]:
+        """Returns the connectors that may take some message in place of this one. They are worked out on the first
+        call, because hardly a state is asked before it is replaced."""
+        if self._standins is None:
+            found: dict[int, set[int]] = {}
+            groups = list(self._groups())
+            everyone = {each.connector for group in groups for each in group.candidates}
+            for group in groups:
+                together = everyone if group.falls_back else {each.connector for each in group.candidates}
+                for each in group.candidates:
+                    found.setdefault(each.connector, set()).update(together)
+            for each_connector, others in found.items():
+                others.discard(each_connector)
+            self._standins = found
+        return self._standins.get(connector, set())
+
+    def _groups(self) -> Iterator[_Group]:
+        for senders in (*self._accounts.values(), *self._plans.values(), self._all):
+            for targets in senders.everyone():
+                yield from targets.by_network.values()
+                yield from targets.by_prefix.values()
 
     def best(self, message: Routed) -> _Group | None:
         """Returns the group of routes that fits best, or None."""

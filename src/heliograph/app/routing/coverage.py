@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heliograph.app.configuration import Tables
-from heliograph.app.routing.candidates import RouteRequest, RoutingState, candidates, chosen
+from heliograph.app.routing.candidates import NO_OBSTACLES, Obstacles, RouteRequest, RoutingState, candidates, chosen
 from heliograph.app.routing.plan_rules import plan_rules
 from heliograph.app.routing.quality import Quality
 from heliograph.domain.money.costs import CostTable
@@ -45,11 +45,17 @@ class Covered:
 
 
 def coverage(
-    tables: Tables, plan: str, fallbacks: Mapping[int, str], now: int, quality: Quality | None = None
+    tables: Tables,
+    plan: str,
+    fallbacks: Mapping[int, str],
+    now: int,
+    quality: Quality | None = None,
+    obstacles: Obstacles = NO_OBSTACLES,
 ) -> list[Covered]:
     """Returns the destinations that have a price, a route or a network, by prefix, for an account with this plan.
 
-    `fallbacks` are a development run's connectors; `now` decides which prices and costs hold.
+    `fallbacks` are a development run's connectors; `now` decides which prices and costs hold; `obstacles` hold
+    at the moment.
     """
     connectors = {connector.id: connector for connector in tables.connectors}
     names = {**fallbacks, **tables.connector_names()}
@@ -57,7 +63,7 @@ def coverage(
     measured = Quality(quality.shares if quality else None)  # no number explores
     rules = plan_rules(tables.plans, plan_of, lambda: costs, measured)
     fallback = next(iter(fallbacks), None)
-    state = RoutingState(tables.routes, connectors, fallback, plan_of, tables.networks, rules=rules)
+    state = RoutingState(tables.routes, connectors, fallback, plan_of, tables.networks, obstacles, rules)
     prices = in_force(tables.prices, now)
     tariff = PriceTable((price.plan, price.prefix, price.price) for price in prices).tariff(plan)
     prefixes = {price.prefix for price in prices if price.plan in (plan, "default")}

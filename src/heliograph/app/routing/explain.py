@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 from heliograph.app.configuration import Account, Tables
 from heliograph.app.routing.candidates import (
+    NO_OBSTACLES,
     Candidate,
+    Obstacles,
     RouteRequest,
     RoutingState,
     candidates,
@@ -62,9 +64,10 @@ def explain(
     now: int,
     sender: str = "",
     quality: Quality | None = None,
+    obstacles: Obstacles = NO_OBSTACLES,
 ) -> RouteDecision:
     """Decides for a number of an account, and a sender ID. `fallbacks` are a development run's connectors; `now`
-    decides which prices hold."""
+    decides which prices hold. `obstacles` hold at the moment."""
     quality = quality or Quality()
     connectors = {connector.id: connector for connector in tables.connectors}
     plan_of, costs = {**tables.plan_of, account.id: account.plan}, CostTable(tables.costs, now)
@@ -74,7 +77,8 @@ def explain(
         next(iter(fallbacks), None),
         plan_of,
         tables.networks,
-        rules=plan_rules(tables.plans, plan_of, lambda: costs, quality),
+        obstacles,
+        plan_rules(tables.plans, plan_of, lambda: costs, quality),
     )
     names = {**fallbacks, **tables.connector_names()}
     tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(

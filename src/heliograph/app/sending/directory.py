@@ -5,7 +5,7 @@ revision and reloads only after a change, so that a change takes effect within s
 date is charged from the first refresh after it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
@@ -14,7 +14,16 @@ from heliograph.app.configuration import Account, ApiKey, Connector, Cost, Numbe
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accounts, Network
-from heliograph.app.routing.candidates import Candidate, Routed, RoutingState, candidates, chosen
+from heliograph.app.routing.candidates import (
+    NO_OBSTACLES,
+    Candidate,
+    Obstacles,
+    Routed,
+    RoutingState,
+    another,
+    candidates,
+    chosen,
+)
 from heliograph.app.routing.plan_rules import plan_rules
 from heliograph.app.routing.quality import Quality
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
@@ -76,6 +85,8 @@ class Directory:
         self._tlvs: dict[int, tuple[TlvRule, ...]] = {}
         self._asking: frozenset[int] = frozenset()
         self._routing = RoutingState((), {}, fallback)
+        self._obstacles: Obstacles = NO_OBSTACLES
+        self._tests: set[int] = set()
         self._numbers = NumberRules()
         self._owners: dict[int, NumberOwner] = {}
         self._senders: dict[int, dict[str, SenderState]] = {}
@@ -114,7 +125,9 @@ class Directory:
         }
         self.templates = TemplateBook(tables.templates, requiring) if requiring else None
         self._asking = frozenset(of for of, policy in policies.items() if policy.asks_receipts)
-        self._routing = RoutingState(tables.routes, self._connectors, self._fallback, tables.plan_of, tables.networks)
+        self._routing = RoutingState(
+            tables.routes, self._connectors, self._fallback, tables.plan_of, tables.networks, self._obstacles
+        )
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
         self._dated, self._costs = tables.prices, tables.costs
@@ -169,13 +182,44 @@ class Directory:
 
     def route(self, message: Routed) -> int | None:
         """Returns the connector for a message; None without a route, or if its plan's rules exclude each candidate."""
+        found, obstacles = self._found(message)
+        if self._tests:
+            for candidate in found:
+                if candidate.connector in self._tests:
+                    self._tests.discard(candidate.connector)
+                    return candidate.connector
+        return chosen(found, obstacles)
+
+    def another(self, message: Routed, tried: Collection[int]) -> int | None:
+        """Returns a connector that can send a message now and has not tried it; None without another."""
+        found, obstacles = self._found(message)
+        return another(found, obstacles, tried)
+
+    def _found(self, message: Routed) -> tuple[Sequence[Candidate], Obstacles]:
+        """Returns the candidates for a message, and the obstacles for it."""
         state = self._routing
         found = candidates(message, state)
-        return chosen(found, state.obstacles if state.rules is None else state.obstacles_of(message, found))
+        return found, state.obstacles if state.rules is None else state.obstacles_of(message, found)
 
     def is_excluded(self, message: Routed, connector: int) -> bool:
         """Returns whether the rules of its plan now keep a message from the connector."""
         return self._routing.rules is not None and bool(self._routing.exclusion(message, connector))
+
+    def obstacle(self, connector: int) -> str:
+        """Returns why a connector cannot send now, such as `paused`; empty if it can."""
+        return self._routing.obstacles.get(connector, "")
+
+    def has_others(self, connector: int) -> bool:
+        """Returns whether any message for this connector may have another candidate that can send now."""
+        return any(each not in self._routing.obstacles for each in self._routing.standins(connector))
+
+    def heed(self, obstacles: Obstacles, tests: Collection[int] = ()) -> None:
+        """Heeds the obstacles of the moment, beside those of the configuration. The next message for each connector of
+        `tests` goes there in spite of its obstacle."""
+        self._tests = set(tests)
+        if obstacles != self._obstacles:
+            self._obstacles = obstacles
+            self._routing.heed(obstacles)
 
     def claim_policy(self, account: int) -> Policy | None:
         """Returns the rules for messages of an account at their claim, or None."""

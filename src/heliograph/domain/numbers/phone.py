@@ -4,7 +4,7 @@ Only the ASCII digits count: `str.isdigit` by itself also takes superscripts and
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Generic, TypeVar
 
 MIN_DIGITS: Final = 7
@@ -126,6 +126,10 @@ class PrefixTable(Generic[Value]):
             if len(prefix) != last and prefix in values:
                 yield values[prefix]
             last = len(prefix)
+
+    def values(self) -> Iterable[Value]:
+        """Returns the values of all prefixes."""
+        return self._values.values()
 
     def longest(self, number: str) -> str | None:
         """Returns the longest matching prefix, or None."""

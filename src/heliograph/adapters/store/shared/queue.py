@@ -60,8 +60,13 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     claimed = yield from queued_of({key: bool(attempted) for key, _, attempted in rows}, queued=True)
     connectors = {key: connector for key, connector, _ in rows}
     suppressed = yield Q.suppressed_among(keys=keys)
+    tried: dict[int, set[int]] = {}
+    for key, connector in (yield Q.tried_among(keys=keys)):
+        tried.setdefault(key, set()).add(connector)
     for queued in claimed:
-        queued.message.connector = connectors[queued.message.key]
+        connector = queued.message.connector = connectors[queued.message.key]
+        if queued.message.key in tried:
+            queued.tried = frozenset(tried[queued.message.key]) - {connector}
         queued.suppressed = (queued.message.key,) in suppressed
     return claimed
 

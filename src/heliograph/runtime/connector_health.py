@@ -1,0 +1,81 @@
+"""The health of connectors: finds those that cannot send at the moment, so that messages take another candidate.
+
+Once a second each connector is looked at:
+
+    no bind for `failover_after_s`         "down for more than 15 s"
+    breaker open                           "failing most messages"
+    oldest message too old                 "overloaded: messages wait for more than 30 s"
+    no rate at this time of day            "not sending at this time of day"
+    a cap is reached                       "at its cap for today"
+
+Nodes without the binds of a connector believe the reports of the nodes that have them.
+"""
+
+from collections.abc import Sequence
+from math import inf
+
+from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.dispatch.lane import Lane
+from heliograph.app.ports import Clock, ConnectorReport, Journal
+from heliograph.app.routing.health import reported_obstacles
+from heliograph.app.sending.directory import Directory
+
+
+class ConnectorHealth:
+    """Keeps the directory's obstacles in line with the state of the connectors."""
+
+    def __init__(self, directory: Directory, dispatcher: Dispatcher, clock: Clock, journal: Journal) -> None:
+        self._directory = directory
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._journal = journal
+        self._down_since: dict[int, float] = {}
+        self._obstacles: dict[int, str] = {}
+
+    def look(self, reports: Sequence[ConnectorReport] = ()) -> None:
+        """Looks at each connector. `reports` are those of other nodes."""
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        obstacles = {}
+        told = reported_obstacles(reports, now)
+        tests = []
+        for connector in self._directory.connectors():
+            lane = self._dispatcher.lanes.get(connector.id)
+            if lane is None or lane.closed:
+                obstacle = told.get(connector.id, "")
+            else:
+                obstacle = self._obstacle(lane, now, monotonic)
+                breaker = lane.window.breaker
+                if breaker.is_open and breaker.may_test(monotonic) and lane.idle:
+                    tests.append(connector.id)
+            if obstacle:
+                obstacles[connector.id] = obstacle
+        self._tell(obstacles)
+        self._directory.heed(obstacles, tests)
+        self._dispatcher.divert()
+
+    def _obstacle(self, lane: Lane, now: int, monotonic: float) -> str:
+        policy, window = lane.policy.failover, lane.window
+        if window.cap:
+            return window.cap
+        if window.off:
+            return "not sending at this time of day"
+        if window.capacity:
+            self._down_since.pop(lane.connector, None)
+        elif monotonic - self._down_since.setdefault(lane.connector, monotonic) >= policy.after_s:
+            return f"down for more than {policy.after_s:g} s"
+        if window.breaker.is_open:
+            return "failing most messages"
+        oldest = min(lane.oldest or inf, lane.oldest_row or inf)
+        if policy.overflow_after_s and now - oldest > policy.overflow_after_s * 1000:
+            return f"overloaded: messages wait for more than {policy.overflow_after_s:g} s"
+        return ""
+
+    def _tell(self, obstacles: dict[int, str]) -> None:
+        """Logs the connectors that cannot send any more, or can again."""
+        for number in obstacles.keys() | self._obstacles.keys():
+            was, now = self._obstacles.get(number, ""), obstacles.get(number, "")
+            connector = self._directory.connector(number)
+            if was != now and connector is not None:
+                event = "connector.unusable" if now else "connector.usable"
+                self._journal.log("warning" if now else "info", event, connector=connector.name, why=now or was)
+        self._obstacles = obstacles

@@ -1,0 +1,225 @@
+"""A message that an operator refuses goes to the next connector of its route."""
+
+import pytest
+
+from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
+from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.dispatch.lane import Lane
+from heliograph.app.facts import NOT_SENT, Facts, Message, MessageEnd, Queued, Verdict
+from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unknown
+from heliograph.app.receipts.matcher import ReceiptMatcher
+from heliograph.domain.message.receipt import Delivery
+from tests.support.memory_store import MemoryStore
+from tests.support.store import CREDIT, Given
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, SetRouter, accept_of
+
+SYSERR = Deferred(0x08, 1.0)
+SUBMITFAIL = Refused(0x45, Delivery.REJECTD, "069")
+BAD_NUMBER = Refused(0x0B, Delivery.REJECTD, "011")
+TAKEN = Accepted("a")
+POLICY = FailoverPolicy(frozenset({0x08, 0x45}))
+NODE = 7
+
+
+class House:
+    """A dispatcher over the store in memory, with three connectors that take every message."""
+
+    def __init__(self, policy: FailoverPolicy = POLICY) -> None:
+        self.store = MemoryStore()
+        self.clock = SetClock()
+        self.gathering = NotedGathering()
+        self.router = SetRouter(1, 2, 3)
+        self.ended: list[Delivery] = []
+        matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self._finish)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, self.router)
+        self.messages = Messages(self.clock)
+        self.carriers = {connector: NotedCarrier() for connector in (1, 2, 3)}
+        for connector, carrier in self.carriers.items():
+            lane = self.dispatcher.lane(connector)
+            lane.policy = LanePolicy(failover=policy)
+            lane.window.carrier = carrier
+            lane.window.pace.limit(0.0, 1_000_000.0)
+
+    def _finish(self, message: Message, final: MessageEnd) -> None:
+        self.ended.append(final.state)
+
+    async def begin(self) -> "House":
+        await Given(self.store).account("acme", 1_000 * CREDIT)
+        return self
+
+    def message(self, content: str = "Hello") -> Message:
+        return self.messages(content, wants_receipt=False)
+
+    async def commit(self, *messages: Message) -> Facts:
+        accepts = [accept_of(each) for each in messages]
+        self.gathering.facts.accepts += accepts
+        self.dispatcher.prepare(self.gathering.facts, self.clock.now())
+        facts = self.gathering.take()
+        await self.store.commits.record(facts)
+        assert all(accept.verdict is Verdict.ACCEPTED for accept in accepts)
+        self.dispatcher.committed()
+        self.dispatcher.pump()
+        return facts
+
+    async def written(self, connector: int) -> list[Part]:
+        """Claims the connector's rows, and returns the parts that are written to it then."""
+        await self.dispatcher.claims.refill(self.dispatcher.lane(connector), self.store.queue, NODE)
+        await self.commit()
+        return self.carriers[connector].take()
+
+    def lane(self, connector: int) -> Lane:
+        return self.dispatcher.lane(connector)
+
+    def answer(self, connector: int, part: Part, outcome: Outcome) -> None:
+        self.dispatcher.outcomes.on_outcome(self.lane(connector), part, outcome)
+
+
+@pytest.fixture
+async def house() -> House:
+    return await House().begin()
+
+
+@pytest.mark.parametrize("refusal", [SYSERR, SUBMITFAIL, Refused(NOT_SENT, Delivery.REJECTD, "")])
+async def test_a_refused_message_goes_to_each_other_connector_once(house: House, refusal: Outcome) -> None:
+    message = house.message()
+    await house.commit(message)
+    (part,) = house.carriers[1].take()
+    for connector in (1, 2):
+        house.answer(connector, part, refusal)
+        await house.commit()
+        assert house.lane(connector).idle
+        (part,) = await house.written(connector + 1)
+    house.answer(3, part, refusal)
+    facts = await house.commit()
+    if isinstance(refusal, Refused):
+        assert [each.connector for each in facts.submissions] == [3]
+        assert house.ended == [Delivery.REJECTD]
+    else:
+        assert [(each.connector, each.attempted) for each in facts.queueings] == [(3, False)]
+
+
+async def test_the_history_names_the_operators_that_refused(house: House) -> None:
+    message = house.message()
+    await house.commit(message)
+    (part,) = house.carriers[1].take()
+    house.answer(1, part, SUBMITFAIL)
+    facts = await house.commit()
+    assert [(each.connector, each.status) for each in facts.attempts] == [(1, 0x45)]
+    (part,) = await house.written(2)
+    house.answer(2, part, TAKEN)
+    facts = await house.commit()
+    assert [(each.connector, each.status) for each in facts.submissions] == [(2, 0)]
+    assert facts.dequeued == [(message.account, message.key)]
+
+
+async def test_a_refusal_for_other_reasons_is_final(house: House) -> None:
+    await house.commit(house.message())
+    (part,) = house.carriers[1].take()
+    house.answer(1, part, BAD_NUMBER)
+    facts = await house.commit()
+    assert not facts.queueings
+    assert house.ended == [Delivery.REJECTD]
+
+
+async def test_a_message_of_several_parts_moves_as_a_whole(house: House) -> None:
+    await house.commit(house.message(LONG))
+    first, *rest = house.carriers[1].take()
+    house.answer(1, first, SUBMITFAIL)
+    assert not (await house.commit()).queueings, "the other parts are under way"
+    for part in rest:
+        house.answer(1, part, SYSERR)
+    facts = await house.commit()
+    assert [each.connector for each in facts.queueings] == [2]
+    assert not facts.submissions
+    assert [part.segment for part in await house.written(2)] == list(range(1 + len(rest)))
+
+
+@pytest.mark.parametrize("other", [TAKEN, BAD_NUMBER, Unknown("no answer")])
+async def test_a_message_stays_where_a_part_of_it_ended(house: House, other: Outcome) -> None:
+    await house.commit(house.message(LONG))
+    first, second, *rest = house.carriers[1].take()
+    for part in rest:
+        house.answer(1, part, TAKEN)
+    house.answer(1, second, other)
+    house.answer(1, first, SUBMITFAIL)
+    facts = await house.commit()
+    assert all(each.connector == 1 for each in facts.queueings)
+    assert (0, 0x45) in [(each.segment, each.status) for each in facts.submissions]
+
+
+async def test_a_message_without_an_answer_stays_unless_the_connector_says_otherwise(house: House) -> None:
+    await house.commit(house.message())
+    (part,) = house.carriers[1].take()
+    house.answer(1, part, Unknown("no answer"))
+    assert not (await house.commit()).queueings
+    bold = await House(FailoverPolicy(POLICY.statuses, unknown=True)).begin()
+    await bold.commit(bold.message())
+    (part,) = bold.carriers[1].take()
+    bold.answer(1, part, Unknown("no answer"))
+    assert [(each.connector, each.attempted) for each in (await bold.commit()).queueings] == [(2, False)]
+
+
+async def test_at_most_so_many_connectors_try(house: House) -> None:
+    meek = await House(FailoverPolicy(POLICY.statuses, most=0)).begin()
+    await meek.commit(meek.message())
+    (part,) = meek.carriers[1].take()
+    meek.answer(1, part, SUBMITFAIL)
+    await meek.commit()
+    assert meek.ended == [Delivery.REJECTD]
+
+
+async def test_waiting_messages_leave_a_connector_that_cannot_send(house: House) -> None:
+    house.carriers[1].capacity = 1
+    sent, waiting = house.message(), house.message()
+    await house.commit(sent, waiting)
+    house.router.obstacles[1] = "down for more than 15 s"
+    house.dispatcher.divert()
+    facts = await house.commit()
+    assert [(each.key, each.connector) for each in facts.queueings] == [(waiting.key, 2)]
+
+
+async def test_rows_of_a_connector_that_cannot_send_go_to_another(house: House) -> None:
+    house.lane(1).closed = True
+    message = house.message()
+    await house.commit(message)
+    house.router.obstacles[1] = "down for more than 15 s"
+    assert await house.dispatcher.claims.divert(house.lane(1), house.store.queue, NODE)
+    facts = await house.commit()
+    assert [(each.key, each.connector) for each in facts.queueings] == [(message.key, 2)]
+    house.router.obstacles[2] = house.router.obstacles[3] = "paused"
+    await house.dispatcher.claims.divert(house.lane(2), house.store.queue, NODE)
+    (back,) = (await house.commit()).queueings
+    assert (back.connector, back.due) == (2, house.clock.now() + 10_000)
+
+
+async def test_a_claimed_message_remembers_who_tried_it(house: House) -> None:
+    message = house.message()
+    await house.commit(message)
+    (part,) = house.carriers[1].take()
+    house.answer(1, part, SYSERR)
+    await house.commit()
+    (queued,) = await house.store.queue.claim(2, 10, house.clock.now(), NODE)
+    assert isinstance(queued, Queued)
+    assert queued.tried == {1}
+
+
+async def test_an_open_breaker_lets_single_messages_through(house: House) -> None:
+    house.router.found = house.router.found[:1]
+    await house.commit(*(house.message() for _ in range(120)))
+    parts, window = house.carriers[1].take(), house.lane(1).window
+    while not window.breaker.is_open:
+        for part in parts:
+            house.answer(1, part, SYSERR)
+        house.clock.pass_ms(2_000)
+        parts = await house.written(1)
+    assert parts == []
+    house.clock.pass_ms(5_000)
+    (test,) = await house.written(1)
+    house.clock.pass_ms(5_000)
+    assert await house.written(1) == [], "its test message is under way"
+    house.answer(1, test, SYSERR)
+    await house.commit()
+    house.clock.pass_ms(2_000)
+    (test,) = await house.written(1)
+    house.answer(1, test, TAKEN)
+    assert len(await house.written(1)) > 1
