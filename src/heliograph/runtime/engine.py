@@ -375,6 +375,10 @@ class Engine:
         """Returns each connector with a carrier in this process, and its state."""
         return self._carriers.states()
 
+    def obstacle(self, connector: int) -> str:
+        """Returns why a connector cannot send now; empty if it can."""
+        return self._environment.directory.obstacle(connector)
+
     def lane(self, connector: int) -> Lane:
         """The connector's lane."""
         return self.dispatcher.lane(connector)

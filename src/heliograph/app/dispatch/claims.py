@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
-from heliograph.app.dispatch.failover import PUT_BACK_MS, Router, next_connector
+from heliograph.app.dispatch.failover import PUT_BACK_MS, UNUSABLE, Router, next_connector
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
@@ -168,7 +168,7 @@ class QueueClaims:
         if connector is None:
             self._outcomes.put_off(lane, item, self._clock.now() + PUT_BACK_MS)
         else:
-            self._outcomes.move(lane, item, connector)
+            self._outcomes.fail_over(lane, item, connector, UNUSABLE)
 
     async def drop_expired(self, queue: Queue, node: int, limit: int) -> int:
         """Fails messages that expired in the queue; returns how many were found."""

@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 
 from heliograph.app.dispatch.claims import PolicyOf, QueueClaims
-from heliograph.app.dispatch.failover import Router, next_connector
+from heliograph.app.dispatch.failover import UNUSABLE, Router, next_connector
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.late_answers import LateAnswers
 from heliograph.app.dispatch.outcomes import Finish, PartOutcomes, queueing
@@ -209,7 +209,7 @@ class Dispatcher:
                 if item.unsent and (connector := next_connector(lane, item, self._router)) is not None
             }
             for item in lane.withdraw(partial(_is_among, found)):
-                self.outcomes.move(lane, item, found[item.message.key])
+                self.outcomes.fail_over(lane, item, found[item.message.key], UNUSABLE)
 
     def park(self) -> None:
         """Stops sending before a planned shutdown, and gives a row to each message that the operator does not have."""

@@ -27,6 +27,13 @@ PUT_BACK_MS: Final = 10_000
 """Milliseconds until a message without another candidate is looked at again, if its connector cannot send."""
 
 
+REFUSED: Final = "refused"
+"""Reason of a failover: the operator refused the message."""
+
+UNUSABLE: Final = "unusable"
+"""Reason of a failover: the connector cannot send now."""
+
+
 class Router(Protocol):
     """The rules and the state of the connectors, as far as dispatch needs them."""
 

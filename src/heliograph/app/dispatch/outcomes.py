@@ -4,9 +4,10 @@ Every step adds its facts to the next commit. A message leaves its lane in one o
 answer, it fails, it goes back to the queue for a while, or another connector tries it (`app.dispatch.failover`).
 """
 
+from collections import Counter
 from collections.abc import Callable
 
-from heliograph.app.dispatch.failover import Router, is_for_another, next_connector
+from heliograph.app.dispatch.failover import REFUSED, Router, is_for_another, next_connector
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem, Refusal
 from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutcomes
@@ -42,6 +43,8 @@ class PartOutcomes:
         """`finish` is called with each message that was never sent. `lane` returns a connector's lane."""
         self._lane = lane
         self._router = router
+        self.failovers: Counter[tuple[int, str]] = Counter()
+        """Messages that left a connector for another candidate, by connector and reason: REFUSED or UNUSABLE."""
         self.gathering = gathering
         self.matcher = matcher
         self.unknown = UnknownOutcomes()
@@ -129,7 +132,7 @@ class PartOutcomes:
             lane.drop(item)
         item.to_send = list(range(item.open))
         item.doubtful.clear()
-        self.move(lane, item, connector)
+        self.fail_over(lane, item, connector, REFUSED)
 
     def _end_refused(self, lane: Lane, item: LaneItem, segment: int, refusal: Refusal) -> None:
         match refusal.outcome:
@@ -139,6 +142,11 @@ class PartOutcomes:
                 self._deferred(lane, item, segment, refusal.outcome)
             case Unknown():
                 self._unanswered(lane, item, segment)
+
+    def fail_over(self, lane: Lane, item: LaneItem, connector: int, reason: str) -> None:
+        """Gives a message to the next candidate, because its operator refused it or cannot take it."""
+        self.failovers[lane.connector, reason] += 1
+        self.move(lane, item, connector)
 
     def move(self, lane: Lane, item: LaneItem, connector: int) -> None:
         """Gives a message that has left its lane to the queue of another connector. No operator may have a part of

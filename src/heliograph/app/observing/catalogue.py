@@ -237,6 +237,18 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _gauge("heliograph_connector_queue", "Messages waiting in memory.", "connector"),
             _gauge(
+                "heliograph_connector_usable",
+                "1 if messages may take the connector, 0 while they take another where they can.",
+                "connector",
+            ),
+            _counter(
+                "heliograph_failovers_total",
+                "Messages that left the connector for another: after a status of `failover_on` (refused), or because "
+                "it could not send (unusable).",
+                "connector",
+                "reason",
+            ),
+            _gauge(
                 "heliograph_connector_cap_used_ratio",
                 "Share of a cap that is used, over all nodes: the period is day (`max_day`) or month (`max_month`).",
                 "connector",
