@@ -655,6 +655,27 @@ def test_a_cap_holds_over_a_restart_and_until_the_day_ends() -> None:
     scenario(story, max_day=25, max_month=60)
 
 
+@pytest.mark.parametrize("obstacle", [{"max_day": 5}, {"state": DRAIN}], ids=["at its cap", "draining"])
+def test_waiting_messages_leave_a_connector_that_may_not_send(obstacle: dict[str, Any]) -> None:
+    async def story(rig: Rig) -> None:
+        await rig.connector("op2", prefix="4")
+        first = rig.rows.connectors[1]
+        rig.rows.routes[1].priority = 9
+        await asyncio.sleep(2.0)
+        await rig.send(*[rig.fresh() for _ in range(100)])
+        await asyncio.sleep(1.0)
+        before = rig.operators[1].submits.total()
+        for name, value in obstacle.items():
+            setattr(first, name, value)
+        rig.rows.revision += 1
+        await asyncio.sleep(20.0)
+        assert rig.operators[1].submits.total() <= before + 5
+        assert rig.submits == 100
+        assert rig.rows.queue == {}
+
+    scenario(story, rate=4.0)
+
+
 def test_another_rate_takes_effect_without_a_new_link() -> None:
     async def story(rig: Rig) -> None:
         carrier = rig.carriers[1]
