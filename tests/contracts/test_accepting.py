@@ -25,9 +25,24 @@ async def test_an_accepted_message_is_stored_as_it_was_given(store: Store, given
         callback_url="https://customer.example/r",
         way=Way.WEBHOOK,
         reference="order-1",
+        network="26201",
     )
     await given.recorded(given.accept(message))
     assert await store.customers.message(account.id, message.key, message.tail) == message
+
+
+async def test_each_way_of_accepting_keeps_the_network(store: Store, given: Given, account: Account) -> None:
+    """A plain request, a batch, and plain requests of which one is refused."""
+    poor = await given.account("poor", credit=0)
+    batch = given.batch(account.id, 2, network="310410")
+    plain = [given.message(of, network="26201") for of in (account.id, poor.id)]
+    await given.recorded(batch)
+    await store.commits.record(Facts(accepts=[given.accept(message) for message in plain]))
+    single = await given.sent(account.id, network="26202")
+    for message in (*batch.messages, plain[0], single):
+        found = await store.customers.message(account.id, message.key, message.tail)
+        assert found is not None
+        assert found.network == message.network
 
 
 async def test_it_is_charged_with_one_entry_of_its_own_key(store: Store, given: Given, account: Account) -> None:

@@ -46,6 +46,7 @@ FULL = Account(
     rate=12.5,
     callback_url="https://customer.example/r",
     callback_format="json",
+    receipt_fields="full",
     content_decoding="never",
     networks=("10.0.0.0/8", "2001:db8::/32"),
     senders=("Heliograph",),

@@ -46,20 +46,21 @@ async def rows(store: Store) -> dict[int, WaitingRow]:
 
 
 async def test_waiting_messages_are_counted_by_stretches(store: Store, given: Given, account: Account) -> None:
-    keys = [await queued(given, account) for _ in range(3)]
+    keys = [await queued(given, account, network="26201") for _ in range(3)]
     await queued(given, account, destination="447700900123", connector=2, time=START - HOUR)
     later = await given.scheduled(account.id, destination=PHONE)
     await store.backlog.change(QueueAction.HOLD, keys[:1], START)
     groups, after = await store.backlog.groups(0, START, 10)
     assert after is None
     assert sorted(groups, key=lambda group: group.connector) == [
-        WaitingGroup(1, account.id, "4917", 3, 1, START, 3 * CREDIT),
-        WaitingGroup(2, account.id, "4477", 1, 0, START - HOUR, CREDIT),
+        WaitingGroup(1, account.id, "4917", "26201", 3, 1, START, 3 * CREDIT),
+        WaitingGroup(2, account.id, "4477", "", 1, 0, START - HOUR, CREDIT),
     ]
     first, after = await store.backlog.groups(0, START, 2)
     assert ([each.messages for each in first], after) == ([2], keys[1])
     assert [row.key for row in await store.backlog.rows(keys[1], 2)] == [keys[2], keys[2] + 32]
     assert (await rows(store))[later.key].time == later.time
+    assert (await rows(store))[keys[0]].network == "26201"
     assert await store.backlog.groups(later.key, START, 10) == ([], None)
 
 

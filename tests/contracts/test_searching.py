@@ -471,6 +471,13 @@ async def test_messages_are_found_by_connector_sender_country_and_error(
         assert found == [messages[name].key for name in names], wanted
 
 
+async def test_messages_are_found_by_their_network(store: Store, given: Given, account: Account) -> None:
+    keys = [(await given.sent(account.id, network=network)).key for network in ("26201", "", "26202", "26201")]
+    for owner in (None, account.id):
+        assert await every_page(store, account=owner, network="26201") == [keys[3], keys[0]]
+        assert await every_page(store, account=owner, network="26201", country="FR") == []
+
+
 @pytest.mark.parametrize(
     ("wanted", "name"),
     [({"sender": "rare"}, "sender"), ({"connector": 2}, "connector"), ({"country": "bs"}, "country")],

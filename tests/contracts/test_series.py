@@ -86,6 +86,21 @@ async def test_counts_add_up_and_are_found_by_what_they_are_of(store: Store) -> 
     assert await store.series.points(SeriesQuery(Grain.HOUR, *EVER)) == []
 
 
+async def test_networks_are_counted_apart(store: Store) -> None:
+    keys = [CellKey(1, 1, "DE", network) for network in ("26201", "26202", "")]
+    cells = [SeriesCell(Grain.MINUTE, BEGUN, key, cell(accepted=n, failures={"x": n})) for n, key in enumerate(keys, 1)]
+    await store.series.add(cells)
+    await store.series.add(cells[:1])
+    query = SeriesQuery(Grain.MINUTE, *EVER)
+    assert {key: each.accepted for key, each in await store.series.totals(query)} == dict(
+        zip(keys, (2, 2, 3), strict=True)
+    )
+    of_one = SeriesQuery(Grain.MINUTE, *EVER, network="26201")
+    assert [each.accepted for _, each in await store.series.points(of_one)] == [2]
+    assert [(each.key, each.cell.failures) for each in await store.series.details(of_one)] == [(keys[0], {"x": 2})]
+    assert await store.series.forget(Grain.MINUTE, BEGUN + 1, 10) == 3
+
+
 async def test_codes_reasons_and_delays_are_merged(store: Store) -> None:
     one = cell(failed=1, failures={"UNDELIV 001": 1}, to_operator={3: 2, 200: 1})
     two = cell(

@@ -16,9 +16,9 @@ class MemoryBacklog(MemoryPart):
 
     async def groups(self, after: int, until: int, limit: int) -> tuple[list[WaitingGroup], int | None]:
         rows = await self.rows(after, limit)
-        found: dict[tuple[int, int, str], WaitingGroup] = {}
+        found: dict[tuple[int, int, str, str], WaitingGroup] = {}
         for each in (row for row in rows if row.time <= until):
-            place = each.connector, each.account, each.destination[:HEAD]
+            place = each.connector, each.account, each.destination[:HEAD], each.network
             known = found.get(place, WaitingGroup(*place, 0, 0, each.time, 0))
             found[place] = WaitingGroup(
                 *place,
@@ -41,6 +41,7 @@ class MemoryBacklog(MemoryPart):
                     row.connector,
                     message.account,
                     message.destination,
+                    message.network,
                     message.time,
                     message.price,
                     row.held,

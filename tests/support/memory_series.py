@@ -68,6 +68,7 @@ class MemorySeries(MemoryPart):
             and query.account in (None, key.account)
             and query.connector in (None, key.connector)
             and query.country in (None, key.country)
+            and query.network in (None, key.network)
         ]
 
 
@@ -82,7 +83,7 @@ def _count(rows: Rows, owed: Sequence[OwedRow]) -> Tally:
         message, end = rows.messages.get(each.key), rows.finals.get(each.key)
         if message is None:
             continue
-        of = message.account, message.connector, message.destination
+        of = message.account, message.connector, message.destination, message.network
         if not each.at:
             tally.accepted(each.key, *of, message.segments, message.price)
         elif end is not None:

@@ -58,6 +58,8 @@ class Account:
     callback_url: str = ""
     callback_format: str = "form"
     """`form` or `json`."""
+    receipt_fields: str = "usual"
+    """`usual` or `full`: whether receipts by webhook also have the network of the destination."""
     content_decoding: str = "auto"
     """`auto`, `always` or `never`: whether a JSON `content` is URL-decoded."""
     networks: tuple[str, ...] = ()

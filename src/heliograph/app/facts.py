@@ -54,6 +54,8 @@ class Message:
     """The text of its `domain.extras`, empty for nearly all."""
     way: Way = Way.NONE
     """The way by which the account gets the message's states. NONE: they are only recorded."""
+    network: str = ""
+    """MCCMNC of the destination's network on acceptance, such as `26201`; empty if it is not known."""
     sealed: bytes = field(default=b"", repr=False, compare=False)
     """The envelope of `content`, which a store keeps in its place; empty where texts are not sealed."""
 

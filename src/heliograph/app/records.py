@@ -257,6 +257,8 @@ class Search:
     """The sender, whole; case does not matter."""
     country: str = ""
     """Country of the destination, as in ISO 3166-1 with two letters; case does not matter."""
+    network: str = ""
+    """MCCMNC of the destination's network on acceptance, such as `26201`."""
     accepted_order: bool = False
     """Demands the order in which messages were accepted."""
 

@@ -1,4 +1,4 @@
-"""Series: counts of events in each minute, hour and day, by account, connector and country.
+"""Series: counts of events in each minute, hour and day, by account, connector, country and network.
 
 Each event counts at its own time: a message accepted at 10:59 and delivered at 11:01 counts as accepted in one hour and
 as delivered in the next. Times are milliseconds since the epoch, money is micro-credits.
@@ -39,17 +39,19 @@ WIDTH_MS: Final = (60_000, 3_600_000, 86_400_000)
 
 
 class CellKey(NamedTuple):
-    """The account, the connector and the country of counts. `connector` is 0 and `country` empty for events without
-    them, such as a refused request.
+    """The account, the connector, the country and the network of counts. `connector` is 0 and `country` empty for
+    events without them, such as a refused request.
     """
 
     account: int
     connector: int
     country: str
+    network: str = ""
+    """MCCMNC of the messages' destinations, such as `26201`; empty if it is not known, and for messages from phones."""
 
 
 class Cell:
-    """Counts of a time bucket for an account, connector and country, or for several of them together.
+    """Counts of a time bucket for an account, connector, country and network, or for several of them together.
 
     `accepted`, `submitted`, `delivered`, `failed`, `cancelled`: messages. `failed` has all other ends than delivered
     and cancelled; `failures` has them by state and code.

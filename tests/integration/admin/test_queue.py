@@ -139,7 +139,7 @@ async def test_nodes_are_asked_and_rows_that_they_claimed_meanwhile_are_changed_
         await store.backlog.answer(orders[-1].id, NODES[0], OrderAnswer(5, 2))
 
     desk = replace(house.admin.desk, pause=pause)
-    given = {"connector": None, "account": "acme", "country": "", "older_than": None}
+    given = {"connector": None, "account": "acme", "country": "", "network": "", "older_than": None}
     answer = await queue.hold(desk, **given)
     assert answer == {"messages": 11, "left": 2, "silent_nodes": 1, "more": False}
     assert (await store.backlog.rows(0, 10)) == [replace(row, held="!")]

@@ -125,6 +125,7 @@ async def test_refused_openings(desk: Desk) -> None:
         ("callback_url", "https://example.com/dlr?x=1", "https://example.com/dlr?x=1"),
         ("callback_url", "", ""),
         ("callback_format", "json", "json"),
+        ("receipt_fields", "full", "full"),
         ("content_decoding", "never", "never"),
         ("networks", "192.0.2.0/24, 2001:db8::1", ("192.0.2.0/24", "2001:db8::1/128")),
         ("networks", "", ()),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from heliograph.api.messages import V1, V2
+from heliograph.app.configuration import MobileNetwork
 from heliograph.app.facts import Accept
 from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
@@ -45,6 +46,19 @@ async def test_a_request_complete_but_for_its_keys() -> None:
     for message in accept.messages:
         assert (message.state, message.queued, message.time) == (State.SCHEDULED, True, START + 9000)
         assert message.expires == message.time + SendRules().validity_ms
+
+
+async def test_a_message_keeps_the_network_of_its_number() -> None:
+    gateway = await open_gateway()
+    view = await gateway.directory.account("acme")
+    assert view is not None
+    who = Principal(view, V1)
+    assert [message.network for message in composed(gateway.composer, who).messages] == [""]
+    networks = [MobileNetwork("44", "23410"), MobileNetwork("447700", "23415")]
+    await gateway.store.mobile_networks.put(networks)
+    await gateway.directory.refresh()
+    accept = composed(gateway.composer, who, to="447700900123,441234567890,33612345678")
+    assert [message.network for message in accept.messages] == ["23415", "23410", ""]
 
 
 async def test_the_reference_of_a_batch_is_the_batchs_alone() -> None:

@@ -24,6 +24,7 @@ def order(action: QueueAction, to: int = 0, **wanted: Any) -> QueueOrder:
     [
         ({}, [0, 1]),
         ({"country": "DE"}, [0]),
+        ({"network": "26201"}, [0]),
         ({"connector": 1, "account": 1}, [0, 1]),
         ({"connector": 2}, []),
         ({"account": 2}, []),
@@ -34,7 +35,7 @@ def order(action: QueueAction, to: int = 0, **wanted: Any) -> QueueOrder:
 async def test_a_cancellation_refunds_the_messages_that_fit(
     desk: Desk, wanted: dict[str, Any], meant: list[int]
 ) -> None:
-    messages = [desk.messages(), desk.messages(destination=OTHER)]
+    messages = [desk.messages(network="26201"), desk.messages(destination=OTHER)]
     for message in messages:
         await desk.commit(message)
     assert carry_out(desk.dispatcher, order(QueueAction.CANCEL, **wanted)) == OrderAnswer(len(meant), 0)

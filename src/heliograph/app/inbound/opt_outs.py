@@ -71,5 +71,6 @@ class OptOuts:
         reply = Message(
             owner.account, phone_number, number, Kind.TEXT, text, segments, charge, message.at,
             message.at + self._validity_ms, State.SENT, message.connector, queued=True,
+            network=self._directory.network(phone_number),
         )  # fmt: skip
         return Accept(owner.account, [reply], charge, message.at, exempt=True)

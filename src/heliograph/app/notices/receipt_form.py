@@ -1,4 +1,5 @@
-"""The receipt of a state, as webhooks carry it: the six parameters, as a form or as JSON."""
+"""The receipt of a state, as webhooks carry it: the six parameters, as a form or as JSON. An account with
+`receipt_fields=full` also gets the network."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -36,6 +37,8 @@ class ReceiptRenderer:
         body = notice.body
         if not body:
             fields = receipt_fields(message, uuid, final.state, err_of(final.err, final.state), final.at, zone)
+            if account.receipt_fields == "full":
+                fields["network"] = message.network
             body = self._encode_json(fields) if account.callback_format == "json" else receipt_form(fields)
             notice.body = body
         return WebhookJob(
@@ -62,10 +65,11 @@ def receipt_fields(message: Message, uuid: str, state: Delivery, err: str, at: i
 
 
 def receipt_form(fields: dict[str, str]) -> bytes:
-    """Form-encodes the parameters. `id`, `message_status` and `err` need no quoting."""
+    """Form-encodes the parameters. `id`, `message_status`, `err` and `network` need no quoting."""
+    more = f"&network={fields['network']}" if "network" in fields else ""
     return (
         f"id={fields['id']}&message_status={fields['message_status']}&subdate={_quoted(fields['subdate'])}"
-        f"&donedate={_quoted(fields['donedate'])}&err={fields['err']}&text={_quoted(fields['text'])}"
+        f"&donedate={_quoted(fields['donedate'])}&err={fields['err']}&text={_quoted(fields['text'])}{more}"
     ).encode()
 
 

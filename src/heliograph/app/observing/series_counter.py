@@ -1,7 +1,7 @@
 """Counts series from the facts of each commit, in memory, until they are added to the stored ones.
 
-Most facts of a commit are alike: they have the same minute, account, connector and country, and often the same delay.
-So they are first counted by these, and then added to their cells together.
+Most facts of a commit are alike: they have the same minute, account, connector, country and network, and often the same
+delay. So they are first counted by these, and then added to their cells together.
 """
 
 from collections import Counter
@@ -51,14 +51,14 @@ def _count_accepted(tally: Tally, accepts: list[Accept]) -> None:
     alike = Counter(
         [
             (message.key // KEYS_A_MINUTE, message.account, message.connector, message.destination[:HEAD],
-             message.segments, message.price)
+             message.network, message.segments, message.price)
             for accept in accepts
             if accept.verdict is accepted
             for message in accept.messages
         ]
     )  # fmt: skip
-    for (minute, account, connector, digits, segments, price), count in alike.items():
-        cell = tally.cell(minute * MINUTE, account, connector, digits)
+    for (minute, account, connector, digits, network, segments, price), count in alike.items():
+        cell = tally.cell(minute * MINUTE, account, connector, digits, network)
         cell.accepted += count
         cell.segments += segments * count
         cell.spend += price * count
@@ -66,20 +66,22 @@ def _count_accepted(tally: Tally, accepts: list[Accept]) -> None:
         if accept.batch and accept.verdict is accepted:
             for message in accept.messages:
                 if message.state == State.FAILED:  # its recipient opted out
-                    tally.cell(accept.at, message.account, message.connector, message.destination).fail(_REJECTED)
+                    tally.cell(
+                        accept.at, message.account, message.connector, message.destination, message.network
+                    ).fail(_REJECTED)
 
 
 def _count_sent(tally: Tally, submissions: list[Submission]) -> None:
     alike = Counter(
         [
             (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD],
-             each.at - message.time)
+             message.network, each.at - message.time)
             for each in submissions
             if each.status == 0 == each.segment and (message := each.message) is not None
         ]
     )  # fmt: skip
-    for (minute, account, connector, digits, waited), count in alike.items():
-        cell = tally.cell(minute * MINUTE, account, connector, digits)
+    for (minute, account, connector, digits, network, waited), count in alike.items():
+        cell = tally.cell(minute * MINUTE, account, connector, digits, network)
         cell.submitted += count
         add(cell.to_operator, waited, count)
 
@@ -88,19 +90,20 @@ def _count_ended(tally: Tally, finals: list[MessageEnd]) -> None:
     delivered = Delivery.DELIVRD
     alike = Counter(
         [
-            (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD], each.waited)
+            (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD], message.network, each.waited)
             for each in finals
             if each.state is delivered and (message := each.message) is not None
         ]
     )
-    for (minute, account, connector, digits, waited), count in alike.items():
-        cell = tally.cell(minute * MINUTE, account, connector, digits)
+    for (minute, account, connector, digits, network, waited), count in alike.items():
+        cell = tally.cell(minute * MINUTE, account, connector, digits, network)
         cell.delivered += count
         if waited >= 0:
             add(cell.to_receipt, waited, count)
     for final in finals:
         if final.state is not delivered and final.message is not None:
-            cell = tally.cell(final.at, final.account, final.connector, final.message.destination)
+            message = final.message
+            cell = tally.cell(final.at, final.account, final.connector, message.destination, message.network)
             cell.fail(failure_of(final.state, final.err))
             if final.failed:
                 cell.spend -= final.refund

@@ -8,13 +8,13 @@ from heliograph.domain.numbers.country import UNKNOWN, country_and_area_of
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 
 MOST_CELLS = 5_000
-"""Most cells that a tally counts by country. Numbers in further cells are counted without a country."""
+"""Most cells that a tally counts by country and network. Numbers in further cells are counted without both."""
 
 MINUTE: Final = WIDTH_MS[Grain.MINUTE]
 """Milliseconds."""
 
-Slot = tuple[int, int, int, str]
-"""Key of a cell: the beginning of its minute, account, connector, country."""
+Slot = tuple[int, int, int, str, str]
+"""Key of a cell: the beginning of its minute, account, connector, country, network."""
 
 
 def failure_of(state: Delivery, code: str) -> str:
@@ -31,17 +31,18 @@ class Tally:
         """The cell of the latest call, and its key. Facts of a commit are mostly of the same cell."""
         self._begin = self._end = 0
         self._account = self._connector = -1
-        self._area = ""
+        self._area = self._network = ""
 
     def __bool__(self) -> bool:
         return bool(self._cells)
 
-    def cell(self, at: int, account: int, connector: int, number: str) -> Cell:
-        """Returns the cell of a time, an account, a connector and the country of a number."""
+    def cell(self, at: int, account: int, connector: int, number: str, network: str = "") -> Cell:
+        """Returns the cell of a time, an account, a connector, the country of a number and its network."""
         if (
             self._begin <= at < self._end
             and connector == self._connector
             and account == self._account
+            and network == self._network
             and number.startswith(self._area)
         ):
             return self._last
@@ -49,30 +50,31 @@ class Tally:
         country, self._area = country_and_area_of(number)
         self._begin = minute
         self._end = minute + MINUTE if self._area else 0
-        self._account, self._connector = account, connector
-        self._last = self._found(minute, account, connector, country)
+        self._account, self._connector, self._network = account, connector, network
+        self._last = self._found((minute, account, connector, country, network))
         return self._last
 
-    def _found(self, minute: int, account: int, connector: int, country: str) -> Cell:
+    def _found(self, slot: Slot) -> Cell:
         cells = self._cells
-        slot = (minute, account, connector, country)
         if slot not in cells and len(cells) >= MOST_CELLS:
-            slot = (minute, account, connector, UNKNOWN)
+            slot = (*slot[:3], UNKNOWN, "")
         cell = cells.get(slot)
         if cell is None:
             cell = cells[slot] = Cell()
         return cell
 
-    def accepted(self, key: int, account: int, connector: int, number: str, segments: int, price: int) -> None:
+    def accepted(
+        self, key: int, account: int, connector: int, number: str, network: str, segments: int, price: int
+    ) -> None:
         """Counts a message when its key was given."""
-        cell = self.cell(time_of(key), account, connector, number)
+        cell = self.cell(time_of(key), account, connector, number, network)
         cell.accepted += 1
         cell.segments += segments
         cell.spend += price
 
-    def cancelled(self, at: int, account: int, connector: int, number: str, refund: int) -> None:
+    def cancelled(self, at: int, account: int, connector: int, number: str, network: str, refund: int) -> None:
         """Counts a message that was cancelled."""
-        cell = self.cell(at, account, connector, number)
+        cell = self.cell(at, account, connector, number, network)
         cell.cancelled += 1
         cell.spend -= refund
 
@@ -90,8 +92,10 @@ class Tally:
         """Returns the cells of wider buckets of time, in their order."""
         width = WIDTH_MS[grain]
         found: dict[tuple[int, CellKey], Cell] = {}
-        for (minute, account, connector, country), cell in sorted(self._cells.items(), key=lambda each: each[0]):
-            slot = (minute - minute % width, CellKey(account, connector, country))
+        for (minute, account, connector, country, network), cell in sorted(
+            self._cells.items(), key=lambda each: each[0]
+        ):
+            slot = (minute - minute % width, CellKey(account, connector, country, network))
             known = found.get(slot)
             if known is None:
                 known = found[slot] = Cell()

@@ -39,14 +39,17 @@ class QueueFilter:
     account: int | None = None
     country: str = ""
     """For example `DE`; empty for all."""
+    network: str = ""
+    """MCCMNC, for example `26201`; empty for all."""
 
-    def fits(self, connector: int, account: int, destination: str, time: int, key: int) -> bool:
+    def fits(self, connector: int, account: int, destination: str, network: str, time: int, key: int) -> bool:
         return (
             key < self.before
             and time <= self.until
             and self.connector in (None, connector)
             and self.account in (None, account)
             and (not self.country or country_of(destination) == self.country)
+            and self.network in ("", network)
         )
 
 
@@ -64,7 +67,9 @@ class QueueOrder:
         """Returns whether the order is for a message that waits for this connector."""
         if self.action is QueueAction.MOVE and connector == self.connector:
             return False
-        return self.wanted.fits(connector, message.account, message.destination, message.time, message.key)
+        return self.wanted.fits(
+            connector, message.account, message.destination, message.network, message.time, message.key
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +84,13 @@ class OrderAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WaitingGroup:
-    """Waiting messages of an account over a connector, to numbers with the same first digits."""
+    """Waiting messages of an account over a connector, to numbers of a network with the same first digits."""
 
     connector: int
     account: int
     head: str
     """The first digits, which determine the country, for example `4917`."""
+    network: str
     messages: int
     held: int
     """Messages of these that an administrator holds."""
@@ -103,6 +109,7 @@ class WaitingRow:
     connector: int
     account: int
     destination: str
+    network: str
     time: int
     price: int
     held: str | None

@@ -19,6 +19,7 @@ class SeriesQuery:
     account: int | None = None
     connector: int | None = None
     country: str | None = None
+    network: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class SeriesCell:
 
 
 class Series(Protocol):
-    """Keeps counts by account, connector and country, for each minute, hour and day in which something happened."""
+    """Keeps counts by account, connector, country and network, for each minute, hour and day in which something
+    happened."""
 
     async def add(self, cells: Sequence[SeriesCell]) -> None:
         """Adds the cells, in a single transaction."""
@@ -45,7 +47,7 @@ class Series(Protocol):
         """Returns plain counts of all cells of the query together, by the time at which each bucket begins."""
 
     async def totals(self, query: SeriesQuery) -> list[tuple[CellKey, Cell]]:
-        """Returns plain counts over the whole query, by account, connector and country."""
+        """Returns plain counts over the whole query, by account, connector, country and network."""
 
     async def details(self, query: SeriesQuery, since: int = 0, until: int = DAY_MS) -> list[SeriesCell]:
         """Returns codes, reasons and delays of each cell of the query, oldest first. Only buckets that begin from

@@ -177,6 +177,8 @@ SETTINGS: tuple[Field, ...] = (
         "Whether curly quotes, dashes and similar characters are replaced by plain ones if that makes a text cheaper.",
         "on", title="Smart replacement"),
     _setting("callback_format", Choice(("form", "json")), "Format of receipts and messages from phones.", "json"),
+    _setting("receipt_fields", Choice(("usual", "full")),
+        "Fields of receipts by webhook; full: also the network of the destination (MCCMNC).", "full"),
     _setting("content_decoding", Choice(("auto", "always", "never")),
         "Whether the field content of a JSON request is URL-decoded.", "never"),
     _setting("networks", Words(_network), "Networks that its clients connect from, comma separated; empty: any.",

@@ -75,7 +75,7 @@ async def find(desk: Desk, text: str, search: Search) -> SearchPage:
 
 async def referenced(desk: Desk, reference: str, search: Search, limit: int) -> list[Hit]:
     """Returns up to `limit` messages of requests with this reference that fit the search by account, connector, error,
-    sender, country and hold."""
+    sender, country, network and hold."""
     return await _judged(desk, await desk.store.messages.referenced(reference, search.account, limit), search)
 
 
@@ -89,13 +89,15 @@ async def _judged(desk: Desk, hits: list[Hit], search: Search) -> list[Hit]:
 
 
 def fits(search: Search, hit: Hit) -> bool:
-    """Returns True if the message matches the connector, error, sender and country of the search."""
+    """Returns True if the message matches the connector, error, sender, country and network of the search."""
     message = hit.message
     if search.connector not in (None, message.connector):
         return False
     if search.sender and message.sender.lower() != search.sender.lower():
         return False
     if search.country and country_of(message.destination) != search.country.upper():
+        return False
+    if search.network not in ("", message.network):
         return False
     if not search.error:
         return True
@@ -225,6 +227,7 @@ def row(hit: Hit, accounts: Mapping[int, str], connectors: Mapping[int, str]) ->
         "price": found.price,
         "connector": connectors.get(found.connector, str(found.connector)),
         "reference": found.reference,
+        "network": found.network,
     }
 
 
@@ -273,6 +276,7 @@ _FIELDS = (
     Field("price", Credits(), "Credits charged for it."),
     Field("connector", Text(), "The connector of the message."),
     Field("reference", Text(), "The reference of its request.", nullable=True),
+    Field("network", Text(), "MCCMNC of the destination's network; empty if it was not known.", example="26201"),
 )
 _TEXTS = (
     Field("content", Text(), "The text."),
@@ -313,6 +317,7 @@ MESSAGES = Resource(
                 Field("error", Text(), "Only undelivered messages with this state, code, or both: `UNDELIV 011`.", ""),
                 Field("sender", Text(), "Only messages with this sender ID, ignoring case.", ""),
                 Field("country", Text(), "Only messages to this country, for example DE.", ""),
+                Field("network", Text(), "Only messages to this network (MCCMNC), for example 26201.", ""),
                 Field("held", Flag(), "Only messages that the pumping guard holds.", False),
                 Field("number", Text(_number, "[0-9]{0,15}"), "The destination or its first digits.", ""),
                 Field("reference", Text(), "The reference of a request.", ""),

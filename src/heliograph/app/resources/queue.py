@@ -1,5 +1,5 @@
-"""The queue: waiting messages by connector, account and country. An administrator moves, holds, releases or cancels
-them.
+"""The queue: waiting messages by connector, account, country and network. An administrator moves, holds, releases or
+cancels them.
 
     the action is noted -> order: each node changes the messages in its memory -> batches: the rows of the queue change
                              ^                                                       |
@@ -66,16 +66,17 @@ class Tally:
 
 
 async def find(desk: Desk, **filters: Any) -> list[dict[str, Any]]:
-    """Returns the numbers of waiting messages by connector, account and country."""
+    """Returns the numbers of waiting messages by connector, account, country and network."""
     wanted = await _filter(desk, **filters)
-    found: dict[tuple[int, int, str], list[int]] = {}
+    found: dict[tuple[int, int, str, str], list[int]] = {}
     after: int | None = 0
     while after is not None:
         groups, after = await desk.store.backlog.groups(after, wanted.until, GROUPED)
         for each in groups:
-            if not wanted.fits(each.connector, each.account, each.head, each.oldest, 0):
+            if not wanted.fits(each.connector, each.account, each.head, each.network, each.oldest, 0):
                 continue
-            total = found.setdefault((each.connector, each.account, country_of(each.head)), [0, 0, each.oldest, 0])
+            place = each.connector, each.account, country_of(each.head), each.network
+            total = found.setdefault(place, [0, 0, each.oldest, 0])
             total[0] += each.messages
             total[1] += each.held
             total[2] = min(total[2], each.oldest)
@@ -86,14 +87,15 @@ async def find(desk: Desk, **filters: Any) -> list[dict[str, Any]]:
             "connector": connectors.get(connector, str(connector)),
             "account": accounts.get(account, str(account)),
             "country": country,
+            "network": network,
             "messages": messages,
             "held": held,
             "oldest": oldest,
             "price": price,
         }
-        for (connector, account, country), (messages, held, oldest, price) in found.items()
+        for (connector, account, country, network), (messages, held, oldest, price) in found.items()
     ]
-    return sorted(rows, key=lambda row: (row["connector"], row["account"], row["country"]))
+    return sorted(rows, key=lambda row: (row["connector"], row["account"], row["country"], row["network"]))
 
 
 async def messages(desk: Desk, after: str, limit: int, **filters: Any) -> dict[str, Any]:
@@ -117,6 +119,7 @@ async def messages(desk: Desk, after: str, limit: int, **filters: Any) -> dict[s
             "account": accounts.get(each.account, str(each.account)),
             "connector": connectors.get(each.connector, str(each.connector)),
             "to": each.destination,
+            "network": each.network,
             "time": each.time,
             "held": _holder(each),
             "in_memory": bool(each.is_claimed),  # SQLite has 0 and 1
@@ -160,12 +163,12 @@ async def _act(
     desk: Desk, action: QueueAction, filters: Mapping[str, Any], to: int = 0, named: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     if not any(filters.values()):
-        raise Invalid("connector", "give at least one of connector, account, country and older_than")
+        raise Invalid("connector", "give at least one of connector, account, country, network and older_than")
     wanted = await _filter(desk, **filters)
     order = QueueOrder(action, wanted, to)
     details = {name: _FIELDS_BY_NAME[name].text(value) for name, value in filters.items() if value}
     details |= named or {}
-    target = filters["connector"] or filters["account"] or filters["country"] or "all"
+    target = filters["connector"] or filters["account"] or filters["country"] or filters["network"] or "all"
     await desk.note("queue.begin", target, {"action": action.value, **details})
     tally, deadline = Tally(), desk.now + ACTION_MS
     for _ in range(ROUNDS):
@@ -232,11 +235,11 @@ def _is_meant(order: QueueOrder, row: WaitingRow) -> bool:
 
 
 def _fits(wanted: QueueFilter, row: WaitingRow) -> bool:
-    return wanted.fits(row.connector, row.account, row.destination, row.time, row.key)
+    return wanted.fits(row.connector, row.account, row.destination, row.network, row.time, row.key)
 
 
 async def _filter(
-    desk: Desk, connector: str | None, account: str | None, country: str, older_than: int | None
+    desk: Desk, connector: str | None, account: str | None, country: str, network: str, older_than: int | None
 ) -> QueueFilter:
     now = desk.now
     return QueueFilter(
@@ -245,6 +248,7 @@ async def _filter(
         connector=await _connector(desk, connector) if connector else None,
         account=await account_id(desk.store, account) if account else None,
         country=country,
+        network=network,
     )
 
 
@@ -283,6 +287,7 @@ _FILTERS: Final = (
     Field("connector", Reference("connector"), "Only messages that wait for this connector.", None),
     Field("account", Reference("account"), "Only messages of this account.", None),
     Field("country", Text(_country, "[A-Za-z]{2}"), "Only messages to this country, such as DE.", ""),
+    Field("network", Text(pattern="[0-9]{5,6}"), "Only messages to this network (MCCMNC), such as 26201.", ""),
     Field("older_than", Duration(), "Only messages that have waited for longer than this, such as 10m.", None),
 )
 _FIELDS_BY_NAME: Final = {each.name: each for each in _FILTERS}
@@ -297,6 +302,7 @@ _MESSAGE: Final = (
     Field("account", Text(), "The account that sent it."),
     Field("connector", Text(), "The connector that it waits for."),
     Field("to", Text(), "The destination."),
+    Field("network", Text(), "MCCMNC of its network; empty if it was not known."),
     Field("time", Moment(), "The time since which it waits."),
     Field("held", Text(), "`administrator`, `guard`, `suspended`, or empty if nothing holds it."),
     Field("in_memory", Flag(), "Whether a node has it in memory, to send it next."),
@@ -328,15 +334,16 @@ QUEUE = Resource(
     name="queue",
     plural="queue",
     title="Queue",
-    summary="Waiting messages by connector, account and country",
+    summary="Messages that wait, by connector, account and country",
     more="Waiting messages can be moved to another connector, held, released, and cancelled. Scheduled messages count "
     "from their time on. The list lacks messages that a node has had in memory for less than a minute.",
     nothing="No messages wait.",
-    key=("connector", "account", "country"),
+    key=("connector", "account", "country", "network"),
     fields=(
         replace(_FILTERS[0], meaning="The connector that the messages wait for."),
         replace(_FILTERS[1], meaning="The account that sent them."),
         Field("country", Text(), "The country of their destinations, such as DE; empty: none."),
+        Field("network", Text(), "The network of their destinations (MCCMNC), such as 26201; empty: not known."),
         Field("messages", Whole(), "Messages that wait, with held messages."),
         Field("held", Whole(), "Messages that an administrator holds."),
         Field("oldest", Moment(), "The time since which the first of them waits."),
@@ -349,7 +356,7 @@ QUEUE = Resource(
             "list",
             "GET /queue",
             find,
-            "Numbers of waiting messages, by connector, account and country",
+            "Count waiting messages by connector, account, country",
             reads=_FILTERS,
             answers=Answer.EACH,
             examples=("queue list", "queue list --connector operator --older-than 10m"),

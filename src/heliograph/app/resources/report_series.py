@@ -1,4 +1,4 @@
-"""Reports: series of a period in a time zone, by account, connector and country, with the period before."""
+"""Reports: series of a period in a time zone, by account, connector, country and network, with the period before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +27,8 @@ class ReportQuery:
     connector: str = ""
     country: str = ""
     """ISO 3166-1, such as `DE`."""
+    network: str = ""
+    """MCCMNC, such as `26201`."""
     zone: str = "UTC"
     """IANA time zone, such as `Europe/Berlin`."""
 
@@ -57,6 +59,8 @@ class SeriesReport:
     """Cells by name, most messages first, as for connectors and countries. Messages without a name have the name ""."""
     connectors: dict[str, Cell] = field(default_factory=dict)
     countries: dict[str, Cell] = field(default_factory=dict)
+    networks: dict[str, Cell] = field(default_factory=dict)
+    """Cells by MCCMNC."""
 
 
 def delivery_share(cell: Cell) -> float | None:
@@ -127,7 +131,9 @@ class ViewReports:
             raise Invalid("country", "give two letters, such as DE")
         country = query.country.upper() or None
         parts = cut(span, self._desk.now, zone, self._desk.hours_days)
-        return span, parts, SeriesQuery(span.fine, parts.steps.start, parts.steps.end, account, connector, country)
+        start, end = parts.steps.start, parts.steps.end
+        network = query.network or None
+        return span, parts, SeriesQuery(span.fine, start, end, account, connector, country, network)
 
     async def _break_down(self, report: SeriesReport, parts: RangeCut, wanted: SeriesQuery) -> None:
         series = self._store.series
@@ -140,6 +146,7 @@ class ViewReports:
                 report.accounts.setdefault(_name(accounts, key.account), Cell()),
                 report.connectors.setdefault(_connector_name(connectors, key.connector, cell), Cell()),
                 report.countries.setdefault(key.country, Cell()),
+                report.networks.setdefault(key.network, Cell()),
             ]
 
         delays: Points = [(at, Cell()) for at in parts.delays.bounds[:-1]]
@@ -163,6 +170,7 @@ class ViewReports:
         report.accounts = _ranked(report.accounts)
         report.connectors = _ranked(report.connectors)
         report.countries = _ranked(report.countries)
+        report.networks = _ranked(report.networks)
 
     async def _move(self, steps: TimeSteps, delays: Points, query: SeriesQuery) -> None:
         """Moves delays from the step that has the middle of their day of UTC to the one that has their hour. What they

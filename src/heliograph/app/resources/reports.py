@@ -24,7 +24,7 @@ from heliograph.domain.sketch import Sketch
 
 PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
-BY: Final = ("time", "account", "connector", "country", "code", "reason")
+BY: Final = ("time", "account", "connector", "country", "network", "code", "reason")
 """Kinds of rows that a table of a report may have."""
 
 COLUMNS: Final = (
@@ -61,6 +61,7 @@ def row(found: SeriesReport) -> dict[str, Any]:
         "accounts": _parts(found.accounts),
         "connectors": _parts(found.connectors),
         "countries": _parts(found.countries),
+        "networks": _parts(found.networks),
         "failures": _codes(total.failures),
         "refusals": _codes(total.refusals),
     }
@@ -99,7 +100,9 @@ def table(report: Mapping[str, Any], by: str) -> tuple[tuple[str, ...], list[tup
         # delays have longer steps than counts
         delays = {each["time"]: each for each in report["delays"]}
         return (by, *COLUMNS), [(each["time"], *_cells(each, delays.get(each["time"]))) for each in report["points"]]
-    parts = report[{"account": "accounts", "connector": "connectors", "country": "countries"}[by]]
+    parts = report[
+        {"account": "accounts", "connector": "connectors", "country": "countries", "network": "networks"}[by]
+    ]
     return (by, *COLUMNS), [(each["name"], *_cells(each, each)) for each in parts]
 
 
@@ -143,7 +146,7 @@ _TIME = Field("time", Text(), "Start of the step: ISO 8601, in the report's time
 _POINT = (*_COUNTS, _TIME)
 _PART = (
     *_COUNTS,
-    Field("name", Text(), "A name, or a country by ISO 3166-1; empty: messages without a name or country."),
+    Field("name", Text(), "A name, a country by ISO 3166-1, or a network by MCCMNC; empty: messages without it."),
     _TO_OPERATOR,
     _TO_RECEIPT,
 )
@@ -174,6 +177,7 @@ REPORTS = Resource(
                 Field(
                     "country", Text(pattern="[A-Za-z]{2}"), "Only messages to and from this country, such as DE.", ""
                 ),
+                Field("network", Text(), "Only messages to this network (MCCMNC), such as 26201.", ""),
                 Field("zone", Text(), "Time zone of days and times, such as Europe/Berlin.", "UTC"),
             ),
             answers=(
@@ -193,6 +197,7 @@ REPORTS = Resource(
                 Field("accounts", Rows(_PART, "Part"), "Accounts, most messages first."),
                 Field("connectors", Rows(_PART, "Part"), "Connectors, most messages first."),
                 Field("countries", Rows(_PART, "Part"), "Countries, most messages first."),
+                Field("networks", Rows(_PART, "Part"), "Networks by MCCMNC, most messages first."),
                 Field("failures", Rows(_CODE, "Code"), "Failed messages by state and code, most frequent first."),
                 Field("refusals", Rows(_CODE, "Code"), "Refused requests by reason, most frequent first."),
             ),

@@ -159,7 +159,7 @@ class RoutingState:
 
     __slots__ = (
         "_accounts", "_all", "_configured", "_networks", "_plain", "_plans", "_plans_of", "_standins", "fallback",
-        "obstacles", "rules",
+        "knows_networks", "obstacles", "rules",
     )  # fmt: skip
 
     obstacles: dict[int, str]
@@ -167,6 +167,9 @@ class RoutingState:
 
     rules: PlanRules | None
     """The rules of plans; None if no plan has any."""
+
+    knows_networks: bool
+    """Whether the network of any number is known."""
 
     def __init__(
         self,
@@ -201,7 +204,8 @@ class RoutingState:
         self._plans = {plan: _Senders(of) for plan, of in by_plan.items()}
         self._plans_of = plans
         self._all = _Senders(others)
-        self._networks = PrefixTable({each.prefix: each.mccmnc for each in networks})
+        prefixes = {each.prefix: each.mccmnc for each in networks}
+        self._networks, self.knows_networks = PrefixTable(prefixes), bool(prefixes)
         names_only_prefixes = not (accounts or by_plan or any(each.sender or each.network for each in others))
         self._plain = self._all.any.by_prefix if names_only_prefixes and self._all.any is not None else None
         self._standins: dict[int, set[int]] | None = None

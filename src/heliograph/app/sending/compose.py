@@ -105,15 +105,17 @@ class Composer:
                 given.check_tlvs(self.directory.tlvs(connector), attached[index] if attached is not None else ())
         messages = []
         total = 0
+        directory = self.directory
+        knows_networks = directory.knows_networks
         for (destination, connector, price), (content, segments) in zip(routes, texts, strict=True):
             charge = price * segments
             total += charge
             messages.append(
                 Message(
                     account.id, destination, sender, fields.kind, content, segments, charge, at, expires, state,
-                    connector, wants or self.directory.asks_receipts(connector), callback_url,
+                    connector, wants or directory.asks_receipts(connector), callback_url,
                     None if batch else reference, 0, scheduled,
-                    extras=extras, way=way,
+                    extras=extras, way=way, network=directory.network(destination) if knows_networks else "",
                 )
             )  # fmt: skip
         if total > defaults.MAX_CHARGE:

@@ -180,6 +180,15 @@ class Directory:
         """Returns the connectors that may take a message, the preferred connector first (`app.routing.candidates`)."""
         return candidates(message, self._routing)
 
+    @property
+    def knows_networks(self) -> bool:
+        """Whether the network of any number is known."""
+        return self._routing.knows_networks
+
+    def network(self, number: str) -> str:
+        """Returns the MCCMNC of a number's network, such as `26201`; empty if it is not known."""
+        return self._routing.network(number)
+
     def route(self, message: Routed) -> int | None:
         """Returns the connector for a message; None without a route, or if its plan's rules exclude each candidate."""
         found, obstacles = self._found(message)

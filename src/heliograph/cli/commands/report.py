@@ -33,6 +33,7 @@ _HELP = {each.name: each.meaning for each in MARGIN.reads}
 @click.option("--account", metavar="NAME", default="", help="Only messages of this account.")
 @click.option("--connector", metavar="NAME", default="", help="Only messages over this connector.")
 @click.option("--country", metavar="CODE", default="", help="Only messages to and from this country, such as DE.")
+@click.option("--network", metavar="MCCMNC", default="", help="Only messages to this network, such as 26201.")
 @click.option("--by", type=click.Choice(BY), default="connector", show_default=True, help="The rows of the table.")
 @click.option(
     "--zone",
@@ -50,6 +51,7 @@ def report(
     account: str,
     connector: str,
     country: str,
+    network: str,
     by: str,
     zone: str,
     *,
@@ -58,16 +60,23 @@ def report(
 ) -> None:
     """Counts of messages, delivery share, spend, and delays.
 
-    The table is by account, connector, country or time, or has failures by code, or refused requests by reason. Counts
-    are exact; delays are accurate to 3 %. A running gateway updates them every five seconds. The report ends with the
-    current minute, hour or day, depending on its steps. Days are those of the time zone, if it is whole hours from UTC
-    and counts by the hour still exist. Otherwise days are in UTC, and the report says so."""
+    The table is by account, connector, country, network or time, or has failures by code, or refused requests by
+    reason. Counts are exact; delays are accurate to 3 %. A running gateway updates them every five seconds. The
+    report ends with the current minute, hour or day, depending on its steps. Days are those of the time zone, if it
+    is whole hours from UTC and counts by the hour still exist. Otherwise days are in UTC, and the report says so."""
     invocation = context.ensure_object(Invocation)
     if context.invoked_subcommand is not None:
         return
     if as_csv and invocation.as_json:
         raise Failure("--csv and --json cannot be combined.")
-    asked = {"range": span, "account": account, "connector": connector, "country": country, "zone": zone}
+    asked = {
+        "range": span,
+        "account": account,
+        "connector": connector,
+        "country": country,
+        "network": network,
+        "zone": zone,
+    }
     found = invocation.ask(REPORTS, "show", asked)
     if as_csv:
         click.echo(csv_of(found, by), nl=False)

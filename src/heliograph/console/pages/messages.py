@@ -32,13 +32,13 @@ PAGE = 50
 MOST_CANCELLED = 1_000
 """Messages that are cancelled at once."""
 
-NARROWING = ("connector", "error", "sender", "country", "held", "direction")
+NARROWING = ("connector", "error", "sender", "country", "network", "held", "direction")
 ASKED = ("q", "account", "status", "start", "end", *NARROWING, "live")
 """Fields of the form of a search; `NARROWING` stands behind *More filters*."""
 
 FROM_PHONES = "inbound"
 BOTH_WAYS = "both"
-OF_SENT = ("status", "held", "connector", "error", "sender", "country")
+OF_SENT = ("status", "held", "connector", "error", "sender", "country", "network")
 """Fields that ask for what messages from phones do not have."""
 
 
@@ -150,8 +150,8 @@ async def _search(request: PageRequest) -> Search:
     end = minute_of(query.get("end", ""), "end")
     wanted.end = None if end is None else end + 59_999
     wanted.before = parse_cursor(query.get("more", ""))
-    wanted.error, wanted.sender, wanted.country = (
-        query.get(name, "").strip() for name in ("error", "sender", "country")
+    wanted.error, wanted.sender, wanted.country, wanted.network = (
+        query.get(name, "").strip() for name in ("error", "sender", "country", "network")
     )
     if query.get("connector"):
         wanted.connector = await connector_id(request.desk.store, query["connector"])

@@ -10,7 +10,7 @@ from heliograph.domain.calendar import parse_utc
 from heliograph.domain.display import duration
 
 PATH = "/queue"
-FILTERS = ("connector", "account", "country", "older_than")
+FILTERS = ("connector", "account", "country", "network", "older_than")
 SHOWN = 500
 """The most lines of the table."""
 
@@ -31,6 +31,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         more=max(0, len(found) - SHOWN),
         messages=sum(each["messages"] for each in found),
         held=sum(each["held"] for each in found),
+        networks=any(each["network"] for each in found),
         meant=_words(given),
         connectors=sorted((await request.desk.known_connectors()).values()),
         accounts=await request.account_names(),
@@ -48,6 +49,7 @@ def _words(given: Mapping[str, str]) -> str:
         "account": "of {}",
         "connector": "over {}",
         "country": "to {}",
+        "network": "of the network {}",
         "older_than": "that have waited for {}",
     }
     return " ".join(form.format(given[name]) for name, form in forms.items() if name in given)

@@ -85,7 +85,8 @@ async def points(request: PageRequest) -> PageResponse:
 async def recent_messages(request: PageRequest, query: ReportQuery) -> Chart:
     """Returns a chart of messages for any page, which fetches itself anew."""
     report = await ViewReports(request.desk).points(query)
-    source = link(POINTS, range=query.range, account=query.account, connector=query.connector, country=query.country)
+    names = ("range", "account", "connector", "country", "network")
+    source = link(POINTS, **{name: getattr(query, name) for name in names})
     title = report.range.title
     return messages_chart(report, f"Messages, {title[0].lower()}{title[1:]}", source=source)
 
@@ -120,13 +121,14 @@ def _asked(request: PageRequest) -> dict[str, str]:
     return {
         "range": query.get("range", DEFAULT_RANGE), "account": query.get("account", ""),
         "connector": query.get("connector", ""), "country": query.get("country", ""),
+        "network": query.get("network", ""),
         "compare": "yes" if query.get("compare") else "",
     }  # fmt: skip
 
 
 def _query(request: PageRequest) -> ReportQuery:
     asked = _asked(request)
-    return ReportQuery(asked["range"], asked["account"], asked["connector"], asked["country"], request.zone)
+    return ReportQuery(**{name: text for name, text in asked.items() if name != "compare"}, zone=request.zone)
 
 
 def _ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:

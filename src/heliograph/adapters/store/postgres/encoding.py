@@ -26,7 +26,7 @@ _HEAD: Final = Struct(">q")
 # Each row in two parts: from its length and number of values to the head of the first text, and the rest. `_OCTETS` is
 # the length of a row with empty texts.
 _SINGLE: Final = Struct(">ii qi qq qq qq qq qq qq qi qh q? qh q")
-_SINGLE_OCTETS: Final = 4 + 15 * 8 + 61
+_SINGLE_OCTETS: Final = 4 + 16 * 8 + 61
 _SENT: Final = Struct(">ii qq qi qq q")
 _SENT_END: Final = Struct(">qq qq")
 _SENT_OCTETS: Final = 4 + 6 * 8 + 36
@@ -48,9 +48,10 @@ def singles(element: int, rows: list[tuple[int, facts.Message, bytes]]) -> bytes
     for index, message, content in rows:
         destination, sender = message.destination.encode(), message.sender.encode()
         callback_url = message.callback_url.encode()
-        octets = _SINGLE_OCTETS + len(destination) + len(sender) + len(callback_url) + len(content)
+        network = message.network.encode()
+        octets = _SINGLE_OCTETS + len(destination) + len(sender) + len(callback_url) + len(content) + len(network)
         add(pack(
-            octets, 15, _INTEGER, index, _BIGINT, message.key, _BIGINT, message.tail, _BIGINT, message.price,
+            octets, 16, _INTEGER, index, _BIGINT, message.key, _BIGINT, message.tail, _BIGINT, message.price,
             _BIGINT, message.time, _BIGINT, message.expires, _BIGINT, message.connector, _INTEGER, message.segments,
             _SMALLINT, message.kind, _BOOLEAN, message.wants_receipt, _SMALLINT, message.way, _TEXT + len(destination),
         ))  # fmt: skip
@@ -61,6 +62,8 @@ def singles(element: int, rows: list[tuple[int, facts.Message, bytes]]) -> bytes
         add(callback_url)
         add(head(_BYTEA + len(content)))
         add(content)
+        add(head(_TEXT + len(network)))
+        add(network)
     return b"".join(pieces)
 
 

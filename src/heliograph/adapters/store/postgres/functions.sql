@@ -154,7 +154,7 @@ CREATE OR REPLACE FUNCTION record_accepts(
     m_request integer[], m_key bigint[], m_tail bigint[], m_price bigint[], m_time bigint[], m_expires bigint[],
     m_connector bigint[], m_segments integer[], m_kind smallint[], m_state smallint[], m_wants_receipt boolean[], m_way smallint[],
     m_queued boolean[], m_destination text[], m_sender text[], m_callback_url text[], m_reference text[],
-    m_content bytea[], m_extras text[], p_exempt boolean
+    m_content bytea[], m_extras text[], m_network text[], p_exempt boolean
 ) RETURNS integer[] LANGUAGE plpgsql AS $$
 DECLARE
     rooms    bigint[];
@@ -284,19 +284,19 @@ BEGIN
     END LOOP;
     INSERT INTO message (
         key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, way,
-        destination, sender, callback_url, reference, content, extras
+        destination, sender, callback_url, reference, content, extras, network
     )
     SELECT
         m.key, m.tail, p_accounts[r_place[m.request]], m.price, m.time, m.expires,
         CASE WHEN r_last[m.request] = 0 THEN 0 ELSE r_key[m.request] END,
         m.connector, m.segments, m.kind, m.state, m.wants_receipt, m.way, m.destination, m.sender, m.callback_url,
-        m.reference, m.content, m.extras
+        m.reference, m.content, m.extras, m.network
     FROM unnest(
         m_request, m_key, m_tail, m_price, m_time, m_expires, m_connector, m_segments, m_kind, m_state,
-        m_wants_receipt, m_way, m_destination, m_sender, m_callback_url, m_reference, m_content, m_extras
+        m_wants_receipt, m_way, m_destination, m_sender, m_callback_url, m_reference, m_content, m_extras, m_network
     ) AS m (
         request, key, tail, price, time, expires, connector, segments, kind, state,
-        wants_receipt, way, destination, sender, callback_url, reference, content, extras
+        wants_receipt, way, destination, sender, callback_url, reference, content, extras, network
     )
     WHERE verdicts[m.request] = {Verdict.ACCEPTED};
 
@@ -494,7 +494,7 @@ END $$;
 CREATE OR REPLACE FUNCTION record_consents(
     p_account bigint[], p_sender text[], p_at bigint[], p_wish smallint[], r_key bigint[], r_tail bigint[],
     r_price bigint[], r_at bigint[], r_expires bigint[], r_connector bigint[], r_segments integer[], r_kind smallint[],
-    r_destination text[], r_sender text[], r_content bytea[]
+    r_destination text[], r_sender text[], r_content bytea[], r_network text[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     fresh boolean;
@@ -514,7 +514,7 @@ BEGIN
                 ARRAY[1], r_key[i : i], r_tail[i : i], r_price[i : i], r_at[i : i], r_expires[i : i],
                 r_connector[i : i], r_segments[i : i], r_kind[i : i], ARRAY[{State.SENT}::smallint], ARRAY[false],
                 ARRAY[{Way.NONE}::smallint], ARRAY[true], r_destination[i : i], r_sender[i : i], ARRAY[''], ARRAY[''], r_content[i : i], ARRAY[''],
-                true
+                r_network[i : i], true
             );
         END IF;
     END LOOP;
@@ -792,22 +792,22 @@ BEGIN
                 array_agg(segments ORDER BY n), array_agg(kind ORDER BY n), array_agg({State.SENT}::smallint),
                 array_agg(wants_receipt ORDER BY n), array_agg(way ORDER BY n), array_agg(false), array_agg(destination ORDER BY n),
                 array_agg(sender ORDER BY n), array_agg(callback_url ORDER BY n), array_agg(''::text),
-                array_agg(content ORDER BY n), array_agg(''::text), false
+                array_agg(content ORDER BY n), array_agg(''::text), array_agg(network ORDER BY n), false
             )
             FROM unnest(p_rows) WITH ORDINALITY AS m (
                 place, key, tail, price, time, expires, connector, segments, kind, wants_receipt, way, destination,
-                sender, callback_url, content, n
+                sender, callback_url, content, network, n
             )
         );
     END IF;
 
     INSERT INTO message (
         key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, way,
-        destination, sender, callback_url, reference, content
+        destination, sender, callback_url, reference, content, network
     )
     SELECT
         m.key, m.tail, p_accounts[m.place], m.price, m.time, m.expires, 0, m.connector, m.segments, m.kind,
-        {State.SENT}, m.wants_receipt, m.way, m.destination, m.sender, m.callback_url, '', m.content
+        {State.SENT}, m.wants_receipt, m.way, m.destination, m.sender, m.callback_url, '', m.content, m.network
     FROM unnest(p_rows) AS m;
     INSERT INTO ledger (account, key, kind, amount, message, at)
     SELECT p_accounts[m.place], m.key, {EntryKind.CHARGE}, -m.price, m.key, m.time

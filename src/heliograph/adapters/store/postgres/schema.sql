@@ -38,6 +38,7 @@ CREATE TABLE account (
     plan             text NOT NULL,            -- price.plan
     callback_url     text NOT NULL,            -- '': only requests name URLs
     callback_format  text NOT NULL,
+    receipt_fields   text NOT NULL,            -- usual, full: which fields receipts have
     content_decoding text NOT NULL,
     networks         text NOT NULL,            -- JSON array: networks of allowed clients; empty: all
     senders          text NOT NULL,            -- JSON array: allowed sender IDs; empty: all
@@ -305,11 +306,12 @@ CREATE TABLE series (
     spend       bigint NOT NULL,
     grain       smallint NOT NULL,             -- Grain
     country     text COLLATE "C" NOT NULL,
+    network     text COLLATE "C" NOT NULL,           -- MCCMNC; '' if it is not known
     failures    text NOT NULL,                 -- JSON object: counts by state and code; '' for none
     refusals    text NOT NULL,                 -- JSON object: counts by reason; '' for none
     to_operator bytea NOT NULL,                -- domain.sketch
     to_receipt  bytea NOT NULL,
-    PRIMARY KEY (grain, start, account, connector, country)
+    PRIMARY KEY (grain, start, account, connector, country, network)
 );
 
 -- Messages that series count from their rows: cancelled messages, and replies to phones.
@@ -383,7 +385,8 @@ CREATE TABLE message (
     callback_url  text NOT NULL,
     reference     text NOT NULL,               -- '' without a reference
     content       bytea NOT NULL,              -- UTF-8, or an envelope; text cannot hold U+0000, and a message can
-    extras        text NOT NULL DEFAULT ''     -- JSON of domain.extras; '' for nearly all
+    extras        text NOT NULL DEFAULT '',    -- JSON of domain.extras; '' for nearly all
+    network       text NOT NULL                -- MCCMNC of the destination on acceptance; '' if it is not known
 );
 
 -- Pages of a customer's list are read in the order of these indexes.
@@ -856,7 +859,8 @@ CREATE TYPE single_row AS (
     destination   text,
     sender        text,
     callback_url  text,
-    content       bytea
+    content       bytea,
+    network       text
 );
 CREATE TYPE sent_row AS (
     key bigint, segment integer, connector bigint, operator_id text, status bigint, at bigint

@@ -144,7 +144,7 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
         *_columns(messages, "destination", "sender", "callback_url"),
         [message.reference or "" for message in messages],
         list(map(_content, messages)),
-        [message.extras for message in messages],
+        *_columns(messages, "extras", "network"),
         False,
         name=VERDICTS,
     )
@@ -162,6 +162,7 @@ def add_consents(calls: FunctionCalls, messages: list[InboundMessage]) -> None:
         *_columns(replies, "key", "tail", "price", "time", "expires", "connector", "segments", "kind"),
         *_columns(replies, "destination", "sender"),
         list(map(_content, replies)),
+        *_columns(replies, "network"),
     )
 
 

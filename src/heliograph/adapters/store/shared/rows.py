@@ -18,10 +18,11 @@ from heliograph.domain.message.way import Way
 
 MESSAGE_COLUMNS = (
     "m.account, m.destination, m.sender, m.kind, m.content, m.segments, m.price, m.time, m.expires, m.state, "
-    "m.connector, m.wants_receipt, m.callback_url, m.reference, m.batch, m.key, m.tail, m.extras, m.way"
+    "m.connector, m.wants_receipt, m.callback_url, m.reference, m.batch, m.key, m.tail, m.extras, m.way, "
+    "m.network"
 )
 
-MESSAGE_WIDTH = 19
+MESSAGE_WIDTH = 20
 
 TAKEN = "(SELECT count(*) FROM sent AS s WHERE s.key = m.key AND s.status = 0)"
 """Number of a message's parts that operators took."""
@@ -88,6 +89,7 @@ def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
         tail=row[16],
         extras=intern(row[17]),
         way=Way(row[18]),
+        network=intern(row[19]),
         sealed=sealed,
     )
 

@@ -155,6 +155,7 @@ def _values(search: Search, cursor: dict[str, int], effort: int, limit: int) -> 
         "final": None if search.status is None else _FINALS.get(search.status),
         "connector": search.connector,
         "sender": search.sender.lower(),
+        "network": search.network,
         "heads": heads if search.country else None,
         "low": search.number or min(heads, default=""),
         "high": search.number or max(heads, default=""),

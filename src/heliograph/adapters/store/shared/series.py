@@ -52,14 +52,14 @@ class StoredSeries(Operations):
     @browse
     def totals(self, query: SeriesQuery) -> Steps[list[tuple[CellKey, Cell]]]:
         rows = yield Q.series_totals(**series_values(query))
-        return [(CellKey(*row[:3]), Cell(map(int, row[3:]))) for row in rows]
+        return [(CellKey(*row[:4]), Cell(map(int, row[4:]))) for row in rows]
 
     @browse
     def details(self, query: SeriesQuery, since: int = 0, until: int = DAY_MS) -> Steps[list[SeriesCell]]:
         rows = yield Q.series_details(**series_values(query), since=since, until=until)
         return [
-            SeriesCell(query.grain, start, CellKey(account, connector, country), _detailed(Cell(), details))
-            for start, account, connector, country, *details in rows
+            SeriesCell(query.grain, start, CellKey(account, connector, country, network), _detailed(Cell(), details))
+            for start, account, connector, country, network, *details in rows
         ]
 
     @write
@@ -75,6 +75,7 @@ def series_values(query: SeriesQuery) -> dict[str, Any]:
         "account": ANY if query.account is None else query.account,
         "connector": ANY if query.connector is None else query.connector,
         "country": ANYWHERE if query.country is None else query.country,
+        "network": ANYWHERE if query.network is None else query.network,
     }
 
 
@@ -97,6 +98,7 @@ def place_values(cell: SeriesCell) -> dict[str, Any]:
         "account": key.account,
         "connector": key.connector,
         "country": key.country,
+        "network": key.network,
     }
 
 
@@ -128,9 +130,9 @@ def _count_rows(accepted: Collection[int], ended: Collection[int]) -> Steps[Tall
     """Counts messages from their rows. A reply to a phone may have been refused; then it has no row."""
     tally = Tally()
     if accepted:
-        for key, account, connector, number, segments, price in (yield Q.owed_accepted(keys=sorted(accepted))):
-            tally.accepted(key, account, connector, number, segments, price)
+        for row in (yield Q.owed_accepted(keys=sorted(accepted))):
+            tally.accepted(*row)
     if ended:
-        for _, at, account, connector, number, refund in (yield Q.owed_ended(keys=sorted(ended))):
-            tally.cancelled(at, account, connector, number, refund)
+        for row in (yield Q.owed_ended(keys=sorted(ended))):
+            tally.cancelled(*row)
     return tally

@@ -168,6 +168,7 @@ def _message_row(message: Message) -> Row:
         message.tail,
         message.extras,
         +message.way,
+        message.network,
     )
 
 

@@ -21,6 +21,7 @@ CREATE TABLE account (
     rate             REAL NOT NULL,            -- messages a second; 0: no limit
     callback_url     TEXT NOT NULL,            -- '': only requests name URLs
     callback_format  TEXT NOT NULL,
+    receipt_fields   TEXT NOT NULL,            -- usual, full: which fields receipts have
     content_decoding TEXT NOT NULL,
     networks         TEXT NOT NULL,            -- JSON array: networks of allowed clients; empty: all
     senders          TEXT NOT NULL,            -- JSON array: allowed sender IDs; empty: all
@@ -279,6 +280,7 @@ CREATE TABLE series (
     account     INTEGER NOT NULL,
     connector   INTEGER NOT NULL,
     country     TEXT NOT NULL,
+    network     TEXT NOT NULL,                    -- MCCMNC; '' if it is not known
     accepted    INTEGER NOT NULL,
     segments    INTEGER NOT NULL,
     submitted   INTEGER NOT NULL,
@@ -292,7 +294,7 @@ CREATE TABLE series (
     refusals    TEXT NOT NULL,                 -- JSON object: counts by reason; '' for none
     to_operator BLOB NOT NULL,                 -- domain.sketch
     to_receipt  BLOB NOT NULL,
-    PRIMARY KEY (grain, start, account, connector, country)
+    PRIMARY KEY (grain, start, account, connector, country, network)
 ) STRICT, WITHOUT ROWID;
 
 -- Messages that series count from their rows: cancelled messages, and replies to phones.
@@ -366,7 +368,8 @@ CREATE TABLE message (
     callback_url  TEXT NOT NULL,
     reference     TEXT NOT NULL,               -- '' without a reference
     batch         INTEGER NOT NULL,            -- the key of its batch, or 0
-    extras        TEXT NOT NULL                -- JSON of domain.extras; '' for nearly all
+    extras        TEXT NOT NULL,               -- JSON of domain.extras; '' for nearly all
+    network       TEXT NOT NULL                -- MCCMNC of the destination on acceptance; '' if it is not known
 ) STRICT;
 
 -- Pages of a customer's list are read in the order of these indexes. All of them end with the key.

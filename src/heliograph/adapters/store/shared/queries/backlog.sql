@@ -1,17 +1,19 @@
 -- backlog_stretch: The last key of a stretch of the queue, and the number of its rows.
 SELECT max(key), count(*) FROM (SELECT key FROM queue WHERE key > :after ORDER BY key LIMIT :limit) AS stretch;
 
--- backlog_groups: Numbers of waiting messages in a stretch, by connector, account and first digits.
+-- backlog_groups: Numbers of waiting messages in a stretch, by connector, account, first digits
+-- and network.
 SELECT
-    q.connector, q.account, substr(q.phone, 1, {HEAD}), count(*),
+    q.connector, q.account, substr(q.phone, 1, {HEAD}), m.network, count(*),
     count(CASE WHEN q.held >= {OF_ADMINISTRATOR} AND q.held < {FIRST_RANGE} THEN 1 END),
     min(m.time), CAST(sum(m.price) AS bigint)
 FROM queue AS q JOIN message AS m ON m.key = q.key
 WHERE q.key > :after AND q.key <= :last AND m.time <= :until
-GROUP BY q.connector, q.account, substr(q.phone, 1, {HEAD});
+GROUP BY q.connector, q.account, substr(q.phone, 1, {HEAD}), m.network;
 
 -- backlog_rows: A stretch of the queue with its messages.
-SELECT q.key, m.tail, q.connector, q.account, q.phone, m.time, m.price, q.held, q.node IS NOT NULL, q.attempted
+SELECT q.key, m.tail, q.connector, q.account, q.phone, m.network, m.time, m.price, q.held,
+    q.node IS NOT NULL, q.attempted
 FROM queue AS q JOIN message AS m ON m.key = q.key WHERE q.key > :after ORDER BY q.key LIMIT :limit;
 
 -- unsent_among: The rows among these that no node has claimed, and of which no part may have left.

@@ -16,56 +16,60 @@ DELETE FROM series_owed WHERE id {among(ids)};
 SELECT accepted, segments, submitted, delivered, failed, cancelled, inbound, refused, spend,
     failures, refusals, to_operator, to_receipt
 FROM series
-WHERE grain = :grain AND start = :start AND account = :account AND connector = :connector AND country = :country;
+WHERE grain = :grain AND start = :start AND account = :account AND connector = :connector AND country = :country
+  AND network = :network;
 
 -- put_series_cell: Stores a cell, or replaces it.
 INSERT INTO series (
-    grain, start, account, connector, country, accepted, segments, submitted, delivered, failed, cancelled, inbound,
-    refused, spend, failures, refusals, to_operator, to_receipt
+    grain, start, account, connector, country, network, accepted, segments, submitted, delivered, failed, cancelled,
+    inbound, refused, spend, failures, refusals, to_operator, to_receipt
 ) VALUES (
-    :grain, :start, :account, :connector, :country, :accepted, :segments, :submitted, :delivered, :failed, :cancelled,
+    :grain, :start, :account, :connector, :country, :network, :accepted, :segments, :submitted, :delivered, :failed, :cancelled,
     :inbound, :refused, :spend, :failures, :refusals, :to_operator, :to_receipt
-) ON CONFLICT (grain, start, account, connector, country) DO UPDATE SET
+) ON CONFLICT (grain, start, account, connector, country, network) DO UPDATE SET
     accepted = excluded.accepted, segments = excluded.segments, submitted = excluded.submitted,
     delivered = excluded.delivered, failed = excluded.failed, cancelled = excluded.cancelled,
     inbound = excluded.inbound, refused = excluded.refused, spend = excluded.spend, failures = excluded.failures,
     refusals = excluded.refusals, to_operator = excluded.to_operator, to_receipt = excluded.to_receipt;
 
--- series_points: Sums by bucket of time; account and connector -1 and country '*' are any.
+-- series_points: Sums by bucket of time; account and connector -1, country and network '*' are any.
 SELECT start, sum(accepted), sum(segments), sum(submitted), sum(delivered), sum(failed), sum(cancelled), sum(inbound),
     sum(refused), sum(spend)
 FROM series
 WHERE grain = :grain AND start >= :start AND start < :end AND (account = :account OR :account = -1)
   AND (connector = :connector OR :connector = -1) AND (country = :country OR :country = '*')
+  AND (network = :network OR :network = '*')
 GROUP BY start ORDER BY start;
 
--- series_totals: Sums by account, connector and country.
-SELECT account, connector, country, sum(accepted), sum(segments), sum(submitted), sum(delivered), sum(failed),
-    sum(cancelled), sum(inbound), sum(refused), sum(spend)
+-- series_totals: Sums by account, connector, country and network.
+SELECT account, connector, country, network, sum(accepted), sum(segments), sum(submitted), sum(delivered),
+    sum(failed), sum(cancelled), sum(inbound), sum(refused), sum(spend)
 FROM series
 WHERE grain = :grain AND start >= :start AND start < :end AND (account = :account OR :account = -1)
   AND (connector = :connector OR :connector = -1) AND (country = :country OR :country = '*')
-GROUP BY account, connector, country ORDER BY account, connector, country;
+  AND (network = :network OR :network = '*')
+GROUP BY account, connector, country, network ORDER BY account, connector, country, network;
 
 -- series_details: Codes, reasons and delays of cells that have any, of some hours of each day.
-SELECT start, account, connector, country, failures, refusals, to_operator, to_receipt FROM series
+SELECT start, account, connector, country, network, failures, refusals, to_operator, to_receipt FROM series
 WHERE grain = :grain AND start >= :start AND start < :end AND (account = :account OR :account = -1)
   AND (connector = :connector OR :connector = -1) AND (country = :country OR :country = '*')
+  AND (network = :network OR :network = '*')
   AND start % 86400000 >= :since AND start % 86400000 < :until
   AND (failures <> '' OR refusals <> '' OR length(to_operator) > 0 OR length(to_receipt) > 0)
-ORDER BY start, account, connector, country;
+ORDER BY start, account, connector, country, network;
 
 -- forget_series: Deletes cells of buckets that begin before a time.
-DELETE FROM series WHERE (grain, start, account, connector, country) IN (
-    SELECT grain, start, account, connector, country FROM series WHERE grain = :grain AND start < :before
+DELETE FROM series WHERE (grain, start, account, connector, country, network) IN (
+    SELECT grain, start, account, connector, country, network FROM series WHERE grain = :grain AND start < :before
     ORDER BY start LIMIT :limit
 ) RETURNING 1;
 
 -- owed_accepted: Accepted messages by their keys.
-SELECT key, account, connector, destination, segments, price FROM message WHERE key {among(keys)};
+SELECT key, account, connector, destination, network, segments, price FROM message WHERE key {among(keys)};
 
 -- owed_ended: Cancelled messages: time, intended connector, and refunded credits.
-SELECT f.key, f.at, m.account, m.connector, m.destination,
+SELECT f.at, m.account, m.connector, m.destination, m.network,
     coalesce((SELECT l.amount FROM ledger AS l WHERE l.message = f.key AND l.kind = {EntryKind.REFUND}), 0)
 FROM final AS f JOIN message AS m ON m.key = f.key
 WHERE f.key {among(keys)};
