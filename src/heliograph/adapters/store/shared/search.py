@@ -59,10 +59,10 @@ class StoredMessages(Operations):
         rows = yield Q.earning_messages(after=after, end=end, limit=limit)
         earnings = {row[0]: Earning(*row) for row in rows}
         if earnings:
-            span = {"first": rows[0][0], "last": rows[-1][0]}
-            for key, connector, at, delivered in (yield Q.taken_segments(**span)):
+            begin, last = rows[0][0], rows[-1][0]
+            for key, connector, at, delivered in (yield Q.taken_segments(first=begin, last=last)):
                 earnings[key].segments.append(TakenSegment(connector, at, bool(delivered)))
-            for key, amount in (yield Q.refunds_of_messages(**span)):
+            for key, amount in (yield Q.refunds_of_messages(first=begin, last=last)):
                 if key in earnings:
                     earnings[key].amount -= amount
         return list(earnings.values())
