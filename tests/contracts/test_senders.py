@@ -2,9 +2,10 @@
 
 import pytest
 
-from heliograph.app.configuration import Account, Missing, RegisteredSender
+from heliograph.app.configuration import Account, Exists, Missing, RegisteredSender
 from heliograph.app.ports import Store
 from heliograph.domain.limits.gate import SenderState
+from heliograph.domain.numbers.sender_rules import SenderRule
 from tests.support.store import START, Given
 
 
@@ -42,3 +43,18 @@ async def test_a_sender_is_removed(store: Store, account: Account) -> None:
     assert await registered(store) == []
     with pytest.raises(Missing):
         await store.senders.remove(account.id, "ACME")
+
+
+async def test_sender_rules_of_countries(store: Store) -> None:
+    revision = await store.network.revision()
+    first = await store.sender_rules.add(SenderRule(0, "IN", "alpha", "replace", "60001"))
+    second = await store.sender_rules.add(SenderRule(0, "IN", "alpha", "refuse"))
+    assert first.id != second.id
+    with pytest.raises(Exists):
+        await store.sender_rules.add(SenderRule(0, "IN", "alpha", "refuse"))
+    assert await store.network.revision() > revision
+    assert (await store.network.tables()).sender_rules == [first, second]
+    await store.sender_rules.remove(first.id)
+    with pytest.raises(Missing):
+        await store.sender_rules.remove(first.id)
+    assert (await store.network.tables()).sender_rules == [second]

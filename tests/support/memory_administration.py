@@ -214,6 +214,7 @@ class MemoryNetwork(MemoryPart):
             [each for _, each in sorted(rows.networks.items())],
             [each for _, each in sorted(rows.costs.items())],
             [each for _, each in sorted(rows.plans.items())],
+            [each for _, each in sorted(rows.sender_rules.items())],
         )
 
     def _plans_with_rules(self) -> set[str]:

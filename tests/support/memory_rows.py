@@ -51,6 +51,7 @@ from heliograph.domain.message.retention import Stage
 from heliograph.domain.message.suppression import Suppression
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.numbers.number_rules import InboundNumber
+from heliograph.domain.numbers.sender_rules import SenderRule
 from heliograph.domain.security.audit_chain import GENESIS
 from heliograph.domain.series import Cell, CellKey, Grain
 
@@ -186,6 +187,7 @@ class Rows:
     numbers: dict[int, InboundNumber] = field(default_factory=dict)
     templates: dict[str, MessageTemplate] = field(default_factory=dict)
     senders: dict[tuple[int, str], RegisteredSender] = field(default_factory=dict)
+    sender_rules: dict[int, SenderRule] = field(default_factory=dict)
     binds: dict[int, CustomerBind] = field(default_factory=dict)
     dropped_binds: set[int] = field(default_factory=set)
     traffic: dict[tuple[int, str, int], TrafficCount] = field(default_factory=dict)

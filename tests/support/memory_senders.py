@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from heliograph.app.configuration import Missing, RegisteredSender
+from heliograph.app.configuration import Exists, Missing, RegisteredSender
+from heliograph.domain.numbers.sender_rules import SenderRule
 from tests.support.memory_rows import MemoryPart
 
 
@@ -23,4 +24,23 @@ class MemorySenders(MemoryPart):
         rows = self._open()
         if rows.senders.pop((account, sender), None) is None:
             raise Missing("no such sender")
+        rows.revision += 1
+
+
+class MemorySenderRules(MemoryPart):
+    """`app.ports.SenderRules`."""
+
+    async def add(self, rule: SenderRule) -> SenderRule:
+        rows = self._open()
+        if any(replace(each, id=rule.id) == rule for each in rows.sender_rules.values()):
+            raise Exists("there is such a rule already")
+        added = replace(rule, id=self._place.next("sender_rule"))
+        rows.sender_rules[added.id] = added
+        rows.revision += 1
+        return added
+
+    async def remove(self, rule: int) -> None:
+        rows = self._open()
+        if rows.sender_rules.pop(rule, None) is None:
+            raise Missing("no such rule")
         rows.revision += 1

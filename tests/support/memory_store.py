@@ -34,7 +34,7 @@ from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_refusals import MemoryRefusedRequests
 from tests.support.memory_retention import MemoryRecipients, MemoryRetention
 from tests.support.memory_rows import MemoryPart, MemoryState, Rows
-from tests.support.memory_senders import MemorySenders
+from tests.support.memory_senders import MemorySenderRules, MemorySenders
 from tests.support.memory_series import MemorySeries
 from tests.support.memory_sign_ins import MemorySignIns
 from tests.support.memory_suppressions import MemorySuppressions
@@ -88,6 +88,7 @@ class MemoryStore:
         self.mobile_networks: ports.MobileNetworks = MemoryMobileNetworks(place)
         self.templates: ports.Templates = MemoryTemplates(place)
         self.senders: ports.Senders = MemorySenders(place)
+        self.sender_rules: ports.SenderRules = MemorySenderRules(place)
         self.binds: ports.CustomerBinds = MemoryBinds(place)
         self.guard: ports.Guard = MemoryGuard(place)
         self.users: ports.Users = MemoryUsers(place)

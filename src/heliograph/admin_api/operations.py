@@ -26,6 +26,7 @@ from heliograph.app.resources.recipients import RECIPIENTS
 from heliograph.app.resources.refusals import REFUSALS
 from heliograph.app.resources.reports import REPORTS
 from heliograph.app.resources.routes import ROUTES
+from heliograph.app.resources.sender_rules import SENDER_RULES
 from heliograph.app.resources.senders import SENDERS
 from heliograph.app.resources.suppressions import SUPPRESSIONS
 from heliograph.app.resources.templates import TEMPLATES
@@ -37,6 +38,7 @@ RESOURCES: tuple[Resource, ...] = (
     KEYS,
     SUPPRESSIONS,
     SENDERS,
+    SENDER_RULES,
     ROUTES,
     NETWORKS,
     PLANS,

@@ -90,23 +90,27 @@ def _send_result(accept: Accept) -> bytes:
     reference = b"null" if accept.reference is None else _encode(accept.reference)
     if not accept.batch:
         message = accept.messages[0]
+        sender = _sent_as(message, accept.asked_sender)
         return (
-            b'{"Status":"00","Id":"%b","Rate":%b,"Reference":%b,"MessageStatus":"%b"}'
+            b'{"Status":"00","Id":"%b","Rate":%b,"Reference":%b,"MessageStatus":"%b"%b}'
         ) % (
             ids.to_hex(message.key, message.tail).encode(), format_credits(accept.total).encode(), reference,
-            status.encode(),
+            status.encode(), b"" if sender is msgspec.UNSET else b',"From":"%b"' % sender.encode(),
         )  # fmt: skip
-    return _batch_result(accept.key, accept.tail, accept.total, accept.reference, accept.messages, status)
+    parts = [_part_result(each, status, accept.asked_sender) for each in accept.messages]
+    return _batch_result(accept.key, accept.tail, accept.total, accept.reference, status, parts)
 
 
-def _batch_result(
-    key: int, tail: int, total: int, reference: str | None, messages: list[Message], status: str
-) -> bytes:
-    parts = [_part_result(each, status) for each in messages]
-    return _encode(SendResult("00", ids.to_hex(key, tail), _number(total), reference, status, parts))
+def _sent_as(message: Message, asked: str) -> str | msgspec.UnsetType:
+    """Returns the sender of a message if it is not the sender of the request."""
+    return message.sender if asked and message.sender != asked else msgspec.UNSET
 
 
-def _part_result(message: Message, status: str) -> SendPart:
+def _batch_result(key: int, tail: int, total: int, reference: str | None, status: str, parts: list[SendPart]) -> bytes:
+    return _encode(SendResult("00", ids.to_hex(key, tail), _number(total), reference, status, messages=parts))
+
+
+def _part_result(message: Message, status: str, asked: str = "") -> SendPart:
     """Returns the result of a message of a batch. A message to a suppressed number failed, while the others are
     sent.
     """
@@ -117,21 +121,25 @@ def _part_result(message: Message, status: str) -> SendPart:
         message.destination,
         _number(message.price),
         State.FAILED.label if suppressed else status,
+        _sent_as(message, asked),
     )
 
 
 def of_rescheduled(moved: Rescheduled) -> Reply:
     scheduled = State.SCHEDULED.label
     if moved.batch:
-        body = _batch_result(moved.key, moved.tail, moved.total, moved.reference, moved.messages, scheduled)
-        return Reply(200, body)
+        parts = [_part_result(each, scheduled) for each in moved.messages]
+        return Reply(200, _batch_result(moved.key, moved.tail, moved.total, moved.reference, scheduled, parts))
     return of(SendResult("00", ids.to_hex(moved.key, moved.tail), _number(moved.total), moved.reference, scheduled))
 
 
 def of_quote(accept: Accept, longest: Message, split: Split, asked: str | None) -> Reply:
     """Answers with a quote. `longest`: the message with most segments. `split`: its encoding and parts. `asked`: the
     content of the request."""
-    parts = [QuotePart(each.destination, _number(each.price), each.segments) for each in accept.messages]
+    parts = [
+        QuotePart(each.destination, _number(each.price), each.segments, _sent_as(each, accept.asked_sender))
+        for each in accept.messages
+    ]
     language = LANGUAGE_NAMES[split.language].capitalize() if split.language else msgspec.UNSET
     content = longest.content if longest.content != asked else msgspec.UNSET
     return of(

@@ -15,6 +15,7 @@ HEX_ID = "^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$"
 UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 LOCAL_TIME = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 NUMBER = "^[1-9][0-9]{6,14}$"
+SENDER = "^[A-Za-z0-9]{1,15}$"
 
 EXAMPLE_ID = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
 EXAMPLE_NUMBER = "447700900123"
@@ -60,6 +61,13 @@ _PartMessageStatus = Annotated[
         enum=[State.SENT.label, State.SCHEDULED.label, State.FAILED.label],
     ),
 ]
+_SentAs = (
+    Annotated[
+        str,
+        _text("The sender that the phone is shown, only if a rule of its country replaces yours.", "60001", SENDER),
+    ]
+    | UnsetType
+)
 _Moment = Annotated[str, _text("In the account's time zone.", "2027-01-15 08:00:00", LOCAL_TIME)]
 
 
@@ -71,6 +79,7 @@ class SendPart(Struct, rename="pascal"):
     to: _To
     rate: _Rate
     message_status: _PartMessageStatus
+    sender: _SentAs = field(name="From", default=UNSET)
 
 
 class SendResult(Struct, rename="pascal"):
@@ -81,6 +90,7 @@ class SendResult(Struct, rename="pascal"):
     rate: _Rate
     reference: Annotated[str | None, Meta(description="Yours, or null.", examples=["order-17"])]
     message_status: _MessageStatus
+    sender: _SentAs = field(name="From", default=UNSET)
     messages: (
         Annotated[
             list[SendPart],
@@ -96,6 +106,7 @@ class QuotePart(Struct, rename="pascal"):
     to: _To
     rate: _Rate
     segments: Annotated[int, Meta(description="Number of short messages.", ge=1, examples=[1])]
+    sender: _SentAs = field(name="From", default=UNSET)
 
 
 class QuoteResult(Struct, rename="pascal"):
@@ -142,7 +153,7 @@ class Record(Struct, rename="pascal"):
     """A message."""
 
     message_id: Annotated[str, _text("Its id.", EXAMPLE_ID, HEX_ID)]
-    sender: Annotated[str, _text("The sender.", "Heliograph", "^[A-Za-z0-9]{1,15}$")] = field(name="From")
+    sender: Annotated[str, _text("The sender.", "Heliograph", SENDER)] = field(name="From")
     to: _To
     time: Annotated[
         str,

@@ -7,6 +7,7 @@ from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.numbers.number_rules import InboundNumber
+from heliograph.domain.numbers.sender_rules import SenderRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +403,8 @@ class Tables:
     """Costs by connector, network, prefix and date."""
     plans: list[Plan] = field(default_factory=list)
     """Plans that have a row, by name."""
+    sender_rules: list[SenderRule] = field(default_factory=list)
+    """Rules for sender IDs by country, in the order of their creation."""
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

@@ -74,6 +74,8 @@ class Accept:
     `exempt`: suppressions and limits do not apply, because it answers an inbound message.
 
     `day_ends`: the end (ms) of the account's day, if its limits need it.
+
+    `asked_sender`: the sender of the request, for its answer. A message has another sender if a rule replaced it.
     """
 
     account: int
@@ -88,6 +90,7 @@ class Accept:
     tail: int = 0
     exempt: bool = False
     day_ends: int = 0
+    asked_sender: str = ""
     verdict: Verdict = Verdict.UNAVAILABLE
 
 

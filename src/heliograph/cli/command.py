@@ -220,9 +220,10 @@ _LISTS = {
     "second factor": "admin list",
     "token": "admin token list",
     "suppression": "suppression list --account NAME",
+    "sender rule": "sender-rule list",
     "key": "key list NAME",
 }
-_WITH_A_LIST = ("account", "connector", "route", "price", "number", "inbound", "template", "sender")
+_WITH_A_LIST = ("account", "connector", "route", "plan", "price", "cost", "number", "inbound", "template", "sender")
 
 
 def _listing(problem: str, invocation: Invocation, otherwise: str = "") -> str:

@@ -22,6 +22,7 @@ _MODULES = {
     "number": "resources.numbers",
     "inbound": "resources.inbound",
     "sender": "resources.senders",
+    "sender-rule": "resources.sender_rules",
     "binds": "resources.binds",
     "guard": "resources.guard",
     "queue": "resources.queue",

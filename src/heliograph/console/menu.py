@@ -44,6 +44,7 @@ MENU: tuple[MenuPage, ...] = (
     MenuPage("/templates", "Templates", Scope.READ_ROUTES, "t", "dlt registered texts"),
     MenuPage("/callbacks", "Callbacks", Scope.READ_CALLBACKS, "k", "webhooks receivers receipts"),
     MenuPage("/senders", "Senders", Scope.READ_ACCOUNTS, "", "sender ids registry"),
+    MenuPage("/sender-rules", "Sender rules", Scope.READ_ROUTES, "", "country alphanumeric replace"),
     MenuPage("/suppressions", "Suppressions", Scope.READ_MESSAGES, "u", "opt-out stop blocked unsubscribe"),
     MenuPage("/recipients", "One phone", Scope.ERASE, "", "privacy gdpr erase export"),
     MenuPage("/refusals", "Refused requests", Scope.READ_MESSAGES, "q", "errors rejected api"),

@@ -26,6 +26,8 @@ class Reason(StrEnum):
     """The sender ID is registered for the account, and not yet approved."""
     SENDER_REFUSED = "sender_refused"
     """The sender ID was refused in the account's registry."""
+    SENDER_COUNTRY = "sender_country"
+    """A rule for the destination's country refuses the sender ID."""
     SUPPRESSED = "suppressed"
     """The recipient opted out."""
     FORBIDDEN = "forbidden"

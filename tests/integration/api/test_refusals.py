@@ -17,6 +17,7 @@ from heliograph.app.facts import Accept, Verdict
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.domain.error import CATALOGUE, Fault, Reason
 from heliograph.domain.limits.gate import SenderState
+from heliograph.domain.numbers.sender_rules import SenderRule
 from tests.support.gateway import API_KEY, START, Gateway, Reply, basic, open_gateway
 
 GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}
@@ -108,6 +109,12 @@ async def _below_the_margin(gateway: Gateway) -> Reply:
     return await gateway.send(GOOD)
 
 
+async def _refused_sender(gateway: Gateway) -> Reply:
+    await gateway.store.sender_rules.add(SenderRule(0, "GB", "alpha", "refuse"))
+    await gateway.directory.refresh()
+    return await gateway.send(GOOD)
+
+
 async def _failing(gateway: Gateway) -> Reply:
     async def broken(*_: object) -> None:
         raise KeyError("text of a customer")
@@ -129,6 +136,7 @@ TRIALS: dict[Reason, tuple[Trial, bool]] = {
     Reason.SENDER: (sending(changes={"senders": ("Other",)}), True),
     Reason.SENDER_PENDING: (sender_in(SenderState.PENDING), True),
     Reason.SENDER_REFUSED: (sender_in(SenderState.REFUSED), True),
+    Reason.SENDER_COUNTRY: (_refused_sender, True),
     Reason.SUPPRESSED: (_suppressed, True),
     Reason.PREFIX: (sending(changes={"prefixes": ("49", "43")}), True),
     Reason.REQUESTS: (repeated(request_rate=1.0), True),

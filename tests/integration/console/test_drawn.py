@@ -31,7 +31,7 @@ def hidden(page: str, target: str) -> list[dict[str, str]]:
 
 @ADDED
 async def test_a_thing_is_added_shown_and_removed(house: AdminHouse, ada: Browser, resource: Resource) -> None:
-    path, before = f"/{resource.plural}", len(await house.entries())
+    path, before = resource.path or f"/{resource.plural}", len(await house.entries())
     assert resource.nothing in text_of(await ada.get(path))
     form = form_of(resource, resource.operation("add"))
     page = await ada.follow(await ada.post(f"{path}/add", form))
@@ -49,9 +49,9 @@ async def test_a_thing_is_added_shown_and_removed(house: AdminHouse, ada: Browse
 @ADDED
 async def test_mistakes_stand_beside_their_field(ada: Browser, resource: Resource) -> None:
     add = resource.operation("add")
-    form = form_of(resource, add)
+    form, path = form_of(resource, add), resource.path or f"/{resource.plural}"
     for field in map(singular, resource.fields_of(add)):
-        wrong = await ada.post(f"/{resource.plural}/add", {**form, field.name: f"{EVIL * 99} {EVIL}"})
+        wrong = await ada.post(f"{path}/add", {**form, field.name: f"{EVIL * 99} {EVIL}"})
         assert wrong.status == 400, field.name
         assert "<script>alert" not in wrong.text
         assert f'<div class="field wrong"> <label for="f-{field.name}">' in " ".join(wrong.text.split())
@@ -59,7 +59,7 @@ async def test_mistakes_stand_beside_their_field(ada: Browser, resource: Resourc
 
 @ADDED
 async def test_filters_narrow_the_list(ada: Browser, resource: Resource) -> None:
-    path, listing = f"/{resource.plural}", resource.operation("list")
+    path, listing = resource.path or f"/{resource.plural}", resource.operation("list")
     await ada.post(f"{path}/add", form_of(resource, resource.operation("add")))
     for field in listing.reads:
         assert not isinstance(field.type, Many)

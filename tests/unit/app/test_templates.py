@@ -34,7 +34,7 @@ def test_the_template_of_just_this_account_and_sender_counts_first(
     book: TemplateBook, account: int, sender: str, template: bytes
 ) -> None:
     assert book.required(account, sender, Kind.TEXT, [FREE, INDIA])
-    tlvs = book.tlvs(account, sender, [INDIA, FREE, INDIA], ["Hi Ann", "whatever", "Hi Bob"])
+    tlvs = book.tlvs(account, [sender] * 3, [INDIA, FREE, INDIA], ["Hi Ann", "whatever", "Hi Bob"])
     assert tlvs == [((0x1401, template + b"\0"),), (), ((0x1401, template + b"\0"),)]
 
 
@@ -54,7 +54,7 @@ def test_a_sender_without_templates_is_refused() -> None:
 
 def test_a_text_that_fits_none_is_refused_with_the_nearest(book: TemplateBook) -> None:
     with pytest.raises(Fault) as refused:
-        book.tlvs(8, "HELIO", [INDIA], ["Hello!"])
+        book.tlvs(8, ["HELIO"], [INDIA], ["Hello!"])
     assert refused.value.field == "content"
     assert refused.value.message.endswith(
         'The nearest is plain: at character 6 the template has its end, and the text "!".'
@@ -65,7 +65,7 @@ def test_a_text_that_fits_none_is_refused_with_the_nearest(book: TemplateBook) -
 
 def test_a_template_whose_tlvs_do_not_pass_is_told_to_who_runs_the_gateway(book: TemplateBook) -> None:
     with pytest.raises(Fault) as refused:
-        book.tlvs(7, "HELIO", [LATE], ["Hi Ann"])
+        book.tlvs(7, ["HELIO"], [LATE], ["Hi Ann"])
     assert refused.value.field == "content"
     assert "fits the template both, which cannot be sent. The TLV 'template' does not pass" in refused.value.message
     assert "must set the option tlvs of the connector late" in refused.value.message

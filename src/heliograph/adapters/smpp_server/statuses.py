@@ -32,6 +32,7 @@ _BY_REASON: Final = {
     Reason.SENDER: CommandStatus.ESME_RINVSRCADR,
     Reason.SENDER_PENDING: CommandStatus.ESME_RINVSRCADR,
     Reason.SENDER_REFUSED: CommandStatus.ESME_RINVSRCADR,
+    Reason.SENDER_COUNTRY: CommandStatus.ESME_RINVSRCADR,
     Reason.RATE: CommandStatus.ESME_RTHROTTLED,
     Reason.REQUESTS: CommandStatus.ESME_RTHROTTLED,
     Reason.TOO_EARLY: CommandStatus.ESME_RTHROTTLED,

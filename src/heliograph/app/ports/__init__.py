@@ -26,7 +26,7 @@ from heliograph.app.ports.guard import Guard, HeldTraffic
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
-from heliograph.app.ports.network import Costs, Measurements, MobileNetworks, Network, Plans, Templates
+from heliograph.app.ports.network import Costs, Measurements, MobileNetworks, Network, Plans, SenderRules, Templates
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, StoreRejected, Unavailable
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, Secrets, WebhookSender
@@ -85,6 +85,7 @@ __all__ = [
     "Retention",
     "SecondFactor",
     "Secrets",
+    "SenderRules",
     "Senders",
     "Series",
     "SignIns",

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from heliograph.app.configuration import Connector, Cost, MessageTemplate, MobileNetwork, Plan, Price, Route, Tables
 from heliograph.app.ports.carrier_state import ConnectorReport
+from heliograph.domain.numbers.sender_rules import SenderRule
 
 KEPT_DAYS: Final = 62
 """Days for which parts are kept: caps need those of a month, and people may compare it with the month before."""
@@ -84,6 +85,17 @@ class Measurements(Protocol):
 
     async def parts(self, since: int) -> dict[tuple[int, int], int]:
         """Returns the parts that operators took, by connector and day, from the day on that starts at `since`."""
+
+
+class SenderRules(Protocol):
+    """Changes the rules for sender IDs by country. Each change adds one to the revision of `Network`, which has them in
+    its tables."""
+
+    async def add(self, rule: SenderRule) -> SenderRule:
+        """Adds the rule and gives it an id. Raises Exists if there is an equal rule."""
+
+    async def remove(self, rule: int) -> None:
+        """Removes a rule by its id. Raises Missing."""
 
 
 class MobileNetworks(Protocol):

@@ -12,7 +12,7 @@ from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
-from heliograph.app.ports.network import Costs, Measurements, MobileNetworks, Network, Plans, Templates
+from heliograph.app.ports.network import Costs, Measurements, MobileNetworks, Network, Plans, SenderRules, Templates
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.upkeep import Retention, Upkeep
 from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
@@ -62,6 +62,7 @@ class Store(Protocol):
     mobile_networks: MobileNetworks
     templates: Templates
     senders: Senders
+    sender_rules: SenderRules
     guard: Guard
     binds: CustomerBinds
     users: Users

@@ -19,6 +19,7 @@ from heliograph.app.routing.quality import Quality
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import PriceTable, in_force
 from heliograph.domain.numbers.country import country_of
+from heliograph.domain.numbers.sender_rules import REFUSE, REPLACE, SenderRule, SenderRules
 
 
 @dataclass(slots=True)
@@ -55,6 +56,15 @@ class RouteDecision:
     reasons: list[str] = field(default_factory=list)
     """The same in sentences."""
 
+    @property
+    def price_reason(self) -> str:
+        """The reason of the price, for people."""
+        if self.price is None:
+            return "Neither the account's plan nor the plan default has a price for it: a message to it is refused."
+        if self.plan:
+            return f"The plan {self.plan} names the price for {numbers_of(self.prefix)}."
+        return "No plan has a price; a segment then costs one credit."
+
 
 def explain(
     number: str,
@@ -86,7 +96,8 @@ def explain(
     )
     named_by, prefix = tariff.named_by(number) or ("", "")
     price, network, country = tariff.price(number), state.network(number), country_of(number)
-    request = RouteRequest(account.id, number, sender, price or 0)
+    sender_rules = SenderRules(tables.sender_rules)
+    request = RouteRequest(account.id, number, sender_rules.sent_as(number, sender), price or 0)
     found = candidates(request, state)
     obstacles = state.obstacles if price is None else state.obstacles_of(request, found)
     taken = chosen(found, obstacles)
@@ -107,15 +118,25 @@ def explain(
         prefix,
         price,
     )
-    if price is None:
-        cost = "Neither the account's plan nor the plan default has a price for it: a message to it is refused."
-    elif decision.plan:
-        cost = f"The plan {decision.plan} names the price for {numbers_of(decision.prefix)}."
-    else:
-        cost = "No plan has a price; a segment then costs one credit."
     order = None if state.rules is None else state.rules.order(account.id)
-    decision.reasons = [*_route_reasons(decision), *(_order_reasons(order, number) if len(found) > 1 else ()), cost]
+    decision.reasons = [
+        *_sender_reasons(sender_rules.find(number, sender), sender),
+        *_route_reasons(decision),
+        *(_order_reasons(order, number) if len(found) > 1 else ()),
+        decision.price_reason,
+    ]
     return decision
+
+
+def _sender_reasons(rule: SenderRule | None, sender: str) -> list[str]:
+    """`rule` is the rule of the country for the sender."""
+    if rule is None or not sender:
+        return []
+    if rule.action == REPLACE:
+        return [f"A sender rule for {rule.country} replaces the sender {sender} by {rule.value}."]
+    if rule.action == REFUSE:
+        return [f"A sender rule for {rule.country} refuses the sender {sender}: a message is refused."]
+    return [f"A sender rule for {rule.country} allows the sender {sender}."]
 
 
 def _order_reasons(order: BestOrder | None, number: str) -> list[str]:

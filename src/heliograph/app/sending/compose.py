@@ -4,7 +4,7 @@ Fields are checked in the order of the API guide: `to`, `from`, `content`, `time
 `reference`, then `app.sending.optional_fields`. The error names the first wrong field, for example `to`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
@@ -26,7 +26,7 @@ from heliograph.app.sending.optional_fields import (
 )
 from heliograph.app.sending.principal import Principal
 from heliograph.domain import calendar
-from heliograph.domain.error import MISSING, Fault, Reason, invalid, missing
+from heliograph.domain.error import FORBIDDEN, MISSING, Fault, Reason, invalid, missing
 from heliograph.domain.limits import defaults
 from heliograph.domain.limits.defaults import REFERENCE_CHARS
 from heliograph.domain.limits.gate import judge_destinations, judge_sender, require
@@ -35,6 +35,7 @@ from heliograph.domain.message.state import Kind, State
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.numbers import phone
+from heliograph.domain.numbers.country import country_of
 from heliograph.domain.text import segment
 from heliograph.domain.text.preparation import plain
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
@@ -83,10 +84,11 @@ class Composer:
         account = who.view.account
         destinations, routes = self._destinations(who.view, fields)
         sender = _sender(who, fields.sender)
-        fitting = self.directory.templates is not None and self._needs_template(who, sender, fields.kind, routes)
+        senders = self._senders(sender, destinations)
+        fitting = self.directory.templates is not None and self._needs_template(who, senders, fields.kind, routes)
         optional, wrong_optional = _optional_fields(fields)
         texts = self._texts(account, fields, fields.kind, routes, optional)
-        attached = self._attached(who, sender, routes, texts) if fitting else None
+        attached = self._attached(who, senders, routes, texts) if fitting else None
         at = self._due(who, fields.time, now)
         wants, way, callback_url = self._callback(who, fields)
         reference = _reference(fields.reference)
@@ -107,12 +109,12 @@ class Composer:
         total = 0
         directory = self.directory
         knows_networks = directory.knows_networks
-        for (destination, connector, price), (content, segments) in zip(routes, texts, strict=True):
+        for (destination, connector, price), sent_as, (content, segments) in zip(routes, senders, texts, strict=True):
             charge = price * segments
             total += charge
             messages.append(
                 Message(
-                    account.id, destination, sender, fields.kind, content, segments, charge, at, expires, state,
+                    account.id, destination, sent_as, fields.kind, content, segments, charge, at, expires, state,
                     connector, wants or directory.asks_receipts(connector), callback_url,
                     None if batch else reference, 0, scheduled,
                     extras=extras, way=way, network=directory.network(destination) if knows_networks else "",
@@ -122,6 +124,7 @@ class Composer:
             problem = f"This costs {format_credits(total)}, more than one request may; is the price right?"
             raise invalid("to", problem)
         accept = Accept(account.id, messages, total, now, scheduled, batch, fields.replays)
+        accept.asked_sender = sender
         if accept.reference is not None:
             accept.fingerprint = fingerprint(fields)
         return accept
@@ -157,10 +160,13 @@ class Composer:
             raise _bad_destinations(bad, len(destinations))
         routes = []
         route, price = self.directory.route, view.tariff.price
-        request = RouteRequest(view.account.id, "", fields.sender or "")
+        sender, rules = fields.sender or "", self.directory.sender_rules
+        request = RouteRequest(view.account.id, "", sender)
         for number in destinations:
             charge = price(number)
             request.destination, request.price = number, charge or 0
+            if rules is not None:
+                request.sender = rules.sent_as(number, sender)
             connector = route(request)
             if connector is None or charge is None:
                 bad.append(number)
@@ -207,20 +213,41 @@ class Composer:
                 texts.append((text, self._count(text, kind, repertoire, optional)))
         return texts
 
-    def _needs_template(self, who: Principal, sender: str, kind: Kind | None, routes: Routes) -> bool:
+    def _senders(self, sender: str, destinations: Sequence[str]) -> list[str]:
+        """Returns the sender for each destination: another sender if a rule of its country replaces it. Raises
+        Fault."""
+        rules = self.directory.sender_rules
+        if rules is None:
+            return [sender] * len(destinations)
+        refused = [number for number in destinations if rules.refuses(number, sender)]
+        if refused:
+            countries = ", ".join(sorted({country_of(number) for number in refused}))
+            problem = f"The sender {shown(sender)} is not allowed for numbers of {countries}; use another sender."
+            raise Fault(FORBIDDEN, problem, "from", reason=Reason.SENDER_COUNTRY)
+        return [rules.sent_as(number, sender) for number in destinations]
+
+    def _needs_template(self, who: Principal, senders: list[str], kind: Kind | None, routes: Routes) -> bool:
         """Returns whether the content must fit a template over one of these connectors. Raises Fault."""
         templates = self.directory.templates
         if templates is None or not who.door.needs_templates:
             return False
-        return templates.required(who.view.account.id, sender, kind, [connector for _, connector, _ in routes])
+        connectors: dict[str, list[int]] = {}
+        for sender, (_, connector, _) in zip(senders, routes, strict=True):
+            connectors.setdefault(sender, []).append(connector)
+        needs = False
+        for sender, over in connectors.items():
+            needs = templates.required(who.view.account.id, sender, kind, over) or needs
+        return needs
 
     def _attached(
-        self, who: Principal, sender: str, routes: Routes, texts: list[tuple[str, int]]
+        self, who: Principal, senders: list[str], routes: Routes, texts: list[tuple[str, int]]
     ) -> list[tuple[Tlv, ...]]:
         """Returns the TLVs of the templates that the texts fit. Raises Fault where a text fits none."""
         templates = self.directory.templates
+        if templates is None:
+            return []
         connectors, contents = [connector for _, connector, _ in routes], [content for content, _ in texts]
-        return [] if templates is None else templates.tlvs(who.view.account.id, sender, connectors, contents)
+        return templates.tlvs(who.view.account.id, senders, connectors, contents)
 
     def _count(self, content: str, kind: Kind, repertoire: Repertoire, optional: OptionalFields | None = None) -> int:
         """Returns the segments that the content takes in an operator's alphabets. Raises Fault."""
@@ -285,14 +312,15 @@ class Composer:
         """Raises the first fault of a request of which some fields could not be read, in the order of the guide."""
         kind = None if "type" in unreadable else fields.kind
         routes = [] if "to" in unreadable else self._destinations(who.view, fields)[1]
+        numbers = [number for number, _, _ in routes]
 
         def check_sender() -> bool:
-            return self._needs_template(who, _sender(who, fields.sender), kind, routes)
+            return self._needs_template(who, self._senders(_sender(who, fields.sender), numbers), kind, routes)
 
         def check_content() -> None:
             texts = self._texts(who.view.account, fields, kind, routes, _optional_fields(fields)[0])
             if "from" not in unreadable and check_sender():
-                self._attached(who, _sender(who, fields.sender), routes, texts)
+                self._attached(who, self._senders(_sender(who, fields.sender), numbers), routes, texts)
 
         checks: tuple[tuple[str, Callable[[], object]], ...] = (
             ("to", lambda: None),

@@ -34,6 +34,7 @@ from heliograph.domain.message.tlv_rules import TlvRule, passing
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceTable, Tariff, in_force, next_change
 from heliograph.domain.numbers.number_rules import NumberRules, normalise_number
+from heliograph.domain.numbers.sender_rules import SenderRules
 from heliograph.domain.security.host import NetworkSet
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 
@@ -74,6 +75,8 @@ class Directory:
         self.generation = 0
         self.templates: TemplateBook | None = None
         """The templates, where any connector requires them."""
+        self.sender_rules: SenderRules | None = None
+        """The rules for sender IDs by country; None if there are none."""
         self._network = network
         self._stored_accounts = accounts
         self._fallback = fallback
@@ -124,6 +127,7 @@ class Directory:
             if policies[connector.id].needs_templates
         }
         self.templates = TemplateBook(tables.templates, requiring) if requiring else None
+        self.sender_rules = SenderRules(tables.sender_rules) if tables.sender_rules else None
         self._asking = frozenset(of for of, policy in policies.items() if policy.asks_receipts)
         self._routing = RoutingState(
             tables.routes, self._connectors, self._fallback, tables.plan_of, tables.networks, self._obstacles

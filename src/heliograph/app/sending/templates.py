@@ -58,20 +58,23 @@ class TemplateBook:
                 found += self._read[whose]
         return found
 
-    def tlvs(self, account: int, sender: str, connectors: Sequence[int], texts: Sequence[str]) -> list[tuple[Tlv, ...]]:
-        """Returns the TLVs for each text over its connector; none if the connector requires no template. Raises Fault
-        for a text that fits none, and for a template with TLVs that the connector does not allow.
+    def tlvs(
+        self, account: int, senders: Sequence[str], connectors: Sequence[int], texts: Sequence[str]
+    ) -> list[tuple[Tlv, ...]]:
+        """Returns the TLVs for each text from its sender over its connector; none if the connector requires no
+        template. Raises Fault for a text that fits none, and for a template with TLVs that the connector does not
+        allow.
         """
-        fitting: dict[str, MessageTemplate] = {}
+        fitting: dict[tuple[str, str], MessageTemplate] = {}
         attached: list[tuple[Tlv, ...]] = []
-        for connector, text in zip(connectors, texts, strict=True):
+        for sender, connector, text in zip(senders, connectors, texts, strict=True):
             requiring = self._requiring.get(connector)
             if requiring is None:
                 attached.append(())
                 continue
-            if text not in fitting:
-                fitting[text] = _fitting(self.of(account, sender), text)
-            attached.append(_passing(fitting[text], requiring))
+            if (sender, text) not in fitting:
+                fitting[sender, text] = _fitting(self.of(account, sender), text)
+            attached.append(_passing(fitting[sender, text], requiring))
         return attached
 
     def attached(self, account: int, sender: str, kind: int, connector: int, text: str) -> tuple[Tlv, ...]:
@@ -80,7 +83,7 @@ class TemplateBook:
         if kind == Kind.BINARY:
             return ()
         try:
-            return self.tlvs(account, sender, (connector,), (text,))[0]
+            return self.tlvs(account, (sender,), (connector,), (text,))[0]
         except Fault:
             return ()
 

@@ -12,12 +12,13 @@ from heliograph.app.resources.guard import GUARD
 from heliograph.app.resources.networks import NETWORKS
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.plans import PLANS
+from heliograph.app.resources.sender_rules import SENDER_RULES
 from heliograph.app.resources.senders import SENDERS
 from heliograph.app.resources.templates import TEMPLATES
 from heliograph.console.pages.drawn import pages_of
 from heliograph.console.request import PageRoute
 
-DRAWN = (AUDIT, COSTS, NETWORKS, NUMBERS, PLANS, SENDERS, TEMPLATES, GUARD, BINDS)
+DRAWN = (AUDIT, COSTS, NETWORKS, NUMBERS, PLANS, SENDERS, SENDER_RULES, TEMPLATES, GUARD, BINDS)
 """Resources with a page that shows a list and forms."""
 
 _MODULES = (

@@ -83,6 +83,7 @@ async def _quote(request: PageRequest, values: Mapping[str, str]) -> dict[str, A
         "price": None,
         "first": None,
         "problem": "",
+        "sent_as": set(),
         "bad": 0,
         "personal": bool(recipients.columns_in(text)),
     }
@@ -111,6 +112,8 @@ def _quote_each(request: PageRequest, draft: Draft, told: dict[str, Any]) -> Non
             accept = _compose(request, draft, order)
             told["price"] = (told["price"] or 0) + accept.total
             message = accept.messages[0]
+            if message.sender != accept.asked_sender:
+                told["sent_as"].add(message.sender)
             if not told["personal"] and message.segments >= told["segments"]:
                 told["segments"] = message.segments
                 told["encoding"] = request.services.sending.split(message).encoding.label

@@ -17,6 +17,7 @@ from heliograph.adapters.store.shared.network import (
     StoredMobileNetworks,
     StoredNetwork,
     StoredPlans,
+    StoredSenderRules,
     StoredSenders,
 )
 from heliograph.adapters.store.shared.notices import StoredNotices
@@ -75,6 +76,7 @@ class Bundle:
     mobile_networks: ports.MobileNetworks
     templates: ports.Templates
     senders: ports.Senders
+    sender_rules: ports.SenderRules
     guard: ports.Guard
     binds: ports.CustomerBinds
     users: ports.Users
@@ -119,6 +121,7 @@ class Bundle:
         self.mobile_networks = StoredMobileNetworks(runner)
         self.templates = StoredTemplates(runner)
         self.senders = StoredSenders(runner)
+        self.sender_rules = StoredSenderRules(runner)
         self.guard = StoredGuard(runner)
         self.binds = StoredBinds(runner)
         self.users = StoredUsers(runner)

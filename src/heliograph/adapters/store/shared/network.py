@@ -26,6 +26,7 @@ from heliograph.app.ports.network import KEPT_DAYS
 from heliograph.app.ports.series import DAY_MS
 from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.numbers.number_rules import InboundNumber
+from heliograph.domain.numbers.sender_rules import SenderRule
 
 
 class StoredNetwork(Operations):
@@ -49,6 +50,7 @@ class StoredNetwork(Operations):
         networks = yield Q.mobile_networks()
         costs = yield Q.costs()
         plans = yield Q.plans()
+        sender_rules = yield Q.sender_rules()
         return Tables(
             revision,
             [connector_of(row) for row in connectors],
@@ -67,6 +69,7 @@ class StoredNetwork(Operations):
             [MobileNetwork(*row) for row in networks],
             [Cost(*row) for row in costs],
             [Plan(*row) for row in plans],
+            [SenderRule(*row) for row in sender_rules],
         )
 
     @write
@@ -272,3 +275,19 @@ class StoredSenders(Operations):
         yield tables_changed()
         if not (yield Q.remove_sender(account=account, sender=sender)):
             raise Missing("no such sender")
+
+
+class StoredSenderRules(Operations):
+    @write
+    def add(self, rule: SenderRule) -> Steps[SenderRule]:
+        added = yield Q.add_sender_rule(country=rule.country, kind=rule.kind, action=rule.action, value=rule.value)
+        if not added:
+            raise Exists("there is such a rule already")
+        yield tables_changed()
+        return replace(rule, id=added[0][0])
+
+    @write
+    def remove(self, rule: int) -> Steps[None]:
+        if not (yield Q.remove_sender_rule(rule=rule)):
+            raise Missing("no such rule")
+        yield tables_changed()

@@ -180,6 +180,16 @@ CREATE TABLE template (
     tlvs    TEXT NOT NULL                      -- JSON object: values by name
 ) STRICT;
 
+-- Rules for sender IDs by the country of the destination.
+CREATE TABLE sender_rule (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    country TEXT NOT NULL,                     -- ISO 3166-1
+    kind    TEXT NOT NULL,
+    action  TEXT NOT NULL,                     -- allow, replace or refuse
+    value   TEXT NOT NULL,                     -- the sender to send instead, or the senders of the rule; '' for all
+    UNIQUE (country, kind, action, value)
+) STRICT;
+
 -- Sender IDs of accounts with a registry. Only approved sender IDs may be used.
 CREATE TABLE sender (
     account INTEGER NOT NULL,

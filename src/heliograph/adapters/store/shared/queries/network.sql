@@ -174,5 +174,15 @@ ON CONFLICT (account, sender) DO UPDATE SET state = excluded.state, since = excl
 -- remove_sender: Removes a sender from a registry.
 DELETE FROM sender WHERE account = :account AND sender = :sender RETURNING 1;
 
+-- sender_rules: The rules for sender IDs by country, in the order of their creation.
+SELECT id, country, kind, action, value FROM sender_rule ORDER BY id;
+
+-- add_sender_rule: Adds a rule; no row if there is an equal rule.
+INSERT INTO sender_rule (country, kind, action, value) VALUES (:country, :kind, :action, :value)
+ON CONFLICT DO NOTHING RETURNING id;
+
+-- remove_sender_rule: Removes a rule.
+DELETE FROM sender_rule WHERE id = :rule RETURNING 1;
+
 -- suspended_accounts: The accounts that are suspended.
 SELECT id FROM account WHERE suspended ORDER BY id;
