@@ -258,7 +258,7 @@ def credit_is_not_looked_at(patch: pytest.MonkeyPatch) -> None:
 # --- the limits of a day
 
 
-@bug(r"has \d+ messages on the day", plan=DAYS)
+@bug(r"has \d+ messages on the day", plan=replace(DAYS, day_s=8.0, lives=6))
 def a_restart_forgets_what_a_day_has_used(patch: pytest.MonkeyPatch) -> None:
     recover = MemoryCommits.recover
 
@@ -681,7 +681,8 @@ def the_notifier_tells_those_who_did_not_ask(patch: pytest.MonkeyPatch) -> None:
     def broken(self: Engine, message: Message, final: MessageEnd) -> None:
         finish(self, message, final)
         if not final.owed and message.state == State.SENT:
-            self.notifier.owe(notice_of(message, final))
+            told = replace(message, callback_url="http://example.com/receipt", way=Way.WEBHOOK)
+            self.notifier.owe(notice_of(told, final))
 
     patch.setattr(Engine, "_finish", broken)
 

@@ -24,11 +24,13 @@ EACH_DATABASE_ONCE = "(sqlite or postgres) and not on-loop and not encrypted and
 SEALED = "encrypt and (test_accepting or test_encryption or test_inbound)"
 """Messages of both directions, sealed on their way in and opened on their way out."""
 STORES = ("tests/contracts", "-k", f"({EACH_DATABASE_ONCE}) or ({SEALED})")
-WHOLE = ("tests/e2e/test_main_job.py", "tests/integration/api", "tests/integration/carrier")
+WHOLE = ("tests/e2e/test_main_job.py", *(f"tests/integration/{door}" for door in ("api", "carrier", "smpp_server")))
 PATCHED = (
     "tests/integration/api/test_server.py::test_an_answer_that_cannot_be_made_is_a_fault_of_ours_and_not_a_silence",
     "tests/integration/api/test_server.py::test_those_that_have_said_nothing_for_the_longest_make_room",
     "tests/integration/carrier/test_receipts.py::test_more_receipts_than_can_wait_are_put_off",
+    "tests/integration/smpp_server/test_binds.py::test_pdus_without_sense_are_told_once_and_end_at_some_point",
+    "tests/integration/smpp_server/test_binds.py::test_submit_multi_with_much_nonsense_costs_little",
 )
 """They patch a constant or a function, and those are compiled in."""
 

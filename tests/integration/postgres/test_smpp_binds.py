@@ -49,4 +49,5 @@ def two_nodes(tmp_path: Path, settings: dict[str, str], admin: Admin, own: tuple
         admin("binds", "drop", str(binds[0]["id"]))
         eventually(lambda: len(admin("binds")["binds"]) == 1, "the bind is dropped")
         sender.close()
+        receiver.close()
         assert (first.stop(), second.stop()) == (0, 0)
