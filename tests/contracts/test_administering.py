@@ -28,6 +28,7 @@ from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.app.ports.carrier_state import BindState
 from heliograph.app.ports.series import DAY_MS
 from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.pace.pace import LearntPace
 from tests.support.connectors import smpp_connector
 from tests.support.store import CREDIT, START, Given, Opener
 
@@ -460,6 +461,18 @@ async def test_parts_of_operators_add_up_by_day(store: Store) -> None:
     assert await store.network.revision() == revision
     await store.network.remove_connector("two")
     assert {of for of, _ in await measured.parts(0)} == {one.id}
+
+
+async def test_learnt_paces_are_kept_with_their_connector(store: Store) -> None:
+    one = await store.network.add_connector(connector("one"))
+    two = await store.network.add_connector(connector("two"))
+    measured = store.measurements
+    assert await measured.paces() == {}
+    await measured.keep_paces({two.id: LearntPace(12.5, is_limit=True), one.id: LearntPace(900.0, is_limit=False)})
+    await measured.keep_paces({one.id: LearntPace(0.2, is_limit=True)})
+    assert await measured.paces() == {one.id: LearntPace(0.2, is_limit=True), two.id: LearntPace(12.5, is_limit=True)}
+    await store.network.remove_connector("two")
+    assert list(await measured.paces()) == [one.id]
 
 
 async def test_link_states_are_the_last_that_each_node_said(store: Store) -> None:

@@ -41,6 +41,7 @@ from heliograph.app.records import (
 )
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.pace.pace import LearntPace
 from heliograph.domain.security.audit_chain import details_text, entry_hash
 from tests.support.memory_rows import MemoryPart
 
@@ -247,6 +248,7 @@ class MemoryNetwork(MemoryPart):
         rows.routes = {of: route for of, route in rows.routes.items() if route.connector != gone}
         rows.costs = {of: cost for of, cost in rows.costs.items() if cost.connector != gone}
         rows.operator_parts = {of: count for of, count in rows.operator_parts.items() if of[0] != gone}
+        rows.operator_paces.pop(gone, None)
         rows.numbers = {of: number for of, number in rows.numbers.items() if number.connector != gone}
         rows.link_states = {key: state for key, state in rows.link_states.items() if state.connector != gone}
         rows.revision += 1
@@ -358,6 +360,12 @@ class MemoryMeasurements(MemoryPart):
 
     async def parts(self, since: int) -> dict[tuple[int, int], int]:
         return {of: count for of, count in self._open().operator_parts.items() if of[1] >= since}
+
+    async def keep_paces(self, paces: Mapping[int, LearntPace]) -> None:
+        self._open().operator_paces.update(paces)
+
+    async def paces(self) -> dict[int, LearntPace]:
+        return dict(self._open().operator_paces)
 
 
 class MemoryMobileNetworks(MemoryPart):

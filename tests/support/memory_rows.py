@@ -52,6 +52,7 @@ from heliograph.domain.message.suppression import Suppression
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.numbers.sender_rules import SenderRule
+from heliograph.domain.pace.pace import LearntPace
 from heliograph.domain.security.audit_chain import GENESIS
 from heliograph.domain.series import Cell, CellKey, Grain
 
@@ -164,6 +165,7 @@ class Rows:
     plans: dict[str, Plan] = field(default_factory=dict)
     operator_parts: dict[tuple[int, int], int] = field(default_factory=dict)
     """Parts by connector and day."""
+    operator_paces: dict[int, LearntPace] = field(default_factory=dict)
     prices: dict[tuple[str, str, int], Price] = field(default_factory=dict)
     orders: dict[int, tuple[QueueOrder, int]] = field(default_factory=dict)
     """Orders for waiting messages by id, with their times."""

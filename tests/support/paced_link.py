@@ -86,6 +86,14 @@ class PacedLink:
             each()
             self._sleep()
 
+    def batch(self, parts: int) -> float:
+        """Sends so many parts and no others. Returns the seconds until the last of them is taken."""
+        began, before = self.now, sum(taken for _, taken in self.sent)
+        self.offered, self._waiting = 1e-9, parts
+        while sum(taken for _, taken in self.sent) < before + parts:
+            self.run(0.01)
+        return self.sent[-1][0] + self.latency_s - began
+
     def goodput(self, since: float, until: float) -> float:
         """Parts taken a second."""
         return sum(taken for at, taken in self.sent if since <= at < until) / (until - since)

@@ -52,6 +52,7 @@ from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.lease import Lease
 from heliograph.runtime.operator_caps import OperatorCaps
 from heliograph.runtime.outage import Outage
+from heliograph.runtime.pace_memory import PaceMemory
 from heliograph.runtime.queue_orders import QueueOrders
 from heliograph.runtime.retention import RetentionKeeper
 from heliograph.runtime.tasks import end
@@ -95,6 +96,7 @@ class Engine:
         self._worker = worker
         self._node = node
         self._carriers = Carriers(environment, node, roles, fallbacks, self._lease)
+        self._paces = PaceMemory(environment.store.measurements, self._carriers, environment.clock)
         self.caps = OperatorCaps(environment.store.measurements, environment.taken, self._carriers, environment.clock)
         self._tasks: list[asyncio.Task[None]] = []
         self._pump_timer: asyncio.TimerHandle | None = None
@@ -120,6 +122,7 @@ class Engine:
         if reports := parts.carriers.reports(environment.clock.now()):
             await environment.store.network.save_link_states(reports)  # orders for waiting messages await this node
         await self.caps.look()  # before the first part is sent
+        await parts.paces.look()
         self._spawn(parts.gatherer.run(), "commit")
         feeder = Feeder(environment, self._node, self._roles, parts)
         self._spawn(feeder.run(), "feed")
@@ -194,6 +197,7 @@ class Engine:
             gatherer,
             self._carriers,
             self.caps,
+            self._paces,
             self.dispatcher,
             self.matcher,
             lookup,
@@ -292,6 +296,7 @@ class Engine:
         with suppress(Unavailable):
             await self._environment.store.queue.release(self._node)
             await self.caps.write()
+            await self._paces.keep()
         if self._lease is not None:
             await self._cancel("lease")
             await self._lease.give_back()

@@ -11,6 +11,7 @@ from heliograph.runtime.carriers import Carriers
 from heliograph.runtime.group_commit import GroupCommit
 from heliograph.runtime.operator_caps import OperatorCaps
 from heliograph.runtime.outage import Outage
+from heliograph.runtime.pace_memory import PaceMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class EngineParts:
     gatherer: GroupCommit
     carriers: Carriers
     caps: OperatorCaps
+    paces: PaceMemory
     dispatcher: Dispatcher
     matcher: ReceiptMatcher
     lookup: ReceiptLookup

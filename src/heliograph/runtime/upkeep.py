@@ -144,6 +144,7 @@ class Housekeeping:
         now = environment.clock.now()
         self._parts.dispatcher.reroute(self._parts.carriers.live())
         await self._parts.caps.look()
+        await self._parts.paces.look()
         self._health.look(self._reports)
         if self._due("sweep", SWEEP_ROUNDS):
             self._parts.dispatcher.sweep(now)

@@ -5,17 +5,19 @@ from math import inf
 import pytest
 
 from heliograph.domain.pace.congestion import EASE_LEAST
-from heliograph.domain.pace.pace import LEAST, START, Pace
+from heliograph.domain.pace.pace import GROWN, LEAST, START, LearntPace, Pace
 from heliograph.simulator.limiter import BucketLimiter, CalendarLimiter, SlidingLimiter
-from tests.support.paced_link import HARDER_LIMITS, LIMITS, Free, Moving, PacedLink
+from tests.support.paced_link import HARDER_LIMITS, LIMITS, Free, Limit, Moving, PacedLink
 
 LATENCIES_S = (0.0, 0.05, 0.5)
 
 STORMIER = {
-    ("each second, 200", 0.05): 60,
+    ("each second, 200", 0.05): 100,
+    ("bucket, 50, burst 50", 0.05): 100,
     ("bucket, 50, burst 50", 0.5): 80,
 }
-"""Parts throttled in the first ten seconds, where these are more than 40."""
+"""Parts throttled in the first ten seconds, where these are more than 40: limits that let a second's parts through at
+once. They are met once, because the pace is remembered."""
 
 DEARER = {
     ("each second, 5", 0.0): 0.02,
@@ -112,6 +114,64 @@ def test_a_limit_that_is_taken_away_is_forgotten() -> None:
     link = PacedLink(Moving((0, SlidingLimiter(20, 1)), (30, Free())), 0.01, window=2_000)
     link.run(54)
     assert link.pace.rate == inf
+
+
+def test_the_first_batch_at_a_fresh_operator_takes_half_as_long_again_as_it_must() -> None:
+    """A window of 50 and answers after 100 ms allow a thousand parts in 2 s."""
+    link = PacedLink(Free(), 0.1, window=50)
+    assert link.batch(1_000) < 3.3
+    link.now += 60
+    assert link.batch(1_000) < 2.2
+
+
+# --- a restart
+
+
+def restarted(link: PacedLink, limit: Limit, configured: float = 0.0) -> PacedLink:
+    again = PacedLink(limit, link.latency_s, window=link.window, configured=configured)
+    learnt = link.pace.learnt()
+    if learnt is not None:
+        again.pace.resume(0.0, learnt)
+    return again
+
+
+def test_a_restart_forgets_no_pace_that_was_never_throttled() -> None:
+    link = PacedLink(Free(), 0.1, window=50)
+    link.batch(1_000)
+    link = restarted(link, Free())
+    assert link.batch(1_000) < 2.3
+
+
+@pytest.mark.parametrize("configured", [0.0, 500.0])
+@pytest.mark.parametrize("latency_s", LATENCIES_S)
+def test_a_limit_is_met_once_and_not_after_each_restart(latency_s: float, configured: float) -> None:
+    link = PacedLink(SlidingLimiter(100, 1), latency_s, configured=configured)
+    link.run(30)
+    link = restarted(link, SlidingLimiter(100, 1), configured)
+    assert 80 <= link.pace.rate <= 95
+    link.run(30)
+    assert link.throttled(0, 10) <= (8 if latency_s < 0.5 else 16)
+    assert link.goodput(0.0, 5.0) >= 80
+    assert link.goodput(10, 29) >= 95
+
+
+def test_a_limit_that_is_gone_after_a_restart_is_forgotten() -> None:
+    link = PacedLink(SlidingLimiter(20, 1), 0.01, window=2_000)
+    link.run(30)
+    link = restarted(link, Free())
+    link.run(25)
+    assert link.pace.rate == inf
+    assert link.pace.learnt() == LearntPace(GROWN, is_limit=False)
+
+
+def test_nothing_is_remembered_of_an_operator_that_was_hardly_asked_or_takes_the_configured_rate() -> None:
+    assert Pace().learnt() is None
+    link = PacedLink(Free(), 0.05, configured=40)
+    link.run(10)
+    assert link.pace.learnt() is None
+    link.pace.resume(link.now, LearntPace(1_000.0, is_limit=False))
+    link.pace.resume(link.now, LearntPace(60.0, is_limit=True))
+    assert link.pace.rate == 40
 
 
 def test_nothing_is_learnt_while_nothing_is_asked() -> None:

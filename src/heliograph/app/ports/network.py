@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from heliograph.app.configuration import Connector, Cost, MessageTemplate, MobileNetwork, Plan, Price, Route, Tables
 from heliograph.app.ports.carrier_state import ConnectorReport
 from heliograph.domain.numbers.sender_rules import SenderRule
+from heliograph.domain.pace.pace import LearntPace
 
 KEPT_DAYS: Final = 62
 """Days for which parts are kept: caps need those of a month, and people may compare it with the month before."""
@@ -85,6 +86,12 @@ class Measurements(Protocol):
 
     async def parts(self, since: int) -> dict[tuple[int, int], int]:
         """Returns the parts that operators took, by connector and day, from the day on that starts at `since`."""
+
+    async def keep_paces(self, paces: Mapping[int, LearntPace]) -> None:
+        """Keeps learnt paces, of all binds of a connector together."""
+
+    async def paces(self) -> dict[int, LearntPace]:
+        """Returns the learnt paces by connector."""
 
 
 class SenderRules(Protocol):

@@ -7,6 +7,7 @@ machine, moved by answers and by time:
     stage                    event                                      next stage
     -----------------------  -----------------------------------------  -------------------------------------
     GROWING                  throttled, and the goodput is known        TRIED
+    GROWING, or configured   a learnt limit is resumed                  TRIED
     TRIED                    stood                                      CLIMBING_FROM_TRIED
     TRIED                    throttled                                  TRIED, or STANDING one level down
     STANDING                 stood, and was quiet                       CLIMBING_FROM_STANDING
@@ -18,7 +19,7 @@ machine, moved by answers and by time:
     any                      rises above NO_LIMIT                       GROWING, or UNLIMITED if it had stood
 
 - **Growing**: nothing has been throttled. The pace grows exponentially, and more slowly if answers are slow: all parts
-  in flight at the first throttle answer will be throttled too.
+  in flight at the first throttle answer will be throttled too. It grows fast while these are few.
 - **Reduced** to the goodput of at least a second, by answers to parts written since the last change. If the operator
   was shut for most of the time, the goodput is measured from opening to opening.
 - **Raised** in steps that double, each once the level before it has stood. A throttled step goes back a level, and a
@@ -33,7 +34,7 @@ Parts are spaced evenly, since some operators enforce their limit over milliseco
 
 from enum import IntEnum
 from math import exp, inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from heliograph.domain.pace.background_throttling import FLOOR, MOST, BackgroundThrottling, is_beyond
 from heliograph.domain.pace.congestion import NEARING, Congestion
@@ -59,6 +60,18 @@ GROWTH: Final = 8.0
 
 GROWTH_A_ROUND_TRIP: Final = 0.05
 """Exponent of the growth a round trip. At most 5 % more is in flight than the operator has answered for."""
+
+FIRST_GROWTH: Final = 0.1
+"""The same before the first throttle answer. That is met once, because the pace is remembered."""
+
+FAST_GROWTH: Final = 0.5
+"""The same before the first throttle answer, up to FAST_TO parts a second and FEW_IN_FLIGHT parts in flight."""
+
+FAST_TO: Final = 100.0
+"""Parts a second up to which the pace grows fast: hardly an operator allows fewer."""
+
+FEW_IN_FLIGHT: Final = 10.0
+"""Parts in flight up to which the pace grows fast. They are throttled together if the limit is met: a usual window."""
 
 LEAST_GROWTH: Final = 0.3
 """Exponent of the growth a second, at least: slow answers, which take seconds, must not stop it."""
@@ -133,8 +146,25 @@ SHUT_LONG_S: Final = 3.0
 FEWEST_OF_A_CYCLE: Final = 5
 """Parts taken from one opening to the next, at least, for a measurement."""
 
+ALIKE_CYCLES: Final = 10.0
+"""Factor by which a cycle may be longer than the cycle before. A longer one is an outage. The first cycle of a limit by
+the minute may be a part of a minute."""
+
 LEAST: Final = 0.2
 """Parts a second below which the pace never falls: a part every five seconds still finds out that the limit is gone."""
+
+
+RESUMED: Final = 0.9
+"""Share of a learnt pace that is used after a restart: the operator's limit may have changed meanwhile."""
+
+
+class LearntPace(NamedTuple):
+    """A pace, as it is kept over a restart."""
+
+    rate: float
+    """Parts a second."""
+    is_limit: bool
+    """Whether the operator throttled more; otherwise it took as many without throttling."""
 
 
 class Stage(IntEnum):
@@ -187,9 +217,10 @@ class Openings:
         the last two cycles."""
         cycle_s, took = written - self.since, self.took
         self.begin(written)
+        is_alike = cycle_s <= ALIKE_CYCLES * self.last_cycle_s
         self.last_cycle_s = cycle_s
         was_shut, self._was_shut = self._was_shut, shut_s >= cycle_s / 2
-        if was_shut and self._was_shut and cycle_s >= SPAN_S and took >= FEWEST_OF_A_CYCLE:
+        if was_shut and self._was_shut and is_alike and cycle_s >= SPAN_S and took >= FEWEST_OF_A_CYCLE:
             return took / cycle_s
         return None
 
@@ -261,6 +292,25 @@ class Pace:
     def background_share(self) -> float:
         """Share of the parts that the operator throttles at any pace."""
         return self._background.share
+
+    # --- over restarts, and on other nodes
+
+    def learnt(self) -> LearntPace | None:
+        """Returns the pace to begin with after a restart; None if nothing is known."""
+        if self.learnt_at is not None:
+            return LearntPace(self._levels[0] if self._levels else self.rate, is_limit=True)
+        if self._limit == inf and self.rate > START:
+            return LearntPace(min(self.rate, GROWN), is_limit=False)
+        return None
+
+    def resume(self, now: float, learnt: LearntPace) -> None:
+        """Begins with RESUMED of a pace that was learnt before a restart, or by another node."""
+        rate = RESUMED * learnt.rate
+        if learnt.is_limit and rate < self._limit:
+            self._levels = []
+            self._settle(now, rate, Stage.TRIED)
+        elif not learnt.is_limit and self._stage == Stage.GROWING and rate > self.rate:
+            self._set(now, rate)
 
     # --- the configured limit
 
@@ -391,11 +441,18 @@ class Pace:
 
     def _grow(self, now: float) -> None:
         if self._short and self._round_trip:
-            exponent = max(LEAST_GROWTH, min(GROWTH, GROWTH_A_ROUND_TRIP / self._round_trip))
+            exponent = max(LEAST_GROWTH, min(GROWTH, self._growth() / self._round_trip))
             rate = self.rate * exp(exponent * min(now - self._grown, 0.1))
             self._set(now, rate if rate < GROWN else inf)
         self._grown = now
         self._short = False
+
+    def _growth(self) -> float:
+        """Returns the exponent of the growth a round trip."""
+        if self.throttles:
+            return GROWTH_A_ROUND_TRIP
+        is_fast = self.rate < FAST_TO and self.rate * self._round_trip < FEW_IN_FLIGHT
+        return FAST_GROWTH if is_fast else FIRST_GROWTH
 
     def _raise(self, now: float) -> None:
         rate, goodput = self.rate, self._goodput

@@ -27,6 +27,7 @@ from heliograph.app.ports.series import DAY_MS
 from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.numbers.sender_rules import SenderRule
+from heliograph.domain.pace.pace import LearntPace
 
 
 class StoredNetwork(Operations):
@@ -102,6 +103,7 @@ class StoredNetwork(Operations):
         yield Q.remove_numbers(connector=removed[0][0])
         yield Q.remove_link_states(connector=removed[0][0])
         yield Q.remove_operator_parts(connector=removed[0][0])
+        yield Q.remove_operator_pace(connector=removed[0][0])
 
     @write
     def add_route(self, route: Route) -> Steps[Route]:
@@ -225,6 +227,16 @@ class StoredMeasurements(Operations):
     def parts(self, since: int) -> Steps[dict[tuple[int, int], int]]:
         rows = yield Q.operator_parts(since=since)
         return {(connector, day): count for connector, day, count in rows}
+
+    @write
+    def keep_paces(self, paces: Mapping[int, LearntPace]) -> Steps[None]:
+        for connector, pace in sorted(paces.items()):
+            yield Q.keep_operator_pace(connector=connector, rate=pace.rate, is_limit=pace.is_limit)
+
+    @lookup
+    def paces(self) -> Steps[dict[int, LearntPace]]:
+        rows = yield Q.operator_paces()
+        return {connector: LearntPace(rate, bool(is_limit)) for connector, rate, is_limit in rows}
 
 
 class StoredMobileNetworks(Operations):

@@ -139,6 +139,13 @@ CREATE TABLE operator_parts (
     PRIMARY KEY (connector, day)
 ) STRICT, WITHOUT ROWID;
 
+-- Paces that were learnt, to begin with after a restart.
+CREATE TABLE operator_pace (
+    connector INTEGER NOT NULL PRIMARY KEY,
+    rate      REAL NOT NULL,                   -- parts a second, over all nodes
+    is_limit  INTEGER NOT NULL                 -- whether the operator throttled more
+) STRICT;
+
 CREATE TABLE route (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     prefix    TEXT NOT NULL,

@@ -47,6 +47,16 @@ DELETE FROM operator_parts WHERE day < :before;
 -- remove_operator_parts: Removes the parts of a connector.
 DELETE FROM operator_parts WHERE connector = :connector;
 
+-- keep_operator_pace: Keeps the pace that was learnt for a connector.
+INSERT INTO operator_pace (connector, rate, is_limit) VALUES (:connector, :rate, :is_limit)
+ON CONFLICT (connector) DO UPDATE SET rate = excluded.rate, is_limit = excluded.is_limit;
+
+-- operator_paces: The learnt paces.
+SELECT connector, rate, is_limit FROM operator_pace;
+
+-- remove_operator_pace: Removes the pace of a connector.
+DELETE FROM operator_pace WHERE connector = :connector;
+
 -- routes: All routes, by prefix and priority.
 SELECT id, prefix, connector, priority, network, account, plan, sender, share, fallback FROM route
 ORDER BY prefix {bytewise}, priority, id;
