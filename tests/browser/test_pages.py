@@ -29,7 +29,8 @@ PAGES = (
     "/suppressions?account=closed", "/recipients", "/inbound", "/inbound?account=-", "/numbers", "/templates",
     "/senders", "/guard", "/security", "/binds", "/queue", "/queue?connector=op-berlin&country=DE",
     "/conversation?account=demo&phone=447700909024", "/conversation?account=demo&phone=447700900123", "/refusals",
-    "/reports", "/refusals?account=demo&hours=168", "/reports?range=1y&compare=yes&account=demo",
+    "/reports", "/margin?from=2020-01-01", "/plans", "/costs", "/sender-rules",
+    "/refusals?account=demo&hours=168", "/reports?range=1y&compare=yes&account=demo",
 )  # fmt: skip
 
 SIZES = {"desktop": DESKTOP, "phone": PHONE}

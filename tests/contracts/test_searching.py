@@ -516,9 +516,9 @@ async def test_the_money_of_messages_and_the_segments_that_operators_took(store:
         return Submission(of, message.key, segment, connector, "id", status, given.now)
 
     waiting, single, parts, doubtful = [
-        await given.sent(of, segments=segments, price=segments * CREDIT) for segments in (1, 1, 3, 1)
+        await given.sent(of, segments=segments, price=segments * CREDIT, network="26201") for segments in (1, 1, 3, 1)
     ]
-    refused = await given.sent(of)
+    refused = await given.sent(of, network="26201")
     given.now += SECOND
     await store.commits.record(
         Facts(
@@ -540,14 +540,14 @@ async def test_the_money_of_messages_and_the_segments_that_operators_took(store:
     await end(given, parts, Delivery.UNDELIV)
     await end(given, refused, Delivery.REJECTD, failed=True, refund=refused.price)
     wanted = [
-        Earning(waiting.key, of, waiting.destination, CREDIT),
-        Earning(single.key, of, single.destination, CREDIT, [TakenSegment(1, given.now, True)]),
+        Earning(waiting.key, of, waiting.destination, "26201", CREDIT),
+        Earning(single.key, of, single.destination, "26201", CREDIT, [TakenSegment(1, given.now, True)]),
         Earning(
-            parts.key, of, parts.destination, 3 * CREDIT,
+            parts.key, of, parts.destination, "26201", 3 * CREDIT,
             [TakenSegment(2, given.now, True), TakenSegment(2, given.now, False)],
         ),
-        Earning(doubtful.key, of, doubtful.destination, CREDIT, [TakenSegment(1, given.now, False)]),
-        Earning(refused.key, of, refused.destination, 0),
+        Earning(doubtful.key, of, doubtful.destination, "26201", CREDIT, [TakenSegment(1, given.now, False)]),
+        Earning(refused.key, of, refused.destination, "26201", 0),
     ]  # fmt: skip
     assert await store.messages.earnings(0, refused.key + 1, 10) == wanted
     assert await store.messages.earnings(waiting.key, refused.key, 2) == wanted[1:3]

@@ -180,7 +180,7 @@ class MemoryMessages(MemoryReading):
                 if of == key and sent.status in (0, NO_ANSWER)
             ]
             amount = message.price - refunds.get(key, 0)
-            found.append(Earning(key, message.account, message.destination, amount, taken))
+            found.append(Earning(key, message.account, message.destination, message.network, amount, taken))
         return found
 
     async def search(self, search: Search) -> SearchPage:

@@ -554,6 +554,8 @@ class Earning:
     account: int
     destination: str
     """Empty once it was redacted."""
+    network: str
+    """MCCMNC of the destination on acceptance; empty if it was not known."""
     amount: int
     """Micro-credits."""
     segments: list[TakenSegment] = field(default_factory=list)

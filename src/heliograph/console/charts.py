@@ -1,7 +1,7 @@
 """Charts that the console's script draws: their figures as JSON, and as a table for those who do not see them."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.resources.report_series import Points, SeriesReport, delay, delivery_share
 from heliograph.app.resources.report_steps import DAY_MS
 from heliograph.console.render import count, credits_text
+from heliograph.domain.calendar import parse_utc
 from heliograph.domain.display import duration
 from heliograph.domain.money.amounts import MICRO
 from heliograph.domain.series import Cell
@@ -163,6 +164,17 @@ def spend_chart(report: SeriesReport, *, compare: bool = False) -> Chart:
         before = [cell.spend / MICRO for _, cell in _alike(report)]
         lines.append(ChartLine("Before", before, "muted", dash=True))
     return Chart("Spend, credits", "credits", report.range.step, report.zone, [at for at, _ in report.points], lines)
+
+
+def margin_chart(report: Mapping[str, Any]) -> Chart:
+    """Revenue, cost and margin by time, from the margin report (JSON)."""
+    points = report["points"]
+    lines = [
+        ChartLine(name.capitalize(), [float(point[name]) for point in points], tone, fill=name == "revenue")
+        for name, tone in (("revenue", "accent"), ("cost", "bad"), ("margin", "good"))
+    ]
+    times = [parse_utc(point["time"]) for point in points]
+    return Chart("Margin, credits", "credits", report["step_s"] * SECOND_MS, ZoneInfo("UTC"), times, lines)
 
 
 def _counts(points: Points, name: str) -> list[Value]:

@@ -50,6 +50,7 @@ MENU: tuple[MenuPage, ...] = (
     MenuPage("/refusals", "Refused requests", Scope.READ_MESSAGES, "q", "errors rejected api"),
     MenuPage("/guard", "Pumping guard", Scope.READ_MESSAGES, "", "fraud traffic ait held"),
     MenuPage("/reports", "Reports", Scope.READ_REPORTS, "p", "charts statistics figures"),
+    MenuPage("/margin", "Margin", Scope.READ_PRICES, "", "profit loss revenue costs"),
     MenuPage("/simulator", "Simulator", Scope.READ_MESSAGES, "", "knobs pretend operator", dev=True),
     MenuPage("/people", "People and tokens", Scope.PEOPLE, "", "users roles administrators"),
     MenuPage("/audit", "Audit log", Scope.READ_AUDIT, "l", "changes trail"),

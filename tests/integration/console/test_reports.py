@@ -6,11 +6,15 @@ import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from heliograph.app.configuration import Cost
+from heliograph.app.facts import Facts, Submission
 from heliograph.app.ports.series import SeriesCell
+from heliograph.domain.calendar import format_utc
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.integration.admin.test_refusals import GOOD, write_refusals
 from tests.integration.admin.test_reports import count
 from tests.support.admin import AdminHouse, Browser
+from tests.support.store import HOUR, START, Given
 
 
 async def test_the_page_has_charts_tables_and_files(house: AdminHouse, ada: Browser) -> None:
@@ -104,3 +108,24 @@ async def test_the_page_is_in_the_zone_of_whoever_looks(house: AdminHouse, ada: 
     assert chart["zone"] == "Africa/Lagos"
     ada.cookies["heliograph_zone"] = "../../etc/passwd"
     assert "Times are in UTC." in (await ada.get("/reports")).text
+
+
+async def test_the_margin_has_a_chart_a_table_and_a_file(house: AdminHouse, ada: Browser) -> None:
+    store = house.gateway.store
+    given = Given(store, START)
+    message = await given.sent(1, price=50_000, destination="491701234567")
+    await store.commits.record(Facts(submissions=[Submission(1, message.key, 0, 1, "id", 0, START + 5)]))
+    await store.costs.put([Cost(1, "49", "", 60_000)])
+    nothing = await ada.get("/margin")
+    assert (nothing.status, "data-chart" in nothing.text) == (200, False)
+    day, next_day = format_utc(START)[:10], format_utc(START + 24 * HOUR)[:10]
+    page = await ada.get("/margin", f"from={day}&to={next_day}&connector=yes&country=yes")
+    assert page.status == 200
+    assert page.text.count("data-chart=") == 1
+    assert "By connector and country" in page.text
+    assert "-0.01" in page.text
+    (row,) = csv.DictReader((await ada.get("/margin.csv", f"from={day}&to={next_day}&by=plan")).text.splitlines())
+    assert (row["plan"], row["revenue"], row["cost"], row["margin"]) == ("default", "0.05", "0.06", "-0.01")
+    wrong = await ada.get("/margin", "from=yesterday")
+    assert wrong.status == 400
+    assert "is not a date" in wrong.text

@@ -6,12 +6,14 @@ from hypothesis import strategies as st
 from heliograph.app.configuration import Cost, MobileNetwork, Tables
 from heliograph.app.records import Earning, TakenSegment
 from heliograph.app.resources.report_margin import MARGIN_BY, MarginSheet, MarginSum
+from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.costs import CostHistory, CostTable
 from heliograph.domain.numbers.country import country_of
 
 CONNECTORS, PLANS = {1: "op1", 2: "op2"}, {1: "gold", 2: "default"}
 NETWORKS = [MobileNetwork("49170", "26201"), MobileNetwork("4917", "26202"), MobileNetwork("33", "20801")]
 NUMBERS = ["491701111111", "491721111111", "4930111111", "33611111111", "447700900123", ""]
+HOUR = 3_600_000
 MOMENTS = st.integers(0, 20)
 
 costs = st.lists(
@@ -30,7 +32,15 @@ costs = st.lists(
 )
 segments = st.lists(st.builds(TakenSegment, st.sampled_from([1, 2]), MOMENTS, st.booleans()), max_size=3)
 earnings = st.lists(
-    st.builds(Earning, st.just(1), st.sampled_from([1, 2]), st.sampled_from(NUMBERS), st.integers(0, 99), segments),
+    st.builds(
+        Earning,
+        st.integers(0, 5).map(lambda hour: first_key_at(hour * HOUR)),
+        st.sampled_from([1, 2]),
+        st.sampled_from(NUMBERS),
+        st.sampled_from(["", "26201", "20801"]),
+        st.integers(0, 99),
+        segments,
+    ),
     max_size=12,
 )
 
@@ -49,7 +59,7 @@ def test_a_history_has_the_costs_of_each_moment(given_costs: list[Cost], of: int
 
 @given(costs, earnings, st.lists(st.sampled_from(MARGIN_BY), min_size=1, unique=True))
 def test_a_report_adds_up_to_the_last_digit(given_costs: list[Cost], found: list[Earning], by: list[str]) -> None:
-    sheet = MarginSheet(by, Tables(1, [], [], [], networks=NETWORKS, costs=given_costs), CONNECTORS, PLANS)
+    sheet = MarginSheet(by, HOUR, Tables(1, [], [], [], networks=NETWORKS, costs=given_costs), CONNECTORS, PLANS)
     naive: dict[tuple[str, ...], list[int]] = {}
     for earning in found:
         sheet.add(earning)
@@ -59,7 +69,7 @@ def test_a_report_adds_up_to_the_last_digit(given_costs: list[Cost], found: list
         values = {
             "connector": CONNECTORS[earning.segments[-1].connector],
             "country": country_of(number),
-            "network": network_of(number),
+            "network": earning.network or network_of(number),
             "plan": PLANS[earning.account],
         }
         sums = naive.setdefault(tuple(values[kind] for kind in by), [0, 0, 0])
@@ -79,3 +89,7 @@ def test_a_report_adds_up_to_the_last_digit(given_costs: list[Cost], found: list
         for name in ("messages", "segments", "delivered", "revenue", "cost", "unknown"):
             setattr(total, name, getattr(total, name) + getattr(each, name))
     assert sheet.total == total
+    for hour, point in sheet.points.items():
+        within = [each.amount for each in found if each.segments and time_of(each.key) == hour]
+        assert point.revenue == sum(within)
+    assert sum(each.margin for each in sheet.points.values()) == total.margin

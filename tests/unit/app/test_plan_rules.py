@@ -1,6 +1,7 @@
 """Rules of plans: margins at acceptance, in explanations and coverage, at the claim; the order of the routing best."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -259,3 +260,7 @@ async def test_quality_is_measured_from_the_counts_of_the_last_hours() -> None:
     assert await first() == 1
     await series.add([counted(other, 900, 100)])
     assert await first() == other
+    await gateway.store.mobile_networks.put([MobileNetwork("4477", "23410")])
+    bad = counted(other, 0, 200)
+    await series.add([replace(bad, key=bad.key._replace(network="23410"))])
+    assert await first() == 1, "the network's figures go before the country's"

@@ -11,7 +11,7 @@ from heliograph.app.resources.desk import Desk, Invalid
 from heliograph.app.resources.fields import Credits, Field, Item, Moment, Rows, Text, Whole
 from heliograph.app.resources.prices import SINCE
 from heliograph.domain.csv_lines import csv_line
-from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.costs import CostHistory
 from heliograph.domain.numbers.country import country_of
 from heliograph.domain.numbers.phone import PrefixTable
@@ -19,7 +19,11 @@ from heliograph.domain.numbers.phone import PrefixTable
 MARGIN_BY: Final = ("connector", "country", "network", "plan")
 """Kinds of groups that the report may have."""
 
-DAY_MS: Final = 86_400_000
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 24 * HOUR_MS
+
+HOURLY_MS: Final = 3 * DAY_MS
+"""Up to this length a report has a point an hour, otherwise a day (UTC)."""
 
 PAGE: Final = 500
 """Messages that are read and added at once: some 5 ms, after which the gateway's other work has its turn."""
@@ -43,33 +47,32 @@ class MarginSum:
     def margin(self) -> int:
         return self.revenue - self.cost
 
-    def add(self, earning: Earning, costs: CostHistory, network: str) -> None:
-        """Adds a message with taken segments."""
-        self.messages += 1
-        self.revenue += earning.amount
-        for segment in earning.segments:
-            self.segments += 1
-            self.delivered += segment.is_delivered
-            found = costs.cost(segment.connector, earning.destination, network, segment.at)
-            if found is None:
-                self.unknown += 1
-            else:
-                submitted, delivered = found
-                self.cost += submitted + (delivered if segment.is_delivered else 0)
+    def add(self, other: "MarginSum") -> None:
+        """Adds other sums."""
+        self.messages += other.messages
+        self.segments += other.segments
+        self.delivered += other.delivered
+        self.revenue += other.revenue
+        self.cost += other.cost
+        self.unknown += other.unknown
 
 
 class MarginSheet:
-    """Sums by group. A group has a value for each kind of `by`, for example `("op1", "DE")`."""
+    """Sums by group, and by steps of time. A group has a value for each kind of `by`, for example `("op1", "DE")`."""
 
     def __init__(
         self,
         by: Sequence[str],
+        step: int,
         tables: Tables,
         connectors: Mapping[int, str],
         plans: Mapping[int, str],
     ) -> None:
         """`connectors`: names by id. `plans`: the plans of accounts by id."""
         self.sums: dict[tuple[str, ...], MarginSum] = {}
+        self.points: dict[int, MarginSum] = {}
+        """By the start (ms) of the step in which messages were accepted."""
+        self._step = step
         self._by = by
         self._costs = CostHistory(tables.costs)
         self._networks = _networks(tables.networks)
@@ -81,7 +84,7 @@ class MarginSheet:
         if not earning.segments:
             return
         number = earning.destination
-        network = self._networks.find(number) or ""
+        network = earning.network or self._networks.find(number) or ""
         connector = earning.segments[-1].connector
         values = {
             "connector": self._connectors.get(connector, f"#{connector}"),
@@ -90,22 +93,30 @@ class MarginSheet:
             "plan": self._plans.get(earning.account, ""),
         }
         group = tuple(values[kind] for kind in self._by)
-        sums = self.sums.get(group)
-        if sums is None:
-            sums = self.sums[group] = MarginSum()
-        sums.add(earning, self._costs, network)
+        of_message = self._sum(earning, network)
+        at = time_of(earning.key)
+        self.sums.setdefault(group, MarginSum()).add(of_message)
+        self.points.setdefault(at - at % self._step, MarginSum()).add(of_message)
+
+    def _sum(self, earning: Earning, network: str) -> MarginSum:
+        found = MarginSum(1, len(earning.segments), 0, earning.amount)
+        for segment in earning.segments:
+            cost = self._costs.cost(segment.connector, earning.destination, network, segment.at)
+            if cost is None:
+                found.unknown += 1
+            else:
+                found.cost += cost[0]
+            if segment.is_delivered:
+                found.delivered += 1
+                found.cost += 0 if cost is None else cost[1]
+        return found
 
     @property
     def total(self) -> MarginSum:
         """The sums of all groups."""
         total = MarginSum()
         for each in self.sums.values():
-            total.messages += each.messages
-            total.segments += each.segments
-            total.delivered += each.delivered
-            total.revenue += each.revenue
-            total.cost += each.cost
-            total.unknown += each.unknown
+            total.add(each)
         return total
 
     def rows(self) -> list[dict[str, Any]]:
@@ -132,13 +143,22 @@ async def margin(desk: Desk, by: str, **period: int) -> dict[str, Any]:
         raise Invalid("from", "it must be before the end")
     kinds = by.split(",")
     plans = {account.id: account.plan for account, _ in await desk.store.accounts.all()}
-    sheet = MarginSheet(kinds, await desk.store.network.tables(), await desk.known_connectors(), plans)
+    step = HOUR_MS if end - start <= HOURLY_MS else DAY_MS
+    sheet = MarginSheet(kinds, step, await desk.store.network.tables(), await desk.known_connectors(), plans)
     after, last = first_key_at(start) - 1, first_key_at(end)
     while page := await desk.store.messages.earnings(after, last, PAGE):
         for earning in page:
             sheet.add(earning)
         after = page[-1].key
-    return {"from": start, "to": end, "rows": sheet.rows(), "total": _sums(sheet.total)}
+    points = [
+        {"time": at, "revenue": of.revenue, "cost": of.cost, "margin": of.margin}
+        for at in range(start - start % step, end, step)
+        for of in (sheet.points.get(at, MarginSum()),)
+    ]
+    return {
+        "from": start, "to": end, "step_s": step // 1_000, "rows": sheet.rows(), "total": _sums(sheet.total),
+        "points": points,
+    }  # fmt: skip
 
 
 def margin_table(report: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -218,6 +238,18 @@ MARGIN: Final = Operation(
                 "MarginRow",
             ),
             "The groups, the largest revenue first.",
+        ),
+        Field("step_s", Whole(), "Seconds between two points: an hour, or a day of UTC."),
+        Field(
+            "points",
+            Rows(
+                (
+                    Field("time", Moment(), "Start of the step."),
+                    *(each for each in MARGIN_SUMS if each.name in ("revenue", "cost", "margin")),
+                ),
+                "MarginPoint",
+            ),
+            "Sums by the time of acceptance.",
         ),
     ),
     scope=Scope.READ_PRICES,

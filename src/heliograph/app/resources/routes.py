@@ -301,7 +301,7 @@ DECISION = (
                 Field(
                     "quality",
                     Decimal(1),
-                    "Share of delivered messages to the country in the last hours; null: fewer than 200 ended.",
+                    "Share of delivered messages in the network or country; null: too few ended in the last hours.",
                     nullable=True,
                 ),
             ),

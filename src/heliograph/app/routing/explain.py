@@ -18,7 +18,6 @@ from heliograph.app.routing.plan_rules import BestOrder, plan_rules
 from heliograph.app.routing.quality import Quality
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import PriceTable, in_force
-from heliograph.domain.numbers.country import country_of
 from heliograph.domain.numbers.sender_rules import REFUSE, REPLACE, SenderRule, SenderRules
 
 
@@ -35,7 +34,7 @@ class NamedCandidate:
     margin: int | None
     """Micro-credits that a delivered segment earns; None if its cost or price is not known."""
     quality: float | None
-    """Share of delivered messages in the country, from 0 to 1; None if it is not measured."""
+    """Share of delivered messages in the network or country, from 0 to 1; None if it is not measured."""
 
 
 @dataclass(slots=True)
@@ -95,7 +94,7 @@ def explain(
         account.plan
     )
     named_by, prefix = tariff.named_by(number) or ("", "")
-    price, network, country = tariff.price(number), state.network(number), country_of(number)
+    price, network = tariff.price(number), state.network(number)
     sender_rules = SenderRules(tables.sender_rules)
     request = RouteRequest(account.id, number, sender_rules.sent_as(number, sender), price or 0)
     found = candidates(request, state)
@@ -106,7 +105,7 @@ def explain(
         name, cost = names[candidate.connector], costs.cost(candidate.connector, number, network)
         margin = None if cost is None or price is None else price - cost
         obstacle = obstacles.get(candidate.connector, "")
-        share = quality.shares.get((candidate.connector, country))
+        share = quality.share(candidate.connector, number, network)
         return NamedCandidate(name, not obstacle, candidate.sentence(name, obstacle), cost, margin, share)
 
     decision = RouteDecision(

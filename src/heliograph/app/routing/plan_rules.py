@@ -9,7 +9,6 @@ from heliograph.app.configuration import Plan
 from heliograph.app.routing.quality import Quality
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.margin import MinMargin, read_min_margin
-from heliograph.domain.numbers.country import country_of
 
 BELOW_MARGIN: Final = "below the margin"
 UNKNOWN_COST: Final = "of unknown cost"
@@ -61,7 +60,7 @@ class BestOrder:
         """Returns the place of a connector: good connectors by their cost, then unmeasured ones, then bad ones by their
         quality. An unknown cost counts as the highest."""
         cost = self._costs.cost(connector, number, network)
-        share = self._quality.shares.get((connector, country_of(number)))
+        share = self._quality.share(connector, number, network)
         price = inf if cost is None else float(cost)
         if not self._least or (share is not None and share >= self._least):
             return 0, price, -(share or 0.0)

@@ -1,9 +1,11 @@
-"""Quality: the share of delivered messages by connector and country over the last hours, for the routing `best`."""
+"""Quality: the share of delivered messages by connector and network or country in the last hours, for the routing
+`best`."""
 
 from collections.abc import Iterable
 from typing import Final
 
 from heliograph.app.ports.series import SeriesQuery
+from heliograph.domain.numbers.country import country_of
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 
 HOURS: Final = 6
@@ -13,7 +15,8 @@ LEAST_ENDED: Final = 200
 """Final states from which a share counts as measured: it is then exact to some 5 %."""
 
 Shares = dict[tuple[int, str], float]
-"""Delivered messages of all ended messages, from 0 to 1, by connector and country, for example `(3, "DE")`."""
+"""Delivered messages of all ended messages, from 0 to 1, by connector and country or network, for example `(3, "DE")`
+and `(3, "26201")`."""
 
 
 class Quality:
@@ -27,6 +30,11 @@ class Quality:
         self.hour = hour
         """The hour since the epoch, which decides the numbers that explore; -1: no number explores."""
 
+    def share(self, connector: int, number: str, network: str) -> float | None:
+        """Returns the share in the number's network, otherwise in its country; None if neither is measured."""
+        found = self.shares.get((connector, network)) if network else None
+        return self.shares.get((connector, country_of(number))) if found is None else found
+
 
 def quality_query(now: int) -> SeriesQuery:
     """Returns the query of the counts that `measure` takes."""
@@ -39,7 +47,8 @@ def measure(totals: Iterable[tuple[CellKey, Cell]], now: int) -> Quality:
     """Returns the figures of these counts of all accounts."""
     counts: dict[tuple[int, str], tuple[int, int]] = {}
     for key, cell in totals:
-        delivered, ended = counts.get((key.connector, key.country), (0, 0))
-        counts[key.connector, key.country] = delivered + cell.delivered, ended + cell.ended
+        for place in {key.country, key.network} - {""}:
+            delivered, ended = counts.get((key.connector, place), (0, 0))
+            counts[key.connector, place] = delivered + cell.delivered, ended + cell.ended
     shares = {of: delivered / ended for of, (delivered, ended) in counts.items() if ended >= LEAST_ENDED}
     return Quality(shares, now // WIDTH_MS[Grain.HOUR])

@@ -45,7 +45,7 @@
       grid: { stroke: colour("line"), width: 1 },
     };
     const decades = (_, splits) => splits.map((each) => (Number.isInteger(Math.log10(each)) ? each : null));
-    const range = chart.unit === "share" ? [0, 1] : (_, low, high) => [0, high > 0 ? high * 1.08 : 1];
+    const range = chart.unit === "share" ? [0, 1] : (_, low, high) => [low < 0 ? low * 1.08 : 0, high > 0 ? high * 1.08 : low < 0 ? 0 : 1];
     return {
       width,
       height: 220,

@@ -39,6 +39,7 @@ _MODULES = (
     "recipients",
     "refusals",
     "reports",
+    "margin",
     "users",
     "security",
     "simulator",

@@ -39,7 +39,8 @@ SELECT connector, due, node IS NOT NULL, held FROM queue WHERE key = :key;
 SELECT at, was, time FROM moved WHERE key = :key ORDER BY at;
 
 -- earning_messages: Messages with their charges, in the order of acceptance.
-SELECT key, account, destination, price FROM message WHERE key > :after AND key < :end ORDER BY key LIMIT :limit;
+SELECT key, account, destination, network, price FROM message
+WHERE key > :after AND key < :end ORDER BY key LIMIT :limit;
 
 -- taken_segments: Segments that an operator took or may have taken, and whether they were delivered. Messages of a
 -- single segment have no row for their part.
