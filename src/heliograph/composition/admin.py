@@ -99,6 +99,7 @@ class AdminApps:
                 hours_days=parts.settings.reports.hours_days,
                 carrier_states=parts.engine.carrier_states,
                 probe=lambda connector: ADAPTERS[connector.kind].probe(connector, parts.settings),
+                ported=lambda: parts.directory.ported,
                 pause=asyncio.sleep,
             ),
             journal=parts.journal,

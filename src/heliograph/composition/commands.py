@@ -21,7 +21,7 @@ from heliograph.runtime.disk import make_folder
 
 if TYPE_CHECKING:
     from heliograph.api.fields import Terms
-    from heliograph.app.ports import Store
+    from heliograph.app.ports import PortedNumbers, Store
     from heliograph.app.resources.desk import Desk
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.app.sending.compose import Composer
@@ -128,6 +128,7 @@ async def open_desk(settings: Settings) -> "AsyncIterator[Desk]":
             hours_days=settings.reports.hours_days,
             probe=lambda connector: ADAPTERS[connector.kind].probe(connector, settings),
             reads_secrets=True,
+            ported=lambda: _ported(settings),
             pause=asyncio.sleep,
             encryption=encryption,
         )
@@ -143,8 +144,22 @@ def _composer(settings: Settings, store: "Store") -> "Composer":
     from heliograph.net.address_guard import AddressGuard
 
     guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
-    directory = Directory(store.network, store.accounts, policy=policy_of)
+    directory = Directory(store.network, store.accounts, policy=policy_of, ported=_ported(settings))
     return Composer(directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
+
+
+def _ported(settings: Settings) -> "PortedNumbers | None":
+    """Returns the file of ported numbers, or None without such a file. Raises Invalid."""
+    if not settings.routing.ported_file:
+        return None
+    from heliograph.adapters.system.journal import LogJournal
+    from heliograph.adapters.system.ported_numbers import PortedFile, UnusablePorted
+    from heliograph.app.resources.desk import Invalid
+
+    try:
+        return PortedFile(Path(settings.routing.ported_file), LogJournal())
+    except UnusablePorted as problem:
+        raise Invalid("routing.ported_file", str(problem)) from None
 
 
 def _terminal_user() -> str:

@@ -7,13 +7,14 @@ import random
 import secrets
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from heliograph import __version__
 from heliograph.app.configuration import Connector
-from heliograph.app.ports import Carrier, CarrierEvents, WebhookSender
+from heliograph.app.ports import Carrier, CarrierEvents, PortedNumbers, Store, WebhookSender
 from heliograph.app.sending.authenticate import Rehash
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
@@ -26,7 +27,7 @@ from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.listening import Listening
 from heliograph.composition.smpp_server import CustomerBinds
-from heliograph.composition.watching import Watching
+from heliograph.composition.watching import Unusable, Watching
 from heliograph.config import Settings
 from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.limits.defaults import LOGIN_WINDOW_S
@@ -173,7 +174,7 @@ class Gateway:
         if self._dev:
             self._simulated = await SimulatedOperator.start()
         await self._remember_failures()
-        self._directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None, policy_of)
+        self._directory = self._make_directory(store)
         self._watching = Watching(settings, self._clock, self._journal)
         self._long_polls = LongPolls(store.pulls)
         self._listeners = NoticeListeners(
@@ -406,6 +407,19 @@ class Gateway:
                 api.mount(path, reference)
             api.home = PAGE_PATH
         return api
+
+    def _make_directory(self, store: Store) -> Directory:
+        ported: PortedNumbers | None = None
+        name = self._settings.routing.ported_file
+        if name:
+            from heliograph.adapters.system.ported_numbers import PortedFile, UnusablePorted
+
+            try:
+                ported = PortedFile(Path(name), self._journal)
+            except UnusablePorted as problem:
+                raise Unusable(f"routing.ported_file, {name}, cannot be used: {problem}") from None
+        fallback = SIMULATOR if self._dev else None
+        return Directory(store.network, store.accounts, fallback, policy_of, ported)
 
     def _make_admin(self, composer: Composer, sending: Sending) -> AdminApps:
         return AdminApps(

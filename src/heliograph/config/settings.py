@@ -347,6 +347,18 @@ class Smpp:
 
 
 @dataclass(frozen=True, slots=True)
+class RoutingSettings:
+    """The choice of operators."""
+
+    ported_file: str = _setting(
+        "",
+        "File of ported numbers, which are looked up before the prefixes of networks. A line is NUMBER,MCCMNC, for "
+        "example 491701234567,26202. It must be sorted by octets: LC_ALL=C sort. A changed file is read within ten "
+        "seconds. Empty: none.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSettings:
     """The store of messages and ledgers: a file or a database."""
 
@@ -585,6 +597,7 @@ class Settings:
     callbacks: CallbackSettings = CallbackSettings()
     smpp: Smpp = Smpp()
     smpp_server: SmppServerSettings = SmppServerSettings()
+    routing: RoutingSettings = RoutingSettings()
     store: StoreSettings = StoreSettings()
     log: Log = Log()
     metrics: MetricsSettings = MetricsSettings()

@@ -5,14 +5,19 @@ from typing import Any
 import pytest
 
 from heliograph.api.messages import V1, V2
-from heliograph.app.configuration import MobileNetwork
+from heliograph.app.configuration import MobileNetwork, Route
 from heliograph.app.facts import Accept
+from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.routes import decide
+from heliograph.app.routing.candidates import RouteRequest
 from heliograph.app.sending.compose import Composer, SendRules
+from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault
 from heliograph.domain.message.state import State
+from tests.support.connectors import smpp_connector
 from tests.support.gateway import START, open_gateway, read
 
 
@@ -59,6 +64,33 @@ async def test_a_message_keeps_the_network_of_its_number() -> None:
     await gateway.directory.refresh()
     accept = composed(gateway.composer, who, to="447700900123,441234567890,33612345678")
     assert [message.network for message in accept.messages] == ["23415", "23410", ""]
+
+
+class Ported:
+    """Implements `PortedNumbers`."""
+
+    def find(self, number: str) -> str:
+        return {"447700900123": "23433"}.get(number, "")
+
+    async def refresh(self) -> None:
+        """Has the same numbers for ever."""
+
+
+async def test_a_ported_number_is_in_another_network_than_its_prefix() -> None:
+    gateway = await open_gateway()
+    directory = Directory(gateway.store.network, gateway.store.accounts, ported=Ported())
+    await directory.refresh()
+    assert directory.knows_networks
+    assert [directory.network(number) for number in ("447700900123", "447700900124")] == ["23433", ""]
+    await gateway.store.mobile_networks.put([MobileNetwork("44", "23410")])
+    other = await gateway.store.network.add_connector(smpp_connector(0, "other", "127.0.0.1", 2776, "id", "pw"))
+    await gateway.store.network.add_route(Route(0, "", other.id, network="23433"))
+    await directory.refresh()
+    assert [directory.network(number) for number in ("447700900123", "447700900124")] == ["23433", "23410"]
+    routed = [directory.route(RouteRequest(1, number, "A")) for number in ("447700900123", "447700900124")]
+    assert routed == [other.id, 1]
+    desk = Desk(gateway.store, gateway.clock, ported=Ported)
+    assert (await decide(desk, "447700900123")).network == "23433"
 
 
 async def test_the_reference_of_a_batch_is_the_batchs_alone() -> None:

@@ -29,7 +29,7 @@ from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
 from heliograph.app.ports.network import Costs, Measurements, MobileNetworks, Network, Plans, SenderRules, Templates
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, StoreRejected, Unavailable
-from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, Secrets, WebhookSender
+from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, PortedNumbers, Secrets, WebhookSender
 from heliograph.app.ports.upkeep import Retention, Upkeep
 from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
 
@@ -74,6 +74,7 @@ __all__ = [
     "Part",
     "Passkeys",
     "Plans",
+    "PortedNumbers",
     "Pulls",
     "Question",
     "Queue",

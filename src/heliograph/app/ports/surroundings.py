@@ -82,6 +82,16 @@ class WebhookSender(Protocol):
     async def close(self) -> None: ...
 
 
+class PortedNumbers(Protocol):
+    """Numbers that were ported to another network than that of their prefix."""
+
+    def find(self, number: str) -> str:
+        """Returns the MCCMNC of a ported number's network, such as `26202`; empty if the number is not listed."""
+
+    async def refresh(self) -> None:
+        """Takes in a changed list. Called once a second."""
+
+
 class Journal(Protocol):
     """The log: events for people and machines. Cheap; never raises."""
 

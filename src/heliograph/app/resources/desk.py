@@ -12,7 +12,7 @@ from heliograph.domain.error import FORBIDDEN, Fault
 if TYPE_CHECKING:
     from heliograph.app.configuration import Connector
     from heliograph.app.connector_kind import ConnectorKind
-    from heliograph.app.ports import CarrierState, Clock, Secrets, Store
+    from heliograph.app.ports import CarrierState, Clock, PortedNumbers, Secrets, Store
     from heliograph.app.ports.encryption import Encryption
     from heliograph.app.records import BacklogCounts
     from heliograph.app.sending.authenticate import Hash
@@ -147,6 +147,8 @@ class Desk:
     """True if the actor can read the store, with all secrets in it, as users of commands can."""
     encryption: "Encryption | None" = None
     """The keys of the store."""
+    ported: "Callable[[], PortedNumbers | None]" = _none
+    """Returns the numbers in another network than that of their prefix, or None without such a list."""
     pause: "Callable[[float], Awaitable[None]] | None" = None
     """Waits for so many seconds; None: nothing is waited for."""
 

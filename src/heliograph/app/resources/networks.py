@@ -90,7 +90,8 @@ NETWORKS = Resource(
     plural="networks",
     summary="Mobile networks, by the first digits of their numbers",
     more="The longest matching prefix decides about the network of a number. Routes may name a network instead of a "
-    "prefix. A ported number still counts as a number of the network of its prefix.",
+    "prefix. A ported number counts as a number of the network of its prefix, unless the file of the setting "
+    "routing.ported_file lists it.",
     nothing="There is no network yet. Import a list: heliograph network import FILE",
     key=("prefix",),
     fields=ROW,

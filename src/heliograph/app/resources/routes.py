@@ -148,7 +148,9 @@ async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -
     owner = Account(0, "", "", b"") if found is None else found[0]
     tables = await desk.store.network.tables()
     quality, obstacles = await _quality(desk), await _obstacles(desk)
-    return explain(number, owner, tables, desk.simulated, desk.now, sender, quality, obstacles)
+    ported = desk.ported()
+    find = None if ported is None else ported.find
+    return explain(number, owner, tables, desk.simulated, desk.now, sender, quality, obstacles, find)
 
 
 async def _obstacles(desk: Desk) -> Obstacles:

@@ -21,7 +21,7 @@ to use a connector is an obstacle: a configured obstacle belongs into `configure
 into `app.routing.health`, an obstacle that depends on the message's plan into `app.routing.plan_rules`.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import inf, log
@@ -133,6 +133,9 @@ class _Senders:
             yield self.any
 
 
+NetworkOf = Callable[[str], str]
+"""Returns the MCCMNC of a number, such as `26202`; empty if it is not known."""
+
 NO_PLANS: Final[Mapping[int, str]] = {}
 
 Obstacles = Mapping[int, str]
@@ -159,7 +162,7 @@ class RoutingState:
 
     __slots__ = (
         "_accounts", "_all", "_configured", "_networks", "_plain", "_plans", "_plans_of", "_standins", "fallback",
-        "knows_networks", "obstacles", "rules",
+        "knows_networks", "obstacles", "ported", "rules",
     )  # fmt: skip
 
     obstacles: dict[int, str]
@@ -167,6 +170,9 @@ class RoutingState:
 
     rules: PlanRules | None
     """The rules of plans; None if no plan has any."""
+
+    ported: NetworkOf | None
+    """Returns the networks of ported numbers."""
 
     knows_networks: bool
     """Whether the network of any number is known."""
@@ -180,10 +186,12 @@ class RoutingState:
         networks: Iterable[MobileNetwork] = (),
         obstacles: Obstacles = NO_OBSTACLES,
         rules: PlanRules | None = None,
+        ported: NetworkOf | None = None,
     ) -> None:
         """`connectors` has all connectors by id: a route to any other id does not count. `fallback` is the connector
-        for destinations without a route: the simulated operator of a development run. `plans`: the plans of accounts,
-        by id, as far as plans have routes. `obstacles` of the moment join the configured obstacles."""
+        for destinations without a route: the simulated operator of a development run. `plans`: the plans of
+        accounts, by id, as far as plans have routes. `ported` returns the networks of ported numbers. `obstacles`
+        of the moment join the configured obstacles."""
         self.rules = rules
         paused = {connector.id: configured_obstacle(connector) for connector in connectors.values()}
         self._configured = {connector: obstacle for connector, obstacle in paused.items() if obstacle}
@@ -205,7 +213,8 @@ class RoutingState:
         self._plans_of = plans
         self._all = _Senders(others)
         prefixes = {each.prefix: each.mccmnc for each in networks}
-        self._networks, self.knows_networks = PrefixTable(prefixes), bool(prefixes)
+        self._networks, self.ported = PrefixTable(prefixes), ported
+        self.knows_networks = bool(prefixes) or ported is not None
         names_only_prefixes = not (accounts or by_plan or any(each.sender or each.network for each in others))
         self._plain = self._all.any.by_prefix if names_only_prefixes and self._all.any is not None else None
         self._standins: dict[int, set[int]] | None = None
@@ -217,7 +226,7 @@ class RoutingState:
 
     def network(self, number: str) -> str:
         """Returns the MCCMNC of a number's network, for example `26201`; empty if it is not known."""
-        return self._networks.find(number) or ""
+        return (self.ported is not None and self.ported(number)) or self._networks.find(number) or ""
 
     def obstacles_of(self, message: Routed, found: Iterable[Candidate]) -> Obstacles:
         """Returns the obstacles for a message: obstacles of the moment, and exclusions by the rules of its plan."""

@@ -7,6 +7,7 @@ from heliograph.app.configuration import Account, Tables
 from heliograph.app.routing.candidates import (
     NO_OBSTACLES,
     Candidate,
+    NetworkOf,
     Obstacles,
     RouteRequest,
     RoutingState,
@@ -74,21 +75,16 @@ def explain(
     sender: str = "",
     quality: Quality | None = None,
     obstacles: Obstacles = NO_OBSTACLES,
+    ported: NetworkOf | None = None,
 ) -> RouteDecision:
     """Decides for a number of an account, and a sender ID. `fallbacks` are a development run's connectors; `now`
-    decides which prices hold. `obstacles` hold at the moment."""
+    decides which prices hold. `obstacles` hold at the moment. `ported`: networks of ported numbers."""
     quality = quality or Quality()
     connectors = {connector.id: connector for connector in tables.connectors}
     plan_of, costs = {**tables.plan_of, account.id: account.plan}, CostTable(tables.costs, now)
-    state = RoutingState(
-        tables.routes,
-        connectors,
-        next(iter(fallbacks), None),
-        plan_of,
-        tables.networks,
-        obstacles,
-        plan_rules(tables.plans, plan_of, lambda: costs, quality),
-    )
+    rules, fallback = plan_rules(tables.plans, plan_of, lambda: costs, quality), next(iter(fallbacks), None)
+    networks = tables.networks
+    state = RoutingState(tables.routes, connectors, fallback, plan_of, networks, obstacles, rules, ported)
     names = {**fallbacks, **tables.connector_names()}
     tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(
         account.plan

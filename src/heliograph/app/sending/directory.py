@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.configuration import Account, ApiKey, Connector, Cost, NumberOwner, Plan, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Message
-from heliograph.app.ports import Accounts, Network
+from heliograph.app.ports import Accounts, Network, PortedNumbers
 from heliograph.app.routing.candidates import (
     NO_OBSTACLES,
     Candidate,
@@ -68,9 +68,11 @@ class Directory:
         accounts: Accounts,
         fallback: int | None = None,
         policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy(),
+        ported: PortedNumbers | None = None,
     ) -> None:
         """`fallback`: the connector for destinations without a route, the simulated operator of a development run.
-        `policy`: returns a connector's requirements for messages.
+        `policy`: returns a connector's requirements for messages. `ported`: numbers in another network than that of
+        their prefix.
         """
         self.generation = 0
         self.templates: TemplateBook | None = None
@@ -80,6 +82,8 @@ class Directory:
         self._network = network
         self._stored_accounts = accounts
         self._fallback = fallback
+        self.ported = ported
+        """Numbers in another network than that of their prefix; None without such a list."""
         self._revision: int | None = None
         self._accounts: dict[str, AccountView] = {}
         self._policy = policy
@@ -114,6 +118,8 @@ class Directory:
         """
         if now is not None:
             self._now = now
+        if self.ported is not None:
+            await self.ported.refresh()
         if await self._network.revision() == self._revision:
             return self._heed_dates()
         tables = await self._network.tables()
@@ -130,7 +136,13 @@ class Directory:
         self.sender_rules = SenderRules(tables.sender_rules) if tables.sender_rules else None
         self._asking = frozenset(of for of, policy in policies.items() if policy.asks_receipts)
         self._routing = RoutingState(
-            tables.routes, self._connectors, self._fallback, tables.plan_of, tables.networks, self._obstacles
+            tables.routes,
+            self._connectors,
+            self._fallback,
+            tables.plan_of,
+            tables.networks,
+            self._obstacles,
+            ported=None if self.ported is None else self.ported.find,
         )
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
