@@ -19,7 +19,10 @@ def failing(status: int) -> p.QuerySmResp:
 
 
 async def test_a_question_has_the_id_and_the_sender_as_submitted_and_its_answer_is_a_report() -> None:
-    async with Smsc() as smsc, Rig(connector(smsc.port, options={"source_rules": "33* -> 44*: 2/8"})) as rig:
+    async with (
+        Smsc() as smsc,
+        Rig(connector(smsc.port, options={"sender_map": "3388 -> 3399", "source_rules": "33* -> 44*: 2/8"})) as rig,
+    ):
         smsc.told = lambda query: p.QuerySmResp(
             query.sequence, message_id="id1", final_date="270115080100000+", message_state=5, error_code=27
         )
@@ -32,7 +35,7 @@ async def test_a_question_has_the_id_and_the_sender_as_submitted_and_its_answer_
         acknowledge(True)
         (query,) = smsc.link.queries
         assert (query.message_id, query.source_addr_ton, query.source_addr_npi, query.source_addr) == (
-            "id1", 2, 8, "4488",
+            "id1", 2, 8, "4499",
         )  # fmt: skip
         state = rig.carrier.state()
         assert (state.asked, state.told, state.queries_off, state.in_flight) == (1, 1, "", 0)

@@ -158,6 +158,26 @@ def test_the_first_rule_that_fits_numbers_a_destination(
         assert (read.destination_addr, (read.dest_addr_ton, read.dest_addr_npi)) == (sent, numbering)
 
 
+@pytest.mark.parametrize(
+    ("sender", "destination", "sent"),
+    [
+        ("ACME", "491701234567", (b"Acme Shop", (5, 0), b"77#1701234567")),
+        ("TEST", "4915112345678", (b"3388", (6, 6), b"77#015112345678")),
+        ("Helio", "447700900123", (b"INFO", (5, 0), b"77#447700900123")),
+        ("INFO", "43", (b"INFO", (5, 0), b"77#43")),
+    ],
+)
+def test_addresses_are_mapped_stripped_and_prefixed(
+    sender: str, destination: str, sent: tuple[bytes, tuple[int, int], bytes]
+) -> None:
+    options = {
+        "sender_map": "ACME -> Acme Shop, TEST -> 3388", "sender_default": "INFO", "source_rules": "3388: 6/6",
+        "dest_rules": "49151* -> 0151*", "dest_strip": "49, 4917015", "dest_prefix": "77#",
+    }  # fmt: skip
+    read = foreign(one(sender=sender, destination=destination), **options)
+    assert (read.source_addr, (read.source_addr_ton, read.source_addr_npi), read.destination_addr) == sent
+
+
 def test_what_a_rule_makes_too_long_is_not_sent() -> None:
     with pytest.raises(FieldError):
         body(one(sender="447700900123"), source_rules="44* -> +00000000044*")

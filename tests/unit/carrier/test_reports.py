@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.adapters.smpp.receipts import NO_COUNTRY, number_of, report_of, unmarked_report_of
+from heliograph.adapters.smpp.receipts import NO_COUNTRY, Rewritten, number_of, report_of, unmarked_report_of
 from heliograph.app.ports import Report
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.numbers.dialling import NationalNumbers
@@ -193,7 +193,7 @@ def test_a_national_number_is_read_with_the_country_that_is_set(
 def test_both_addresses_of_a_receipt_are_read_likewise(address: str, ton: int) -> None:
     pdu = p.DeliverSm(esm_class=c.ESM_RECEIPT, short_message=b"id:1 stat:DELIVRD")
     pdu.source_addr, pdu.source_addr_ton, pdu.destination_addr = address, ton, "030123456"
-    report = report_of(pdu, GERMANY)
+    report = report_of(pdu, Rewritten(GERMANY))
     assert report is not None
     assert (report.destination, report.other_number) == ("4917012345678", "4930123456")
     plain = report_of(pdu)

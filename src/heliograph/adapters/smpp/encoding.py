@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from heliograph.adapters.smpp.address_rules import readdress
+from heliograph.adapters.smpp.address_rules import prefixed, readdress, renamed
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.app.ports import Part
 from heliograph.app.ports.carrier import UNSENDABLE
@@ -37,12 +37,12 @@ _Key = tuple[str, int, int, bool, bool, int, int, str]
 class Encoder:
     """Writes bodies; keeps the constant rest of each kind of message ready."""
 
-    __slots__ = ("_codec", "_concatenation", "_dest_rules", "_dialect", "_numbering", "_templates")
+    __slots__ = ("_codec", "_concatenation", "_dialect", "_numbering", "_rewrites", "_templates")
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._concatenation = dialect.concatenation
-        self._dest_rules = dialect.dest_rules
+        self._rewrites = bool(dialect.dest_rules or dialect.dest_strip or dialect.dest_prefix)
         self._numbering = dialect.dest_ton << 8 | dialect.dest_npi
         self._codec = {"gsm": "", "latin1": "latin-1", "ascii": "ascii"}[dialect.alphabet]
         self._templates: dict[_Key, BodyTemplate] = {}
@@ -62,9 +62,11 @@ class Encoder:
                 "it takes more parts than were charged, or has a TLV that does not pass",
             )
         destination, numbering = message.destination, self._numbering
-        if self._dest_rules:
-            destination, ruled = readdress(destination, self._dest_rules)
+        if self._rewrites:
+            dialect = self._dialect
+            destination, ruled = readdress(destination, dialect.dest_rules)
             numbering = numbering if ruled is None else ruled
+            destination = prefixed(destination, dialect.dest_strip, dialect.dest_prefix)
         encoding, octets, elements = part.encoding, part.octets, part.elements
         if self._codec and encoding == Encoding.GSM7:
             octets = self._transcoded(octets)
@@ -115,8 +117,7 @@ class Encoder:
         sender, kind, encoding, wants_receipt, has_header, validity, numbering, text = key
         extras = read_extras(text)
         dialect = self._dialect
-        sender, ruled = readdress(sender, dialect.source_rules)
-        ton, npi = source_numbering(sender, dialect) if ruled is None else divmod(ruled, 256)
+        sender, ton, npi = source_of(sender, dialect)
         registered_delivery = dialect.registered_delivery | (c.RECEIPT_INTERMEDIATE if extras.progress else 0)
         template = BodyTemplate(
             source_addr=sender,
@@ -161,6 +162,13 @@ def _numbered(part: Part, octets: bytes) -> bytes:
     """The octets of a part after the header with an 8-bit reference."""
     numbers = (part.reference & 0xFF, part.total, part.segment + 1)
     return b"%c\0\3%c%c%c%b%b" % (5 + len(part.elements), *numbers, part.elements, octets)
+
+
+def source_of(sender: str, dialect: Dialect) -> tuple[str, int, int]:
+    """Returns a sender as it is sent, with TON and NPI."""
+    sender = renamed(sender, dialect.sender_map, dialect.sender_default)
+    sender, ruled = readdress(sender, dialect.source_rules)
+    return (sender, *(source_numbering(sender, dialect) if ruled is None else divmod(ruled, 256)))
 
 
 def source_numbering(sender: str, dialect: Dialect) -> tuple[int, int]:

@@ -9,7 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final, Literal, get_args, get_origin
 
-from heliograph.adapters.smpp.address_rules import AddressRule, reader
+from heliograph.adapters.smpp.address_rules import (
+    AddressRule,
+    read_prefix,
+    read_sender,
+    read_senders,
+    read_strip,
+    reader,
+)
 from heliograph.adapters.smpp.outcome import FAILOVER_ON, OutcomeOverride, read_override, read_statuses
 from heliograph.app.connector_kind import MAX_RATE, OptionField
 from heliograph.domain import calendar
@@ -290,6 +297,16 @@ class Dialect:
     dest_rules: tuple[AddressRule, ...] = option(
         (), reader(numbers=True), "rules for destinations, in the same format: `49*: 1/1, 44* -> 0*: 2/1`"
     )
+    sender_map: tuple[tuple[str, str], ...] = option(
+        (),
+        read_senders,
+        "other senders in place of customers' own: `ACME -> Acme Shop, TEST -> 3388`, before the rules",
+    )
+    sender_default: str = option("", read_sender, "sender in place of every sender that `sender_map` does not list")
+    dest_strip: tuple[str, ...] = option(
+        (), read_strip, "digits removed from the beginning of a destination, such as `49`; the longest of several fits"
+    )
+    dest_prefix: str = option("", read_prefix, "prefix put before every destination, such as `00` or `77#`")
     alphabet: Literal["gsm", "latin1", "ascii"] = option(
         "gsm",
         _one_of("gsm", "latin1", "ascii"),
@@ -448,7 +465,8 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Bind": ("hosts", "system_type", "interface_version", "address_range", "addr_ton", "addr_npi"),
     "TLS": ("ca_file", "tls_server_name", "cert_file", "key_file", "tls_verify"),
     "Addresses": (
-        "source_rules", "dest_rules", "source_ton", "source_npi", "alphanumeric_ton", "alphanumeric_npi",
+        "sender_map", "sender_default", "dest_strip", "dest_prefix", "source_rules", "dest_rules",
+        "source_ton", "source_npi", "alphanumeric_ton", "alphanumeric_npi",
         "msisdn_ton", "msisdn_npi", "short_code_ton", "short_code_npi", "short_code_digits", "dest_ton", "dest_npi",
     ),
     "Texts": (

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from heliograph.adapters.smpp.address_rules import readdress
-from heliograph.adapters.smpp.encoding import source_numbering
+from heliograph.adapters.smpp.encoding import source_of
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Question, Report
 from heliograph.domain.message.receipt import NO_CODE, Delivery, is_final
@@ -59,8 +58,7 @@ class StateQueries:
 
     def pdu_of(self, question: Question) -> p.QuerySm:
         """The request, with the sender's address as it was submitted."""
-        sender, ruled = readdress(question.sender, self._dialect.source_rules)
-        ton, npi = source_numbering(sender, self._dialect) if ruled is None else divmod(ruled, 256)
+        sender, ton, npi = source_of(question.sender, self._dialect)
         return p.QuerySm(message_id=question.operator_id, source_addr_ton=ton, source_addr_npi=npi, source_addr=sender)
 
     def answered(self, question: Question, event: e.Answered) -> None:

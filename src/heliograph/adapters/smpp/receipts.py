@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import Final
 
+from heliograph.adapters.smpp.address_rules import unprefixed
 from heliograph.adapters.smpp.context import BindContext
+from heliograph.adapters.smpp.options import Dialect
 from heliograph.app.ports import Incoming, Report
 from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.domain.message.operator_id import kept
@@ -29,31 +32,63 @@ MAX_ADDRESS_CHARS: Final = 64
 NO_COUNTRY: Final = NationalNumbers()
 
 
-def report_of(pdu: DeliverSm | DataSm, national: NationalNumbers = NO_COUNTRY) -> Report | None:
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The addresses that a connector rewrites, as far as receipts repeat them."""
+
+    national: NationalNumbers = NO_COUNTRY
+    prefix: str = ""
+    """Prefix of destinations."""
+    senders: frozenset[str] = frozenset()
+    """Our own senders, in place of customers'."""
+
+    @classmethod
+    def by(cls, dialect: Dialect) -> "Rewritten":
+        """Returns the addresses that a dialect rewrites."""
+        senders = {other for _, other in dialect.sender_map} | ({dialect.sender_default} - {""})
+        national = NationalNumbers(dialect.inbound_country, dialect.inbound_trunk)
+        return cls(national, dialect.dest_prefix, frozenset(senders))
+
+    def number(self, address: str, ton: int) -> str:
+        """Returns a receipt's address as the customer wrote the number, or with its last digits."""
+        number = address
+        if self.national.country:
+            number = number_of(address, ton, self.national) or address
+            if number != address.removeprefix("+"):
+                return number
+        return unprefixed(number, self.prefix) if self.prefix else number
+
+
+AS_SENT: Final = Rewritten()
+
+
+def report_of(pdu: DeliverSm | DataSm, rewritten: Rewritten = AS_SENT) -> Report | None:
     """Returns the report in a deliver_sm or data_sm that esm_class marks as a receipt, otherwise None.
 
     `operator_id` is empty if the receipt has no id. An intermediate notification is never final, except that a
     delivered message stays delivered.
     """
     receipt = parse_receipt(pdu)
-    return None if receipt is None else _report(receipt, pdu, national, True)
+    return None if receipt is None else _report(receipt, pdu, rewritten, True)
 
 
-def unmarked_report_of(pdu: DeliverSm | DataSm, national: NationalNumbers = NO_COUNTRY) -> Report | None:
+def unmarked_report_of(pdu: DeliverSm | DataSm, rewritten: Rewritten = AS_SENT) -> Report | None:
     """Returns the report that an unmarked deliver_sm or data_sm seems to be, otherwise None."""
     receipt = parse_unmarked(pdu)
-    return None if receipt is None else _report(receipt, pdu, national, False)
+    return None if receipt is None else _report(receipt, pdu, rewritten, False)
 
 
-def _report(receipt: ReceiptContent, pdu: DeliverSm | DataSm, national: NationalNumbers, marked: bool) -> Report:
+def _report(receipt: ReceiptContent, pdu: DeliverSm | DataSm, rewritten: Rewritten, marked: bool) -> Report:
     state = parse_state(receipt.state)
     final = is_final(state) and (not receipt.intermediate or state is Delivery.DELIVRD)
     message_id = kept(receipt.message_id)
     other_id = kept(receipt.other_id) if receipt.other_id else ""
     number, other_number = receipt.source_addr, receipt.destination_addr
-    if national.country:  # skipped otherwise, as this runs for every receipt
-        number = number_of(number, pdu.source_addr_ton, national) or number
-        other_number = number_of(other_number, pdu.dest_addr_ton, national) or other_number
+    if rewritten is not AS_SENT:  # skipped otherwise, as this runs for every receipt
+        # An own sender is no phone's number that would contradict the message's.
+        own = other_number in rewritten.senders
+        number = rewritten.number(number, pdu.source_addr_ton)
+        other_number = "" if own else rewritten.number(other_number, pdu.dest_addr_ton)
     return Report(
         message_id,
         number[:MAX_ADDRESS_CHARS],
@@ -112,13 +147,25 @@ class ReceiptReceiver:
     durable or refused, inbound messages once their owner calls `answer`.
     """
 
-    __slots__ = ("_context", "_counters", "_flush", "_loop", "_session", "ended_well", "flush_due", "retiring")
+    __slots__ = (
+        "_context",
+        "_counters",
+        "_flush",
+        "_loop",
+        "_rewritten",
+        "_session",
+        "ended_well",
+        "flush_due",
+        "retiring",
+    )
 
     def __init__(
         self, context: BindContext, session: Session, counters: BindCounters, flush: Callable[[], None]
     ) -> None:
         """`flush` writes the session's pending octets. It is called in the loop's next turn."""
         self._context = context
+        rewritten = Rewritten.by(context.dialect)
+        self._rewritten = AS_SENT if rewritten == AS_SENT else rewritten
         self._session = session
         self._counters = counters
         self._flush = flush
@@ -134,9 +181,9 @@ class ReceiptReceiver:
     def receive(self, request: DeliverSm | DataSm) -> None:
         """Takes a deliver_sm or data_sm. Its answer is written with the next flush, or later."""
         context, counters, session = self._context, self._counters, self._session
-        report = report_of(request, context.national)
+        report = report_of(request, self._rewritten)
         if report is None:
-            unmarked = unmarked_report_of(request, context.national)
+            unmarked = unmarked_report_of(request, self._rewritten)
             if unmarked is None:
                 self._receive_message(request)
             elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
