@@ -25,6 +25,7 @@ async def test_a_plan_has_the_defaults_until_it_has_rules() -> None:
     await plans.change(desk, "bronze", min_margin=None)
     assert (await plans.show(desk, "bronze")) == changed | {"min_margin": None}
     await plans.reset(desk, "bronze")
+    await plans.reset(desk, "gold")  # it has the defaults already
     with pytest.raises(NoSuch):
         await plans.reset(desk, "bronze")
     with pytest.raises(NoSuch):

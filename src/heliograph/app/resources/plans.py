@@ -1,5 +1,6 @@
 """Price plans: how messages of their accounts are routed, and the margin that they must earn."""
 
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -45,11 +46,10 @@ async def change(desk: Desk, name: str, **changes: Any) -> dict[str, Any]:
 
 
 async def reset(desk: Desk, name: str) -> None:
-    """Gives a plan the default rules. Raises NoSuch for a plan without rules of its own."""
-    try:
+    """Gives a plan the default rules, which it may have already. Raises NoSuch."""
+    await show(desk, name)
+    with suppress(Missing):
         await desk.audited("plan.reset", name).plans.remove(name)
-    except Missing:
-        raise NoSuch("plan", f"{name} with rules of its own") from None
 
 
 def _row(plan: Plan) -> dict[str, Any]:
@@ -146,7 +146,7 @@ PLANS = Resource(
                 "plan set bulk routing=best min_quality=0    # least cost",
             ),
             done="The plan {name} is changed.",
-            label="Set the rules of",
+            label="Change",
         ),
         Operation(
             "reset",

@@ -164,7 +164,7 @@ def _input(field: Field) -> dict[str, Any]:
         "name": single.name,
         "label": single.label,
         "hint": single.hint,
-        "value": "" if field.default in OPEN else single.text(single.show(field.default)),
+        "value": "" if field.default in OPEN else single.type.text(single.show(field.default)),
         "empty": "Unchanged" if field.default is KEEP else "Any",
         "required": field.default is REQUIRED,
         "is_long": isinstance(single.type, Text) and single.type.is_long,
