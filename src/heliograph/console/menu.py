@@ -36,6 +36,7 @@ MENU: tuple[MenuPage, ...] = (
     MenuPage("/queue", "Queue", Scope.READ_MESSAGES, "w", "waiting backlog move hold cancel"),
     MenuPage("/binds", "Binds", Scope.READ_ACCOUNTS, "b", "smpp clients esme sessions"),
     MenuPage("/routing", "Routes", Scope.READ_ROUTES, "r", "routing prefixes failover"),
+    MenuPage("/coverage", "Coverage", Scope.READ_ROUTES, "v", "destinations holes margin loss"),
     MenuPage("/networks", "Networks", Scope.READ_ROUTES, "", "mobile mccmnc numbering"),
     MenuPage("/plans", "Plans", Scope.READ_PRICES, "", "margin quality tariffs rules"),
     MenuPage("/prices", "Prices", Scope.READ_PRICES, "e", "pricing rates plans tariffs"),

@@ -686,6 +686,15 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
     tried = text_of(await ada.get("/routing", "number=%2B49+170+1234567&account=acme"))
     assert "491701234567 → operator for 0.07 credits a segment" in tried
     assert "The route for the prefix 4917 with priority 5 leads to operator." in tried
+    assert "operator takes it not known not known not measured" in tried
+    covered = text_of(await ada.get("/coverage"))
+    assert "44 not known operator none 0.08 credits not known not known not known" in covered
+    await ada.post("/prices", {"price_prefix": "44", "price": "0.08", "plan": "gold"})
+    assert "44 not known operator" in text_of(await ada.get("/coverage", "plan=gold&q=4420"))
+    file = (await ada.get("/coverage.csv", "q=44")).text
+    assert file.startswith("prefix,network,connector,")
+    assert file.count("\n") == 3
+    assert "There are no problems" in (await ada.get("/coverage", "only=problems")).text
     assert "Number: give a number" in (await ada.get("/routing", "number=12")).text
     assert (
         "price is removed"

@@ -1,9 +1,10 @@
 """Routes: rules that choose a connector for a message. `app.routing.candidates` has their order."""
 
+import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from heliograph.app.configuration import Account, Exists, Missing, Route
 from heliograph.app.records import AuditEntry, Scope
@@ -11,10 +12,11 @@ from heliograph.app.resources.description import Answer, Operation, Resource, Sc
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
 from heliograph.app.resources.fields import Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
 from heliograph.app.resources.networks import read_mccmnc
-from heliograph.app.routing.candidates import Obstacles, numbers_of
+from heliograph.app.routing.candidates import Obstacles, configured_obstacle, numbers_of
 from heliograph.app.routing.coverage import coverage
 from heliograph.app.routing.explain import RouteDecision, explain
 from heliograph.app.routing.health import reported_obstacles
+from heliograph.app.routing.live_shares import live_shares, shares_query
 from heliograph.app.routing.quality import Quality, measure, quality_query
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers import phone
@@ -162,6 +164,23 @@ async def find_coverage(desk: Desk, plan: str = DEFAULT_PLAN) -> dict[str, Any]:
     tables, quality, obstacles = await desk.store.network.tables(), await _quality(desk), await _obstacles(desk)
     rows = coverage(tables, plan, desk.simulated, desk.now, quality, obstacles)
     return {"destinations": [{each.name: getattr(row, each.name) for each in COVERED} for row in rows]}
+
+
+def write_coverage(rows: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
+    """Writes destinations of `find_coverage` as CSV with the columns of COVERED."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(each.name for each in COVERED)
+    writer.writerows([each.type.text(row[each.name]) for each in COVERED] for row in rows)
+
+
+async def live(desk: Desk) -> tuple[dict[int, float], dict[str, str]]:
+    """Returns the live shares of routes by their ids, and the obstacles of connectors by their names."""
+    tables = await desk.store.network.tables()
+    totals = await desk.store.series.totals(shares_query(desk.now))
+    names = tables.connector_names()
+    configured = {each.name: word for each in tables.connectors if (word := configured_obstacle(each))}
+    moment = {names[of]: word for of, word in (await _obstacles(desk)).items() if of in names}
+    return live_shares(tables.routes, totals), {**moment, **configured}
 
 
 async def _quality(desk: Desk) -> Quality:

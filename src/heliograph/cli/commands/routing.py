@@ -1,10 +1,8 @@
 """`heliograph route`: the connector for each prefix of numbers."""
 
-import csv
-
 import click
 
-from heliograph.app.resources.routes import COVERED, ROUTES
+from heliograph.app.resources.routes import ROUTES, write_coverage
 from heliograph.cli.command import Failure, Invocation, examples
 from heliograph.cli.drawn import group_of, show
 
@@ -49,6 +47,4 @@ def show_coverage(invocation: Invocation, plan: str, file: str | None) -> None:
         show(invocation, ROUTES, COVERAGE, given, answer)
         return
     with click.open_file(file, "w", encoding="utf-8", lazy=False) as table:
-        writer = csv.writer(table, lineterminator="\n")
-        writer.writerow(each.name for each in COVERED)
-        writer.writerows([each.type.text(row[each.name]) for each in COVERED] for row in answer["destinations"])
+        write_coverage(answer["destinations"], table)

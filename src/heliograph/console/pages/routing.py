@@ -1,7 +1,8 @@
-"""Routes: found, added, edited, whole lists of them in and out; and where a number would go."""
+"""Routes: found, added, edited, whole lists of them in and out; where a number would go; and the coverage of a plan."""
 
 import asyncio
 import io
+from collections import Counter
 from typing import Any
 
 from heliograph.admin_api.request import parse_key
@@ -12,9 +13,12 @@ from heliograph.app.resources import routes
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.domain.display import counted
+from heliograph.domain.money.pricing import DEFAULT_PLAN
 
 PATH = "/routing"
 PAGE = 50
+SHOWN = 500
+"""Destinations of the coverage that a page shows."""
 BAD_SHOWN = 20
 """Lines that cannot be used of which is told."""
 
@@ -36,6 +40,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
     pages = max(1, -(-len(found) // PAGE))
     asked = query.get("page", "")
     page = min(pages, max(1, int(asked))) if asked.isascii() and asked.isdigit() and len(asked) <= 6 else 1
+    shares, obstacles = await routes.live(request.desk)
     edited = next((each for each in found if str(each["id"]) == query.get("edit")), None)
     return request.page(
         "routing.html",
@@ -46,6 +51,8 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
         pages=pages,
         asked={name: query[name] for name in ASKED if query.get(name)},
         edited=edited,
+        shares=shares,
+        obstacles=obstacles,
         connectors=sorted((await request.desk.connector_names()).values()),
         accounts=accounts,
         query=query,
@@ -104,7 +111,52 @@ async def import_list(request: PageRequest) -> PageResponse:
     return request.go(PATH, f"{counted(added, 'route')} added, {there:,} there already.")
 
 
+async def show_coverage(request: PageRequest) -> PageResponse:
+    """Shows each destination of a plan with its connector, price, cost and margin."""
+    plan, wanted, problems = await _coverage_asked(request)
+    found = await routes.find_coverage(request.desk, plan)
+    rows = [row for row in found["destinations"] if _is_shown(row, wanted, only_problems=problems)]
+    return request.page(
+        "coverage.html",
+        plan=plan,
+        plans=await _plan_names(request),
+        q=wanted,
+        only_problems=problems,
+        rows=rows[:SHOWN],
+        more=max(0, len(rows) - SHOWN),
+        destinations=len(found["destinations"]),
+        problems=Counter(row["problem"] for row in found["destinations"] if row["problem"]),
+    )
+
+
+async def download_coverage(request: PageRequest) -> PageResponse:
+    plan, wanted, problems = await _coverage_asked(request)
+    found = await routes.find_coverage(request.desk, plan)
+    rows = [row for row in found["destinations"] if _is_shown(row, wanted, only_problems=problems)]
+    file = io.StringIO()
+    routes.write_coverage(rows, file)
+    return csv_file("coverage.csv", file.getvalue().encode())
+
+
+async def _coverage_asked(request: PageRequest) -> tuple[str, str, bool]:
+    """Returns the plan, the first digits of the numbers, and whether only problems are wanted."""
+    query = request.query
+    prefix = number_of(query.get("q", "").strip()).removeprefix("+")
+    return query.get("plan", "") or DEFAULT_PLAN, prefix, query.get("only") == "problems"
+
+
+def _is_shown(row: dict[str, Any], prefix: str, *, only_problems: bool) -> bool:
+    fits = row["prefix"].startswith(prefix) or prefix.startswith(row["prefix"])
+    return fits and bool(row["problem"] or not only_problems)
+
+
+async def _plan_names(request: PageRequest) -> list[str]:
+    return sorted({DEFAULT_PLAN, *(price.plan for price in (await request.desk.store.network.tables()).prices)})
+
+
 PAGES = (
+    PageRoute("GET", "/coverage", Scope.READ_ROUTES, show_coverage),
+    PageRoute("GET", "/coverage.csv", Scope.READ_ROUTES, download_coverage),
     PageRoute("GET", PATH, Scope.READ_ROUTES, show),
     PageRoute("GET", f"{PATH}.csv", Scope.READ_ROUTES, download),
     PageRoute("POST", f"{PATH}/routes", Scope.WRITE_ROUTES, add_route, again=show),

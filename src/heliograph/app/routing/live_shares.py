@@ -1,0 +1,43 @@
+"""Live shares: how the routes of a group divided the messages of the last hours.
+
+Messages are counted by connector and country, so a group of a longer prefix than the country's shows how its
+connectors divided the messages to that country.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from heliograph.app.configuration import Route
+from heliograph.app.ports.series import SeriesQuery
+from heliograph.domain.numbers.country import UNKNOWN, country_of
+from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
+
+HOURS: Final = 2
+"""Hours that count, the present hour included: from one to two hours of messages."""
+
+
+def shares_query(now: int) -> SeriesQuery:
+    """Returns the query of the counts that `live_shares` takes."""
+    width = WIDTH_MS[Grain.HOUR]
+    end = (now // width + 1) * width
+    return SeriesQuery(Grain.HOUR, end - HOURS * width, end)
+
+
+def live_shares(routes: Iterable[Route], totals: Iterable[tuple[CellKey, Cell]]) -> dict[int, float]:
+    """Returns the shares of routes by their ids, from 0 to 1. A group without messages has none."""
+    sent: Counter[tuple[int, str]] = Counter()
+    for key, cell in totals:
+        sent[key.connector, key.country] += cell.submitted
+        sent[key.connector, ""] += cell.submitted
+    groups: defaultdict[tuple[object, ...], list[Route]] = defaultdict(list)
+    for route in routes:
+        groups[route.prefix, route.network, route.account, route.plan, route.sender].append(route)
+    shares = {}
+    for group in groups.values():
+        country = country_of(group[0].prefix) if group[0].prefix else ""
+        country = "" if country == UNKNOWN else country
+        total = sum(sent[connector, country] for connector in {route.connector for route in group})
+        if total:
+            shares.update({route.id: sent[route.connector, country] / total for route in group})
+    return shares
