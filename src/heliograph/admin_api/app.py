@@ -127,7 +127,7 @@ async def _read(
 async def _read_nothing(receive: Receive, operation: AdminOperation) -> None:
     """Reads a body that must say nothing: none, or an empty object. Raises Fault, ClientGone.
 
-    What somebody writes there is meant to change what is done; to do it regardless would be something else.
+    A body is meant to change the operation, so it is not ignored.
     """
     try:
         body = await read_body(receive, operation.octets)

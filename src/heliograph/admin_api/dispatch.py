@@ -58,7 +58,7 @@ class Dispatcher:
         query: Mapping[str, str],
         body: msgspec.Struct | None,
     ) -> Any:
-        """Runs an operation. The actor has its scope. Raises Fault, and what `fault_of` knows."""
+        """Runs an operation. The actor has its scope. Raises Fault, and the exceptions that `fault_of` knows."""
         if body is not None:
             actor.need_all(given_fields(body), operation.scopes)
         return await operation.run(self._desk.acting_as(actor.name, actor.address), path, query, body)

@@ -149,7 +149,7 @@ def _parse(field: Field, text: str) -> Any:
 
 
 def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0) -> dict[str, Any]:
-    """Returns the JSON object of what a use case returned."""
+    """Returns the JSON object of a use case's result."""
     if isinstance(operation.answers, tuple):
         return _row(operation.answers, result)
     match operation.answers:

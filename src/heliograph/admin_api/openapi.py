@@ -28,7 +28,7 @@ from heliograph.domain.error import (
 
 _REF = "#/components/schemas/{name}"
 _SUFFIXED = re.compile(rb"\b([A-Z][A-Za-z]+)Shape\b")
-"""The name of a type whose suffix the document leaves out."""
+"""A suffix of types' names that the document leaves out."""
 
 _EVERYWHERE = (MALFORMED, INVALID, UNAUTHENTICATED, FORBIDDEN, TOO_EARLY, INTERNAL, UNAVAILABLE)
 _WITH_A_BODY = (MISSING, TOO_LARGE, MEDIA_TYPE)

@@ -1,4 +1,4 @@
-"""One operation of the admin API: path, scope, bodies, and the function that runs it."""
+"""An operation of the admin API: path, scope, bodies, and the function that runs it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

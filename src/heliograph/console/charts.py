@@ -1,4 +1,4 @@
-"""Charts that the console's script draws: their figures as JSON, and as a table for those who do not see them."""
+"""Charts that the console's script draws: their figures as JSON, and as a table for screen readers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -99,7 +99,7 @@ def short_duration(ms: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent with one decimal: all and nothing are told apart from nearly so."""
+    """A share in percent with a decimal. Only all is 100 %, and only nothing is 0 %."""
     if 0.9995 <= share < 1:
         return "> 99.9%"
     return "< 0.1%" if 0 < share < 0.0005 else f"{share:.1%}"

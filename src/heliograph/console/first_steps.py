@@ -1,4 +1,4 @@
-"""The first steps of a new gateway, until all of them are done. What is done is seen from what there is."""
+"""The first steps of a new gateway, until all of them are done. A step is done if the gateway has its result."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from heliograph.console.request import PageRequest
 
 @dataclass(frozen=True, slots=True)
 class FirstStep:
-    """A step: what to do and why, and the page where it is done."""
+    """A step: the task, its reason, and the page for it."""
 
     title: str
     why: str

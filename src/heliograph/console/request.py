@@ -1,4 +1,4 @@
-"""One request to the console, the services of its pages, and their responses."""
+"""A request to the console, the services of its pages, and their responses."""
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping

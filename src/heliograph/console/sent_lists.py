@@ -24,7 +24,7 @@ JOBS = 20
 """Jobs that are remembered; of more, the oldest that has ended is forgotten."""
 
 UNDER_WAY = 256
-"""Messages of one job that wait for their commit at once."""
+"""Messages of a job that wait for their commit at once."""
 
 BREATH = 50
 """Messages after which the loop is left to others."""
@@ -57,7 +57,7 @@ def reference_of(job: str, place: int) -> str:
 
 @dataclass(slots=True)
 class ListRow:
-    """One message to send."""
+    """A message to send."""
 
     number: str
     text: str
@@ -105,7 +105,7 @@ class ListRun:
         return counted.most_common(limit)
 
     def result(self) -> Iterator[bytes]:
-        """The lines of a CSV file: what became of each row."""
+        """The lines of a CSV file with the result of each row."""
         yield csv_line("number", "status", "id", "price", "problem")
         for order, outcome in zip(self.orders, self.outcomes, strict=True):
             if outcome is None:
@@ -207,7 +207,7 @@ class ListRuns:
         return list(self._jobs.values())[::-1]
 
     async def stop(self) -> None:
-        """Ends what is under way; the rest of each list is not sent."""
+        """Ends the messages under way. The rest of each list is not sent."""
         for task in list(self._tasks):
             task.cancel()
         for task in list(self._tasks):

@@ -1,4 +1,4 @@
-"""Connectors: their state, and what can be done about it."""
+"""Connectors: their state, and the actions on them."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Conversation: what an account sent to one phone and what came back, and whether the phone opted out."""
+"""Conversation: the messages between an account and a phone, and whether the phone opted out."""
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.records import Scope

@@ -1,4 +1,4 @@
-"""Search from everywhere: leads to what is meant, or shows what it may be."""
+"""Search from everywhere: leads to the thing that is meant, or lists the things that it may be."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

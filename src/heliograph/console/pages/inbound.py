@@ -1,4 +1,4 @@
-"""Inbound: messages from phones, what became of each, and whose the unrouted ones are to be."""
+"""Inbound: messages from phones, their callbacks, and the owners of unrouted messages."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ PATH = "/inbound"
 PAGE = 50
 ASKED = ("q", "account", "start", "end", "live")
 UNROUTED = "-"
-"""Choice of the form for messages that are nobody's; no account has this name."""
+"""Choice of the form for messages without an owner. No account has this name."""
 
 
 async def search(request: PageRequest) -> PageResponse:

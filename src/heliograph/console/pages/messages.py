@@ -1,4 +1,4 @@
-"""Messages: finding them, what happened to one, and what can still be done about it."""
+"""Messages: finding them, the history of a message, and the actions on it."""
 
 from collections import Counter
 from typing import Any
@@ -39,7 +39,7 @@ ASKED = ("q", "account", "status", "start", "end", *NARROWING, "live")
 FROM_PHONES = "inbound"
 BOTH_WAYS = "both"
 OF_SENT = ("status", "held", "connector", "error", "sender", "country", "network")
-"""Fields that ask for what messages from phones do not have."""
+"""Filters that messages from phones do not have."""
 
 
 async def search(request: PageRequest) -> PageResponse:
@@ -79,7 +79,7 @@ async def _both(request: PageRequest) -> dict[str, Any]:
 
 
 async def _form(request: PageRequest) -> dict[str, Any]:
-    """Returns what the form and any list need."""
+    """Returns the values that the form and any list need."""
     asked = _asked(request)
     return {
         "query": request.query,
@@ -198,7 +198,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
 
 
 def _segments(request: PageRequest, trace: Any, connectors: dict[int, str]) -> list[dict[str, Any]]:
-    """Each segment with what the operator answered and reported."""
+    """Each segment with the operator's answer and receipts."""
     rows = []
     for segment in range(trace.message.segments):
         answer = next((each for each in trace.submissions if each.segment == segment), None)

@@ -57,7 +57,7 @@ class ConnectorLine:
     """Due time of the oldest of them."""
     deferred: int
     national: int
-    """Messages from national numbers that nobody can make international ones."""
+    """Messages from national numbers without a known country."""
 
 
 async def overview(request: PageRequest) -> PageResponse:
@@ -94,7 +94,7 @@ async def _values(request: PageRequest) -> dict[str, Any]:
 
 
 async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[ConnectorLine]:
-    """Returns a line for each connector, those that are down or silent first."""
+    """Returns a line for each connector, first the connectors that are down or silent."""
     waiting = request.services.waiting()
     live = {connector.id: (connector, state) for connector, state in request.desk.carrier_states()}
     known = {connector.id: connector for connector in await all_connectors(request.desk)}

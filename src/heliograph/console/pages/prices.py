@@ -105,7 +105,7 @@ def _unusable(lines: int) -> FormProblem:
 
 
 def edit_link(price: Any) -> dict[str, str]:
-    """Returns the query of the page whose form has this price."""
+    """Returns the query of the page with this price in its form."""
     return {
         "plan": price.plan, "price_prefix": price.prefix, "price": format_credits(price.price),
         "inbound": format_credits(price.inbound or 0), "since": format_since(price.since),

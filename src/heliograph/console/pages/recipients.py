@@ -1,4 +1,4 @@
-"""One phone's data: what is kept of it, to hand out, and its erasure."""
+"""The data of a phone: a copy of it to hand out, and its erasure."""
 
 import json
 from typing import Any

@@ -109,7 +109,7 @@ async def account_figures(request: PageRequest, name: str) -> list[Chart]:
 
 
 async def _known(request: PageRequest, query: ReportQuery) -> SeriesReport | None:
-    """Returns the report; None of a connector that is nobody's, as other nodes may have."""
+    """Returns the report, or None for a connector that this store does not have."""
     try:
         return await ViewReports(request.desk).report(query)
     except NoSuch:

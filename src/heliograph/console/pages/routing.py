@@ -99,7 +99,7 @@ async def download(request: PageRequest) -> PageResponse:
 
 
 async def import_list(request: PageRequest) -> PageResponse:
-    """Adds the routes of a list; those that are there already stay."""
+    """Adds the routes of a list. Existing routes stay."""
     connectors = sorted((await request.desk.connector_names()).values())
     lines = request.form.get("csv", "").splitlines(keepends=True)
     sheet = await asyncio.to_thread(route_table.read, lines, connectors)
@@ -116,10 +116,11 @@ async def show_coverage(request: PageRequest) -> PageResponse:
     plan, wanted, problems = await _coverage_asked(request)
     found = await routes.find_coverage(request.desk, plan)
     rows = [row for row in found["destinations"] if _is_shown(row, wanted, only_problems=problems)]
+    prices = (await request.desk.store.network.tables()).prices
     return request.page(
         "coverage.html",
         plan=plan,
-        plans=await _plan_names(request),
+        plans=sorted({DEFAULT_PLAN, *(price.plan for price in prices)}),
         q=wanted,
         only_problems=problems,
         rows=rows[:SHOWN],
@@ -148,10 +149,6 @@ async def _coverage_asked(request: PageRequest) -> tuple[str, str, bool]:
 def _is_shown(row: dict[str, Any], prefix: str, *, only_problems: bool) -> bool:
     fits = row["prefix"].startswith(prefix) or prefix.startswith(row["prefix"])
     return fits and bool(row["problem"] or not only_problems)
-
-
-async def _plan_names(request: PageRequest) -> list[str]:
-    return sorted({DEFAULT_PLAN, *(price.plan for price in (await request.desk.store.network.tables()).prices)})
 
 
 PAGES = (

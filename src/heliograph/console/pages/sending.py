@@ -1,4 +1,4 @@
-"""Send: a text to one, or to a list, with what it will cost before it goes."""
+"""Send: a text to a number or a list, with its price before it is sent."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -67,7 +67,7 @@ async def form(request: PageRequest, problem: FormProblem | None = None) -> Page
 
 
 async def quote(request: PageRequest) -> PageResponse:
-    """The piece that says what the text comes to, as one types."""
+    """The piece with the segments and the price of the text so far."""
     return request.page("send_quote.html", quote=await _quote(request, request.form))
 
 
@@ -105,7 +105,7 @@ async def _quote(request: PageRequest, values: Mapping[str, str]) -> dict[str, A
 
 
 def _quote_each(request: PageRequest, draft: Draft, told: dict[str, Any]) -> None:
-    """The price of those that can be sent, the most segments that one takes, and what is wrong with the first of the
+    """The price of the rows that can be sent, the most segments of a row, and the problem of the first of the
     others."""
     for order in draft.orders():
         try:
@@ -165,7 +165,7 @@ def _kind(word: str) -> Kind:
 
 
 def _compose(request: PageRequest, draft: Draft, order: ListRow) -> Any:
-    """Exactly what would be stored and charged. Raises Fault."""
+    """Returns the message and the charge that sending would store. Raises Fault."""
     fields = replace(draft.template, to=[order.number], content=order.text)
     return request.services.sending.compose(Principal(draft.account, CONSOLE), fields)
 

@@ -21,7 +21,7 @@ COUNTERS = (
 )  # fmt: skip
 
 PHONE = "447700900123"
-"""A number that nobody has."""
+"""A number without an owner."""
 
 
 def _simulated(request: PageRequest) -> SimulatorControl:
