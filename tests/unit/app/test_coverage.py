@@ -61,13 +61,35 @@ async def test_a_list_of_costs_says_what_rises() -> None:
     await costs.put(desk, "operator", 100, prefix="44")
     wanted = [row("49", 111), row("44", 110), row("33", 5, delivered=2)]
     tried = await costs.put_all(desk, "operator", wanted, replace=True, dry_run=True)
-    assert tried == {"added": 1, "changed": 2, "removed": 0, "rises": [{"destination": "49", "was": 100, "cost": 111}]}
+    assert tried == {
+        "added": 1, "changed": 2, "removed": 0, "rises": [{"destination": "49", "was": 100, "cost": 111}], "losses": [],
+    }  # fmt: skip
     assert [each["submitted"] for each in await costs.find(desk)] == [100, 100]
     assert await costs.put_all(desk, "operator", wanted) == tried
     assert await costs.put_all(desk, "operator", wanted[:1], replace=True) == {
-        "added": 0, "changed": 0, "removed": 2, "rises": [],
+        "added": 0, "changed": 0, "removed": 2, "rises": [], "losses": [],
     }  # fmt: skip
     assert [(each["prefix"], each["submitted"]) for each in await costs.find(desk)] == [("49", 111)]
+
+
+async def test_a_list_of_costs_says_what_falls_below_its_price() -> None:
+    desk = await opened()
+    network = desk.store.network
+    for price in (Price("default", "49", 100), Price("gold", "4917", 90), Price("gold", "49", 200, since=desk.now + 9)):
+        await network.set_price(price)
+    await desk.store.mobile_networks.put([MobileNetwork("49151", "26201"), MobileNetwork("49172", "26202")])
+    await costs.put(desk, "operator", 85, prefix="49")
+    await costs.put(desk, "operator", 95, prefix="49174")
+    await network.set_price(Price("gold", "49174", 94))
+    wanted = [row("49", 99, since=desk.now + 5), {"prefix": "", "network": "26202", "submitted": 80, "delivered": 21}]
+    tried = await costs.put_all(desk, "operator", wanted, dry_run=True)
+    assert tried["losses"] == [
+        {"destination": "49172", "plan": "default", "price": 100, "cost": 101},
+        {"destination": "4917", "plan": "gold", "price": 90, "cost": 99},
+        {"destination": "49172", "plan": "gold", "price": 90, "cost": 101},
+    ], "49174 of gold was dearer before"
+    assert await costs.put_all(desk, "operator", wanted) == tried
+    assert (await costs.put_all(desk, "operator", wanted))["losses"] == [], "nothing new"
 
 
 async def test_costs_hold_from_their_date_and_are_explained() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from heliograph.app.configuration import Cost, Missing
+from heliograph.app.configuration import Cost, Missing, Tables
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, connector_id
@@ -13,7 +13,10 @@ from heliograph.app.resources.networks import read_mccmnc
 from heliograph.app.resources.prices import HOLDS, SINCE, format_since
 from heliograph.app.resources.routes import PREFIX as ROUTE_PREFIX
 from heliograph.domain.money.amounts import format_credits
-from heliograph.domain.money.costs import in_force
+from heliograph.domain.money.costs import CostTable, in_force
+from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceTable
+from heliograph.domain.money.pricing import in_force as in_force_prices
+from heliograph.domain.numbers.phone import PrefixTable
 
 MOST_AT_ONCE: Final = 200_000
 """The most costs of a list."""
@@ -23,6 +26,9 @@ IMPORT_OCTETS: Final = 32 << 20
 
 RISE_PERCENT: Final = 10
 """Percent by which a cost must rise for an import to say so."""
+
+Key = tuple[int, str, str, int]
+"""The connector, network, prefix and start (ms) of a cost."""
 
 
 async def find(desk: Desk, connector: str | None = None, past: bool = False) -> list[dict[str, Any]]:
@@ -65,7 +71,7 @@ async def put_all(
     """Sets the costs of a connector, all or none; with `replace` it has no others afterwards. A dry run only
     compares."""
     number = await connector_id(desk.store, connector)
-    wanted: dict[tuple[int, str, str, int], Cost] = {}
+    wanted: dict[Key, Cost] = {}
     for each in costs:
         cost = _made(
             number, each["prefix"], each["network"], each["submitted"], each.get("delivered", 0), each.get("since", 0)
@@ -73,17 +79,15 @@ async def put_all(
         wanted[*_destination(cost), cost.since] = cost
     if len(wanted) < len(costs):
         raise Invalid("costs", "two of them are for the same destination and date")
-    there = {
-        (*_destination(each), each.since): each
-        for each in (await desk.store.network.tables()).costs
-        if each.connector == number
-    }
+    tables = await desk.store.network.tables()
+    there = {(*_destination(each), each.since): each for each in tables.costs if each.connector == number}
     held = {_destination(each): each for each in in_force(there.values(), desk.now)}
     rises = []
     for cost in wanted.values():
         was = held.get(_destination(cost))
         if was is not None and _whole(cost) * 100 > _whole(was) * (100 + RISE_PERCENT):
             rises.append({"destination": cost.network or cost.prefix, "was": _whole(was), "cost": _whole(cost)})
+    kept = {} if replace else there
     changes = {
         "added": len(wanted.keys() - there.keys()),
         "changed": sum(there.get(key, each) != each for key, each in wanted.items()),
@@ -93,7 +97,32 @@ async def put_all(
         details = {name: str(count) for name, count in changes.items()} | {"connector": connector}
         audited = desk.audited("cost.import", connector, details)
         await audited.costs.put(list(wanted.values()), [number] if replace else [])
-    return {**changes, "rises": rises}
+    return {**changes, "rises": rises, "losses": _losses(tables, number, there, {**kept, **wanted}, desk.now)}
+
+
+def _losses(
+    tables: Tables, connector: int, was: Mapping[Key, Cost], wanted: Mapping[Key, Cost], now: int
+) -> list[dict[str, Any]]:
+    """Returns the destinations of plans for which the connector becomes dearer than the price, once all costs hold."""
+    at = max((cost.since for cost in wanted.values()), default=now)
+    at = max(at, now)
+    networks = PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
+    prices = in_force_prices(tables.prices, at)
+    table = PriceTable((each.plan, each.prefix, each.price) for each in prices)
+    before, after = CostTable(was.values(), at), CostTable(wanted.values(), at)
+    prefixes = {each.prefix for each in prices} | {each.prefix for each in tables.networks}
+    prefixes |= {each.prefix for each in wanted.values() if not each.network}
+    losses = []
+    for plan in sorted({each.plan for each in prices} | {DEFAULT_PLAN}):
+        for prefix in sorted(prefixes):
+            network = networks.find(prefix) or ""
+            price, cost = table.tariff(plan).price(prefix), after.cost(connector, prefix, network)
+            if price is None or cost is None or cost <= price:
+                continue
+            old = before.cost(connector, prefix, network)
+            if old is None or old <= price:
+                losses.append({"destination": prefix, "plan": plan, "price": price, "cost": cost})
+    return losses
 
 
 async def remove(desk: Desk, connector: str, prefix: str = "", network: str = "", since: int | None = None) -> None:
@@ -208,6 +237,20 @@ COSTS = Resource(
                         is_table=True,
                     ),
                     f"Costs that rise by more than {RISE_PERCENT} %.",
+                ),
+                Field(
+                    "losses",
+                    Rows(
+                        (
+                            Field("destination", Text(), "First digits of the numbers.", empty="(all)"),
+                            Field("plan", Text(), "The price plan."),
+                            Field("price", Credits(), "Credits that a segment is sold for."),
+                            Field("cost", Credits(), "Credits a delivered segment by the list."),
+                        ),
+                        "CostLoss",
+                        is_table=True,
+                    ),
+                    "Destinations that the list makes dearer than their price.",
                 ),
             ),
             id="put_costs",
