@@ -239,6 +239,39 @@ def test_an_operator_that_answers_nothing_is_seen_while_its_link_stands(
             hung.kill()  # so that the stop waits for no answer
 
 
+@pytest.mark.extended
+def test_a_connector_drains_and_another_stays_within_its_cap(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account()
+    with (
+        SimulatorProcess(tmp_path, name="old", receipt_delay_ms=8_000) as old,
+        SimulatorProcess(tmp_path, name="new") as new,
+        SimulatorProcess(tmp_path, name="last") as last,
+    ):
+        for place, operator in enumerate((old, new, last)):
+            admin.operator(operator.port, f"op{place}", "4", "--max-day", "15" if operator is new else "0")
+            admin("route", "add", "--prefix", "44", "--connector", f"op{place}", "--priority", str(9 - place))
+        admin("connector", "set", "op0", "dest_strip=44", "dest_prefix=77#", "sender_default=INFO")
+        with running(data, account) as (_, customer):
+            sent = send_all(customer, sink, numbers(10, "4477"))
+            eventually(lambda: len(old.destinations()) == 10, "all are sent")
+            admin("connector", "drain", "op0")
+            explain = ("route", "explain", "447700900123", "--account", "acme")
+            eventually(lambda: admin(*explain)["connector"] == "op1", "the drain", COMMAND_S, pause=0.5)
+            time.sleep(6.0)  # a gateway follows a change within five seconds
+            later = send_all(customer, sink, numbers(40, "4478"))
+            # receipts of the drained connector still come, with rewritten numbers
+            assert set(states(sink, sent | later).values()) == {"DELIVRD"}
+            shown = admin("connector", "show", "op1")
+            assert (shown["used_day"], shown["max_day"]) == (15, 15)
+            assert admin("connector", "show", "op0")["state"] == "drain"
+        assert set(old.destinations()) == {f"77#{number[2:]}" for number in sent}
+        assert len(new.destinations()) == 15
+        assert set(new.destinations()) | set(last.destinations()) == set(later)
+        assert len(last.destinations()) == 25
+
+
 def test_a_connector_changes_while_messages_flow(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
 ) -> None:

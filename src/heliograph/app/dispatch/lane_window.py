@@ -16,7 +16,7 @@ from heliograph.domain.pace.breaker import Breaker
 from heliograph.domain.pace.pace import Pace
 from heliograph.domain.text.segment import HEADER_OCTETS
 
-NO_QUOTA: Final = 1 << 62
+NO_QUOTA: Final = 1 << 40
 """Quota of a lane without a cap."""
 
 TROUBLES = 3
