@@ -6,7 +6,19 @@ from dataclasses import replace
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Facts, Message, MessageEnd, Queued, Queueing, Submission
+from heliograph.app.facts import (
+    NO_ANSWER,
+    NOT_SENT,
+    Attempt,
+    Facts,
+    Message,
+    MessageEnd,
+    PartReceipt,
+    Queued,
+    Queueing,
+    Resend,
+    Submission,
+)
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
@@ -58,6 +70,99 @@ async def test_a_claim_names_the_other_connectors_that_tried_a_message(
     (claimed,) = await store.queue.claim(3, 10, START + HOUR, NODE)
     assert claimed.message.connector == 3
     assert claimed.tried == {1, 2}
+
+
+# --- messages that another operator tries again
+
+
+def resent(message: Message, *, connector: int = 1, instead: int = 2) -> Resend:
+    return Resend(
+        message.account,
+        message.key,
+        connector,
+        instead,
+        Delivery.UNDELIV,
+        "011",
+        message.time,
+        message.expires,
+        START + 9,
+    )
+
+
+def taken(message: Message, connector: int, name: str, at: int = START, segment: int = 0) -> Submission:
+    return Submission(message.account, message.key, segment, connector, f"{name}{segment}", 0, at)
+
+
+@pytest.mark.parametrize("segments", [1, 2])
+async def test_a_message_that_was_not_delivered_waits_for_another_connector(
+    store: Store, given: Given, account: Account, segments: int
+) -> None:
+    message = await given.sent(account.id, segments=segments, wants_receipt=True)
+    ends = [PartReceipt(account.id, message.key, n, Delivery.UNDELIV, "011", START + 9) for n in range(segments)]
+    facts = Facts(
+        submissions=[taken(message, 1, "a", segment=n) for n in range(segments)],
+        parts=ends if segments > 1 else [],
+        resends=[resent(message)],
+    )
+    await store.commits.record(facts)
+    found = await store.receipts.outstanding(message.key)
+    assert found is not None
+    assert not found.operator_ids
+    assert not found.states
+    assert (found.taken, found.tried) == (0, frozenset({1}))
+    (claimed,) = await store.queue.claim(2, 10, START + HOUR, NODE)
+    assert (claimed.message.key, claimed.tried, claimed.resent) == (message.key, frozenset({1}), True)
+    assert (claimed.answered, claimed.attempted) == (frozenset(), False)
+    await store.commits.record(
+        Facts(
+            submissions=[taken(message, 2, "b", START + 20, segment=n) for n in range(segments)],
+            dequeued=[(account.id, message.key)],
+        )
+    )
+    found = await store.receipts.outstanding(message.key)
+    assert found is not None
+    assert found.operator_ids.keys() == {(2, f"b{n}") for n in range(segments)}
+    assert (found.taken, found.tried) == (segments, frozenset({1}))
+    (earning,) = await store.messages.earnings(0, message.key + 1, 10)
+    assert [each.connector for each in earning.segments] == [1] * segments + [2] * segments
+    events = await history_of(store, account.id, message.key, message.tail)
+    assert [(each.event, each.segment, each.detail) for each in events or () if each.segment == 1] == [
+        ("Submitted", 1, "to connector 1 as a0"),
+        ("Receipt", 1, "UNDELIV 011"),
+        ("Submitted", 1, "to connector 2 as b0, since connector 1 did not deliver it (UNDELIV 011)"),
+    ]
+
+
+async def test_a_message_that_another_node_gave_to_another_connector_stays_there(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await given.sent(account.id, wants_receipt=True)
+    await store.commits.record(Facts(submissions=[taken(message, 1, "a")]))
+    await store.commits.record(Facts(resends=[resent(message)]))
+    await store.commits.record(Facts(resends=[resent(message, instead=3)]))
+    assert keys(await store.queue.claim(2, 10, START + HOUR, NODE)) == [message.key]
+    second = Facts(submissions=[taken(message, 2, "b")], dequeued=[(account.id, message.key)])
+    await store.commits.record(second)
+    await store.commits.record(Facts(resends=[resent(message, instead=3)]))
+    found = await store.receipts.outstanding(message.key)
+    assert found is not None
+    assert found.operator_ids == {(2, "b0"): (0,)}
+    assert await store.queue.claim(3, 10, START + HOUR, NODE) == []
+
+
+async def test_a_message_that_ended_or_is_not_whole_goes_to_no_other_connector(
+    store: Store, given: Given, account: Account
+) -> None:
+    ended = await given.sent(account.id, wants_receipt=True)
+    half = await given.sent(account.id, segments=2, wants_receipt=True)
+    facts = Facts(
+        submissions=[taken(ended, 1, "a"), taken(half, 1, "b")],
+        finals=[MessageEnd(account.id, ended.key, Delivery.UNDELIV, "011", START, owed=False)],
+        resends=[resent(ended), resent(half)],
+    )
+    await store.commits.record(facts)
+    assert await store.queue.claim(2, 10, START + HOUR, NODE) == []
+    assert await delivery_of(store, ended.key) == (Delivery.UNDELIV, "011", START)
 
 
 async def test_a_scheduled_message_is_claimed_when_it_is_due_and_not_before(

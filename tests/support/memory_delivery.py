@@ -11,6 +11,7 @@ from heliograph.app.facts import (
     MOST_MOVES,
     MOST_PROGRESS,
     Accept,
+    Attempt,
     CallbackDone,
     CallbackEnd,
     CallbackRetry,
@@ -21,6 +22,7 @@ from heliograph.app.facts import (
     Outstanding,
     PartReceipt,
     Queued,
+    Resend,
     Verdict,
     notice_key_of,
 )
@@ -129,6 +131,8 @@ class MemoryCommits(MemoryReading):
             self._end(rows, final)
         for withdrawal in facts.withdrawals:
             withdraw(self._place, withdrawal.key, withdrawal.at, withdrawal.note)
+        for resend in facts.resends:
+            self._resend(rows, resend)
         rows.early += facts.early
         rows.early = [each for each in rows.early if (each.connector, each.operator_id) not in facts.early_matched]
         rows.awaiting |= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting}
@@ -227,6 +231,21 @@ class MemoryCommits(MemoryReading):
             rows.queue.pop(final.key, None)
             self._place.enter(final.account, EntryKind.REFUND, final.refund, final.key, final.at, "failed")
         rows.finals[final.key] = End(final.state, final.err, final.at, final.owed)
+
+    def _resend(self, rows: Rows, resend: Resend) -> None:
+        key, message = resend.key, rows.messages.get(resend.key)
+        sent = [each for (of, _), each in rows.sent.items() if of == key]
+        taken = [each for each in sent if each.connector == resend.connector and each.status == 0]
+        if message is None or key in rows.finals or len(taken) != message.segments:
+            return
+        for each in sent:
+            rows.attempts.append(
+                Attempt(each.account, key, each.segment, each.connector, each.status, each.at, each.operator_id)
+            )
+            del rows.sent[key, each.segment]
+            part = PartReceipt(resend.account, key, each.segment, resend.state, resend.err, resend.at)
+            rows.progress.append(rows.parts.pop((key, each.segment), part))
+        rows.queue[key] = QueueRow(resend.instead, resend.due, resend.expires, False)
 
     def _called_back(self, rows: Rows, done: CallbackDone) -> None:
         done = rows.callbacks.setdefault(done.key, done)

@@ -70,7 +70,8 @@ class MemoryReading(MemoryPart):
         if queued:
             message.connector = rows.queue[key].connector
         tried = frozenset(each.connector for each in rows.attempts if each.key == key) - {message.connector}
-        return Queued(message, attempted, frozenset(answers), taken, tried if queued else frozenset())
+        resent = queued and any(each.key == key and each.status == 0 for each in rows.attempts)
+        return Queued(message, attempted, frozenset(answers), taken, tried if queued else frozenset(), resent)
 
     def _outstanding(self, rows: Rows, key: int) -> Outstanding:
         states = {segment: (part.state, part.err) for (of, segment), part in rows.parts.items() if of == key}
@@ -79,7 +80,10 @@ class MemoryReading(MemoryPart):
             if of == key and row.status == 0 and segment not in states:
                 name = (row.connector, row.operator_id)
                 operator_ids[name] = (*operator_ids.get(name, ()), segment)
-        return Outstanding(replace(rows.messages[key]), operator_ids, states)
+        holders = {row.connector for (of, _), row in rows.sent.items() if of == key and row.status == 0}
+        taken = sum(of == key and row.status == 0 for (of, _), row in rows.sent.items())
+        tried = frozenset(each.connector for each in rows.attempts if each.key == key) - holders
+        return Outstanding(replace(rows.messages[key]), operator_ids, states, taken, tried)
 
     def _subject(self, rows: Rows, key: int) -> Message | InboundMessage:
         return rows.inbound[key] if key in rows.inbound else rows.messages[subject_key_of(key)]
@@ -179,6 +183,9 @@ class MemoryMessages(MemoryReading):
                 for (of, segment), sent in sorted(rows.sent.items())
                 if of == key and sent.status in (0, NO_ANSWER)
             ]
+            tries = [each for each in rows.attempts if each.key == key and each.status == 0]
+            taken += [TakenSegment(each.connector, each.at, False) for each in tries]
+            taken.sort(key=lambda segment: segment.at)
             amount = message.price - refunds.get(key, 0)
             found.append(Earning(key, message.account, message.destination, message.network, amount, taken))
         return found

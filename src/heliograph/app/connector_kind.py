@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from heliograph.app import text_values
 from heliograph.app.configuration import CONNECTOR_STATES, ON, Connector
+from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.tlv_rules import TlvRule
 from heliograph.domain.pace.timetable import Timetable
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
@@ -96,6 +97,8 @@ class FailoverPolicy:
     """Seconds without a bind after which messages go to another operator."""
     overflow_after_s: float = 0.0
     """Seconds that a message may wait before further messages go to another operator; 0 is for ever."""
+    receipts: frozenset[tuple[Delivery | None, str]] = frozenset()
+    """Final receipts after which another operator tries: states, codes or both, such as `(UNDELIV, "011")`."""
 
 
 @dataclass(frozen=True, slots=True)

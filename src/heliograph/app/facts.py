@@ -127,7 +127,8 @@ class Submission:
 
 @dataclass(slots=True)
 class Attempt:
-    """A try that ended nothing, for the message's history: `status` is the command status, or NO_ANSWER."""
+    """A try that ended nothing, for the message's history: `status` is the command status, or NO_ANSWER. 0: the
+    operator took the part as `operator_id`, and did not deliver the message (`Resend`)."""
 
     account: int
     key: int
@@ -135,6 +136,7 @@ class Attempt:
     connector: int
     status: int
     at: int
+    operator_id: str = ""
 
 
 @dataclass(slots=True)
@@ -238,6 +240,32 @@ class Withdrawal:
     at: int
     note: str = "opted out"
     """The reason in the ledger."""
+
+
+@dataclass(slots=True)
+class Resend:
+    """Another operator tries a message, because all of its parts have a final receipt and none was delivered.
+
+    The submissions to `connector` become attempts, the receipts of the parts become progress, and the queue gets a row
+    for the connector `instead`. A message that has ended, or that `connector` does not have as a whole, stays
+    unchanged: another node was faster.
+    """
+
+    account: int
+    key: int
+    connector: int
+    """The connector with the operator that did not deliver the message."""
+    instead: int
+    """The connector that tries it next."""
+    state: Delivery
+    """The worst state of its parts."""
+    err: str
+    """The operator's own code for that."""
+    due: int
+    expires: int
+    at: int
+    message: Message | None = field(default=None, compare=False)
+    """The message, for watchers."""
 
 
 @dataclass(slots=True)
@@ -437,6 +465,7 @@ class Facts:
     """Receipts of states that are not final (ENROUTE, ACCEPTD), kept for the history: see MOST_PROGRESS."""
     finals: list[MessageEnd] = field(default_factory=list)
     withdrawals: list[Withdrawal] = field(default_factory=list)
+    resends: list[Resend] = field(default_factory=list)
     early: list[EarlyReceipt] = field(default_factory=list)
     early_matched: list[tuple[int, str]] = field(default_factory=list)
     """(connector, operator id) of early receipts that found their message."""
@@ -464,6 +493,7 @@ class Facts:
             or self.submissions
             or self.finals
             or self.withdrawals
+            or self.resends
             or self.callbacks
             or self.sending
             or self.asking
@@ -507,6 +537,8 @@ class Queued:
     taken: frozenset[int] = frozenset()
     tried: frozenset[int] = frozenset()
     """Other connectors that tried it."""
+    resent: bool = False
+    """Whether an operator took it before and did not deliver it (`Resend`)."""
     suppressed: bool = False
     """The recipient opted out, and nothing of the message has left."""
 
@@ -518,8 +550,14 @@ class Outstanding:
     `operator_ids`: maps (connector, operator's id) to the numbers of its parts without a final state.
 
     `states`: maps the numbers of the other parts to their state and error code.
+
+    `taken`: the number of parts that the operator took.
+
+    `tried`: other connectors that tried the message before.
     """
 
     message: Message
     operator_ids: dict[tuple[int, str], tuple[int, ...]]
     states: dict[int, tuple[Delivery, str]]
+    taken: int = 0
+    tried: frozenset[int] = frozenset()

@@ -1,5 +1,6 @@
-"""A message tries each connector once, and no two operators have parts of it: through any interleaving of answers,
-obstacles, commits, claims and crashes."""
+"""A message tries each connector once, and no two operators have parts of it, unless the first reported that it did not
+deliver the message: through any interleaving of answers, receipts and their repeats, obstacles, commits, claims and
+crashes."""
 
 from collections.abc import Coroutine
 from itertools import groupby
@@ -14,18 +15,22 @@ from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import Message, MessageEnd
 from heliograph.app.marks import attempted
-from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unknown
+from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Report, Unknown
+from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
 from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, SetRouter, accept_of
 
 SYSERR, SUBMITFAIL, THROTTLED, BAD_NUMBER = 0x08, 0x45, 0x58, 0x0B
-POLICY = LanePolicy(failover=FailoverPolicy(frozenset({SYSERR, SUBMITFAIL})))
+UNDELIVERED = Delivery.UNDELIV, "011"
+POLICY = LanePolicy(failover=FailoverPolicy(frozenset({SYSERR, SUBMITFAIL}), receipts=frozenset({UNDELIVERED})))
 CONNECTORS = (1, 2, 3)
 OUTCOMES = st.sampled_from(
     [
+        Accepted("a"),
         Accepted("a"),
         Deferred(SYSERR, 0.1),
         Refused(SUBMITFAIL, Delivery.REJECTD, "069"),
@@ -59,6 +64,10 @@ class FailoverMachine(RuleBasedStateMachine):
         self.holders: dict[int, set[int]] = {}
         """Connectors whose operators have a part of a message, or may have one."""
         self.accepted: list[Message] = []
+        self.taken: dict[tuple[int, str], tuple[Message, int]] = {}
+        """Messages with the number of segments, by connector and operator's id of a part."""
+        self.reported: dict[tuple[int, str], tuple[Delivery, str]] = {}
+        """The operators' final receipts: repeats say the same."""
         self.node = 0
         self.begin_life()
 
@@ -66,8 +75,9 @@ class FailoverMachine(RuleBasedStateMachine):
         self.node += 1
         self.gathering = NotedGathering()
         self.on_the_wire: list[tuple[Lane, Part]] = []
-        matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self.finished)
-        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self.finished, self.router)
+        self.matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self.finished)
+        self.lookup = ReceiptLookup(self.matcher, self.gathering, self.clock)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, self.matcher, self.finished, self.router)
         recovery = finish(self.store.commits.recover(0, self.node))
         finish(self.store.queue.release(self.node - 1))
         self.carriers = {connector: NotedCarrier(capacity=3) for connector in CONNECTORS}
@@ -77,6 +87,10 @@ class FailoverMachine(RuleBasedStateMachine):
             lane.mark = recovery.marks.get(attempted(connector), 0)
             lane.window.carrier = carrier
             lane.window.pace.limit(0.0, 1_000_000.0)
+        for outstanding in recovery.outstanding:
+            self.matcher.restore(outstanding)
+        for early in recovery.early:
+            self.matcher.restore_early(early)
         finish(self.dispatcher.claims.recover(recovery.unsent))
         for connector in CONNECTORS:
             finish(self.dispatcher.claims.open(self.dispatcher.lane(connector), self.store.queue))
@@ -84,19 +98,46 @@ class FailoverMachine(RuleBasedStateMachine):
     def finished(self, message: Message, final: MessageEnd) -> None:
         pass
 
-    @rule(content=st.sampled_from(["Hello", LONG]), preferred=st.sampled_from(CONNECTORS))
-    def request(self, content: str, preferred: int) -> None:
-        message = self.message(content, wants_receipt=False)
+    @rule(content=st.sampled_from(["Hello", LONG]), preferred=st.sampled_from(CONNECTORS), wants_receipt=st.booleans())
+    def request(self, content: str, preferred: int, wants_receipt: bool) -> None:
+        message = self.message(content, wants_receipt=wants_receipt)
         message.connector = preferred
         self.gathering.facts.accepts.append(accept_of(message))
         self.accepted.append(message)
 
     @rule()
-    def commit(self) -> None:
+    def commit(self, *, spill: bool = False) -> None:
         self.dispatcher.prepare(self.gathering.facts, self.clock.now())
+        self.matcher.prepare()
+        if spill:
+            last_key = max(self.store._place.rows.messages, default=0)
+            self.matcher.spill(self.gathering.facts, self.clock.now(), last_key)
         finish(self.store.commits.record(self.gathering.take()))
+        self.matcher.committed()
         self.dispatcher.committed()
         self.pump()
+
+    @rule()
+    def look_up(self) -> None:
+        finish(self.lookup.look_up())
+
+    @rule()
+    def spill(self) -> None:
+        """Receipts are awaited by rows from now on."""
+        self.clock.pass_ms(31_000)
+        self.commit(spill=True)
+
+    @precondition(lambda self: self.taken)
+    @rule(data=st.data(), ending=st.sampled_from([UNDELIVERED, UNDELIVERED, UNDELIVERED, (Delivery.DELIVRD, "000")]))
+    def receipt(self, data: st.DataObject, ending: tuple[Delivery, str]) -> None:
+        self.report(data.draw(st.sampled_from(sorted(self.taken))), ending)
+
+    def report(self, name: tuple[int, str], ending: tuple[Delivery, str]) -> None:
+        connector, operator_id = name
+        state, err = self.reported.setdefault(name, ending)
+        message, _ = self.taken[name]
+        report = Report(operator_id, message.destination, state, True, err)
+        self.matcher.on_report(connector, report, lambda kept: None)
 
     def pump(self) -> None:
         self.dispatcher.pump()
@@ -112,6 +153,9 @@ class FailoverMachine(RuleBasedStateMachine):
 
     def answered(self, place: int, outcome: Outcome) -> None:
         lane, part = self.on_the_wire.pop(place)
+        if isinstance(outcome, Accepted):
+            outcome = Accepted(f"{part.message.key:x}-{part.segment}")
+            self.taken[lane.connector, outcome.operator_id] = part.message, part.segment
         if isinstance(outcome, Accepted | Unknown):
             self.holders.setdefault(part.message.key, set()).add(lane.connector)
         self.dispatcher.outcomes.on_outcome(lane, part, outcome)
@@ -156,9 +200,20 @@ class FailoverMachine(RuleBasedStateMachine):
         self.accepted = [each for each in self.accepted if each.key in self.store._place.rows.messages]
         self.begin_life()
 
+    def did_not_deliver(self, key: int, connector: int) -> bool:
+        """Whether the operator took all parts of a message, and reported each of them as undelivered."""
+        names = [name for name, (message, _) in self.taken.items() if name[0] == connector and message.key == key]
+        segments = {self.taken[name][1] for name in names}
+        return (
+            bool(names)
+            and len(segments) == self.taken[names[0]][0].segments
+            and all(self.reported.get(name) == UNDELIVERED for name in names)
+        )
+
     @invariant()
     def one_operator_has_a_message(self) -> None:
-        assert all(len(holders) <= 1 for holders in self.holders.values())
+        for key, holders in self.holders.items():
+            assert sum(not self.did_not_deliver(key, connector) for connector in holders) <= 1
 
     @invariant()
     def no_connector_is_tried_again(self) -> None:
@@ -172,17 +227,26 @@ class FailoverMachine(RuleBasedStateMachine):
             self.commit()
             for connector in CONNECTORS:
                 self.feed(connector)
-            for lane, part in self.on_the_wire:
-                self.holders.setdefault(part.message.key, set()).add(lane.connector)
-                self.dispatcher.outcomes.on_outcome(lane, part, Accepted("a"))
-            self.on_the_wire.clear()
+            while self.on_the_wire:
+                self.answered(0, Accepted("a"))
+            for name in self.taken:
+                self.report(name, UNDELIVERED)
+            self.look_up()
             self.clock.pass_ms(20_000)
         self.one_operator_has_a_message()
+        self.no_connector_is_tried_again()
         rows = self.store._place.rows
         assert not rows.queue
         assert all(self.dispatcher.lane(connector).idle for connector in CONNECTORS)
         for message in self.accepted:
-            assert message.key in rows.finals or message.key in self.holders
+            key = message.key
+            assert key in rows.finals or key in self.holders
+            if any(each.key == key and each.status == 0 for each in rows.attempts):
+                assert rows.messages[key].state == State.SENT, "an operator had it: it is not refunded"
+            holders = self.holders.get(key, set())
+            if holders and message.wants_receipt and all(self.did_not_deliver(key, each) for each in holders):
+                assert rows.finals[key].state is not Delivery.DELIVRD
+                assert len(set(self.visits[key])) == len(CONNECTORS) or rows.finals[key].state is Delivery.REJECTD
             assert len({row.connector for (key, _), row in rows.sent.items() if key == message.key}) <= 1
 
 

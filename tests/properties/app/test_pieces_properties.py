@@ -21,6 +21,7 @@ from heliograph.app.facts import (
     MessageEnd,
     PartReceipt,
     Queueing,
+    Resend,
     Submission,
 )
 from heliograph.domain.message.receipt import Delivery
@@ -42,6 +43,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "parts": st.builds(PartReceipt, ACCOUNTS, KEYS, SMALL, STATES, st.just("000"), SMALL),
     "progress": st.builds(PartReceipt, ACCOUNTS, KEYS, SMALL, STATES, st.just("000"), SMALL),
     "finals": st.builds(MessageEnd, ACCOUNTS, KEYS, STATES, st.just("000"), SMALL, st.booleans()),
+    "resends": st.builds(Resend, ACCOUNTS, KEYS, SMALL, SMALL, STATES, st.just("000"), SMALL, SMALL, SMALL),
     "early": st.builds(EarlyReceipt, SMALL, st.text("01", max_size=2), st.just("49"), STATES, st.just("000"), SMALL),
     "early_matched": st.tuples(SMALL, st.text("01", max_size=2)),
     "awaiting": st.builds(Awaiting, SMALL, st.just("id"), ACCOUNTS, KEYS, SMALL),

@@ -470,7 +470,7 @@ async def test_of_thousands_with_one_id_no_more_are_looked_at_than_have_such_a_n
         desk.report("1", to=f"+{one.destination}")
     await desk.lookup.look_up()
     assert sorted(desk.finished) == [(one.key, Delivery.DELIVRD) for one in many]
-    rows = FoundRows(1, desk.store.found)
+    rows = FoundRows(1, desk.store.found, 0)
     assert [rows.holders("1", f"+{one.destination}") for one in many] == [[each] for each in desk.store.found]
     assert rows.holders("1", "") == desk.store.found, "a receipt that names no number may be for any"
 

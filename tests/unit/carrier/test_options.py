@@ -8,6 +8,7 @@ import pytest
 from heliograph.adapters.smpp.options import OPTIONS, Dialect, Timings, parse_hosts, read_options
 from heliograph.adapters.smpp.outcome import OutcomeOverride
 from heliograph.app.resources.connectors import parse_option
+from heliograph.domain.message.receipt import Delivery
 
 
 def test_without_options_everything_is_as_most_operators_have_it() -> None:
@@ -145,3 +146,13 @@ def test_no_hosts(text: str) -> None:
 
 def test_every_field_of_a_dialect_has_its_option() -> None:
     assert {each.name for each in fields(Dialect)} - {"outcomes"} <= set(OPTIONS)
+
+
+def test_receipts_for_another_operator_are_states_codes_or_both() -> None:
+    dialect, _, problems = read_options({"failover_receipts": "undeliv 011, REJECTD, 34"}, Timings())
+    assert problems == []
+    assert dialect.failover_receipts == {(Delivery.UNDELIV, "011"), (Delivery.REJECTD, ""), (None, "34")}
+    assert read_options({"failover_receipts": "none"}, Timings())[0] == Dialect()
+    for entry in ("DELIVRD", "ENROUTE 001", "UNDELIV 011 012"):
+        ((problem),) = read_options({"failover_receipts": entry}, Timings())[2]
+        assert f"{entry!r} is no state of a message that was not delivered" in problem

@@ -6,6 +6,7 @@ from heliograph.domain.message.receipt import (
     err_of,
     in_words,
     is_final,
+    is_listed,
     own_code,
     parse_state,
     worst,
@@ -124,3 +125,16 @@ def test_an_operators_own_code_is_kept_as_it_wrote_it(given: str | None, kept: s
 )
 def test_what_is_told_and_what_the_operator_said_are_two_things(state: Delivery, code: str, words: str) -> None:
     assert in_words(state, code) == words
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "listed"),
+    [
+        (Delivery.UNDELIV, "11", True), (Delivery.UNDELIV, "0011", True), (Delivery.UNDELIV, "012", False),
+        (Delivery.UNDELIV, "", False), (Delivery.EXPIRED, "11", False), (Delivery.EXPIRED, "absent", True),
+        (Delivery.REJECTD, "", True), (Delivery.REJECTD, "011", True),
+    ],
+)  # fmt: skip
+def test_a_list_of_states_and_codes(state: Delivery, code: str, listed: bool) -> None:
+    wanted = {(Delivery.UNDELIV, "011"), (Delivery.REJECTD, ""), (None, "ABSENT")}
+    assert is_listed(state, code, wanted) is listed

@@ -141,6 +141,7 @@ def _policy(connector: Connector) -> LanePolicy:
             dialect.failover_unknown,
             dialect.failover_after_s,
             dialect.overflow_after_s,
+            dialect.failover_receipts,
         ),
     )
 

@@ -17,9 +17,10 @@ from heliograph.adapters.smpp.address_rules import (
     read_strip,
     reader,
 )
-from heliograph.adapters.smpp.outcome import FAILOVER_ON, OutcomeOverride, read_override, read_statuses
+from heliograph.adapters.smpp.outcome import FAILOVER_ON, OutcomeOverride, read_endings, read_override, read_statuses
 from heliograph.app.connector_kind import MAX_RATE, OptionField
 from heliograph.domain import calendar
+from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.tlv_rules import TlvForm, TlvRule
 from heliograph.domain.pace.timetable import RateSpan, parse_spans
 from heliograph.domain.text.alphabet import GSM
@@ -359,6 +360,12 @@ class Dialect:
     failover_unknown: bool = option(
         False, _truth, "true lets another connector try a message without an answer: it may then arrive twice"
     )
+    failover_receipts: frozenset[tuple[Delivery | None, str]] = option(
+        frozenset(),
+        lambda value: read_endings(str(value)),
+        "final receipts after which another connector of the route tries the message: states, codes or both, comma "
+        "separated, such as `UNDELIV 011, REJECTD`; empty for none, see [below](#another-operator)",
+    )
     failover_after_s: float = option(
         15.0, _seconds, "seconds without a bind after which messages go to another connector of their route"
     )
@@ -476,7 +483,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "service_type", "protocol_id", "priority", "esm_class", "validity", "tlvs", "templates",
     ),
     "Another operator": (
-        "failover_on", "failover_most", "failover_unknown", "failover_after_s", "overflow_after_s",
+        "failover_on", "failover_receipts", "failover_most", "failover_unknown", "failover_after_s", "overflow_after_s",
     ),
     "Receipts and unanswered parts": (
         "receipts", "registered_delivery", "query_after_s", "unknown", "unknown_wait_s",
@@ -500,7 +507,7 @@ def _default_text(each: Field[Any]) -> str:
     value: Any = each.default
     if each.name == "interface_version":
         return f"{value >> 4}.{value & 15}"
-    if value is None or value == ():
+    if value in (None, (), frozenset()):
         return ""
     if isinstance(value, bool):
         return str(value).lower()

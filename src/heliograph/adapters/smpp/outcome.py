@@ -20,7 +20,7 @@ from typing import Final, Literal
 
 from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
 from heliograph.domain.message.operator_id import kept
-from heliograph.domain.message.receipt import Delivery, code_of_status
+from heliograph.domain.message.receipt import Delivery, code_of_status, ending_of, is_final
 from heliograph.smpp.constants import CommandStatus
 
 PAUSES: Final[Mapping[int, float]] = {
@@ -40,6 +40,9 @@ THROTTLING: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME
 """Statuses by which an operator throttles."""
 
 MAX_PAUSE_S: Final = 3600.0
+
+FAILURES: Final = frozenset(each for each in Delivery if is_final(each) and each is not Delivery.DELIVRD)
+"""The final states of messages that were not delivered."""
 
 
 FAILOVER_ON: Final = frozenset(
@@ -116,6 +119,22 @@ def read_statuses(text: str) -> frozenset[int]:
     for people."""
     names = [name for name in text.replace(",", " ").split() if name.lower() != "none"]
     return frozenset(map(_status, names))
+
+
+def read_endings(text: str) -> frozenset[tuple[Delivery | None, str]]:
+    """Returns the states and codes of a list, such as `UNDELIV 011, REJECTD, 034`. Raises ValueError with a sentence
+    for people."""
+    found = set()
+    for entry in filter(None, (each.strip() for each in text.split(","))):
+        if entry.lower() == "none":
+            continue
+        ending = ending_of(entry)
+        if ending is None or (ending[0] is not None and ending[0] not in FAILURES):
+            raise ValueError(
+                f"{entry!r} is no state of a message that was not delivered, such as UNDELIV, with or without a code"
+            )
+        found.add(ending)
+    return frozenset(found)
 
 
 def _status(name: str) -> int:

@@ -11,7 +11,7 @@ from heliograph.app.facts import Facts
 
 OWNED = (
     "accepts", "queueings", "attempts", "throttles", "submissions", "parts", "progress", "finals", "withdrawals",
-    "awaiting", "awaiting_matched",
+    "resends", "awaiting", "awaiting_matched",
     "inbound", "inbound_replies", "callbacks", "callback_retries",
 )  # fmt: skip
 """Kinds of facts with a field `account`, by the names of their lists in `Facts`."""

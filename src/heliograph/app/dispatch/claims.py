@@ -149,8 +149,9 @@ class QueueClaims:
         await self._take_up(lane, claimed, partial(self.reroute, lane))
 
     def reroute(self, lane: Lane, item: LaneItem) -> None:
-        """Routes a message that has left its lane; ends it if there is no route."""
-        connector = self._router.route(item.message)
+        """Routes a message that has left its lane; ends it if there is no route, or each operator has tried it."""
+        route = self._router
+        connector = route.another(item.message, item.tried) if item.tried else route.route(item.message)
         if connector is None:
             self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
             return
@@ -220,6 +221,8 @@ class QueueClaims:
         message = queued.message
         if not item.to_send:
             return False
+        if item.tried:
+            self._matcher.awaited.forget_earlier(message.key, item.tried)
         if message.segments == 1 or not message.wants_receipt or not queued.answered:
             return True
         return await self._matcher.load(message)

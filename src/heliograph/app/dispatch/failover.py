@@ -7,25 +7,34 @@
                 v                                 v
     attempt noted, row of the next lane     refused or put off, as without other candidates
 
+A message that was taken, and not delivered by its receipts, may go to the next candidate too (`ReceiptFailover`).
+
 An attempt in the history names each operator that refused the message. So after a crash too, each is tried once.
 
 What can go wrong: the answer arrives and the process dies before the commit. The message is then sent to the same
 operator again, which refused it.
 """
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Callable, Collection
 from typing import Final, Protocol
 
 from heliograph.app.connector_kind import FailoverPolicy
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem
-from heliograph.app.facts import NOT_SENT
-from heliograph.app.ports import Deferred, Refused, Unknown
+from heliograph.app.dispatch.unknown_outcomes import UnknownOutcomes
+from heliograph.app.facts import NOT_SENT, Resend
+from heliograph.app.ports import Deferred, Gathering, Refused, Unknown
+from heliograph.app.receipts.awaiting import TrackedMessage
 from heliograph.app.routing.candidates import Routed
+from heliograph.domain.message.receipt import Delivery, is_listed
 
 PUT_BACK_MS: Final = 10_000
 """Milliseconds until a message without another candidate is looked at again, if its connector cannot send."""
 
+
+UNDELIVERED: Final = "undelivered"
+"""Reason of a failover: the operator took the message and reported that it was not delivered."""
 
 REFUSED: Final = "refused"
 """Reason of a failover: the operator refused the message."""
@@ -75,3 +84,64 @@ def next_connector(lane: Lane, item: LaneItem, router: Router) -> int | None:
     if len(tried) > policy.most or not is_free(item, policy):
         return None
     return router.another(item.message, tried)
+
+
+class ReceiptFailover:
+    """Gives messages to another operator after receipts of `FailoverPolicy.receipts`.
+
+    The rows of the message change in a single transaction (`facts.Resend`), so a crash leaves it with either operator.
+    """
+
+    def __init__(
+        self,
+        gathering: Gathering,
+        lane: Callable[[int], Lane],
+        router: Router,
+        unknown: UnknownOutcomes,
+        failovers: Counter[tuple[int, str]],
+    ) -> None:
+        """`lane` returns a connector's lane. `failovers` counts messages by connector and reason."""
+        self._gathering = gathering
+        self._lane = lane
+        self._router = router
+        self._unknown = unknown
+        self._failovers = failovers
+
+    def is_listed(self, connector: int, state: Delivery, err: str) -> bool:
+        """See `Successor`."""
+        listed = self._lane(connector).policy.failover.receipts
+        return bool(listed) and is_listed(state, err, listed)
+
+    def take_over(self, track: TrackedMessage, state: Delivery, err: str, now: int) -> bool:
+        """See `Successor`. Each part must have been taken, and have a receipt of the list: a message without some of
+        its receipts may have arrived."""
+        message, connector = track.message, track.connector
+        policy = self._lane(connector).policy.failover if connector else FailoverPolicy()
+        if not policy.receipts or not track.taken or track.accepted < message.segments or message.expires <= now:
+            return False
+        if not all(is_listed(*ending, policy.receipts) for ending in track.states.values()):
+            return False
+        tried = track.tried | {connector}
+        instead = self._router.another(message, tried) if len(tried) <= policy.most else None
+        if instead is None:
+            return False
+        self._gathering.facts.resends.append(
+            Resend(
+                message.account,
+                message.key,
+                connector,
+                instead,
+                state,
+                err,
+                message.time,
+                message.expires,
+                now,
+                message,
+            )
+        )
+        self._unknown.forget(message.key)
+        self._failovers[connector, UNDELIVERED] += 1
+        self._lane(instead).expect_row(message.account)
+        self._gathering.wake()
+        self._gathering.wake_feeder()
+        return True

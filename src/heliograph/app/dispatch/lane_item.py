@@ -33,6 +33,7 @@ class LaneItem:
         "paused",
         "reference",
         "refusals",
+        "resent",
         "row",
         "taken",
         "to_send",
@@ -67,6 +68,8 @@ class LaneItem:
         """Whether a long message is sent as a single part, number 0."""
         self.tried: frozenset[int] = NONE_TRIED
         """Connectors with operators that refused the message, so that another may try it."""
+        self.resent = False
+        """Whether an operator took the message before and did not deliver it: it is not refunded."""
         self.refusals: dict[int, Refusal] | None = None
         """Answers to parts after which another operator may try the message, once no part of it is under way."""
 
@@ -78,7 +81,7 @@ class LaneItem:
         item.taken = len(queued.taken)
         item.to_send = [n for n in range(queued.message.segments) if n not in queued.answered]
         item.open = len(item.to_send)
-        item.tried = queued.tried
+        item.tried, item.resent = queued.tried, queued.resent
         if queued.attempted:
             item.doubtful = set(item.to_send)
         return item

@@ -7,7 +7,7 @@ answer, it fails, it goes back to the queue for a while, or another connector tr
 from collections import Counter
 from collections.abc import Callable
 
-from heliograph.app.dispatch.failover import REFUSED, Router, is_for_another, next_connector
+from heliograph.app.dispatch.failover import REFUSED, ReceiptFailover, Router, is_for_another, next_connector
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem, Refusal
 from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutcomes
@@ -44,10 +44,11 @@ class PartOutcomes:
         self._lane = lane
         self._router = router
         self.failovers: Counter[tuple[int, str]] = Counter()
-        """Messages that left a connector for another candidate, by connector and reason: REFUSED or UNUSABLE."""
+        """Messages that left a connector for another candidate, by connector and reason, such as REFUSED."""
         self.gathering = gathering
         self.matcher = matcher
         self.unknown = UnknownOutcomes()
+        matcher.successor = ReceiptFailover(gathering, lane, router, self.unknown, self.failovers)
         self._clock = clock
         self._finish = finish
 
@@ -196,7 +197,7 @@ class PartOutcomes:
             waited = took = -1
         item.taken += 1
         if message.wants_receipt:
-            self.matcher.taken(message, segments, lane.connector, operator_id, now)
+            self.matcher.taken(message, segments, lane.connector, operator_id, now, item.tried)
         self.close_part(lane, item, segment)
 
     def refuse(
@@ -298,7 +299,8 @@ class PartOutcomes:
         self.gathering.wake()
 
     def _fail(self, lane: Lane, item: LaneItem, state: Delivery, err: str) -> None:
-        """Fails a message that never left: refunds it, and owes the customer a notice."""
+        """Fails a message that never left: refunds it, and owes the customer a notice. A message that an earlier
+        operator took ends without a refund."""
         lane.forget(item)
         message = item.message
         facts = self.gathering.facts
@@ -310,8 +312,8 @@ class PartOutcomes:
             err,
             self._clock.now(),
             owed,
-            failed=True,
-            refund=message.price,
+            failed=not item.resent,
+            refund=0 if item.resent else message.price,
             message=message,
             connector=lane.connector,
         )

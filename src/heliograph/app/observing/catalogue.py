@@ -243,8 +243,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _counter(
                 "heliograph_failovers_total",
-                "Messages that left the connector for another: after a status of `failover_on` (refused), or because "
-                "it could not send (unusable).",
+                "Messages that left the connector for another: after a status of `failover_on` (refused), because it "
+                "could not send (unusable), or after receipts of `failover_receipts` (undelivered).",
                 "connector",
                 "reason",
             ),

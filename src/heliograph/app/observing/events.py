@@ -111,6 +111,10 @@ class EventFeed:
             event.details["operator_id"] = early.operator_id
             event.connector = early.connector
             found.append(event)
+        for resend in facts.resends:
+            event = self._new(resend.at, "resent", resend.key, **_state(resend.state, resend.err))
+            event.connector = resend.instead
+            found.append(event)
         for final in facts.finals:
             name = "failed" if final.failed else "final"
             event = self._new(final.at, name, final.key, **_state(final.state, final.err))

@@ -9,15 +9,18 @@ What can go wrong: a read of the rows lacks facts that are committed meanwhile. 
 ended messages in `ended`, until every read that began before is over (`reading`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from heliograph.app.facts import Awaiting, Facts, Message, Outstanding
 from heliograph.app.marks import AWAITING
 from heliograph.app.ports import Clock, Gathering
 from heliograph.domain.message.ids import first_key_at, time_of, worker_of
 from heliograph.domain.message.receipt import Delivery
+
+NONE_TRIED: Final[frozenset[int]] = frozenset()
 
 KEEP_MS = 30_000
 """Milliseconds for which memory awaits a part's receipt. Later the part is found through its row. Most receipts come
@@ -54,7 +57,11 @@ class TrackedMessage:
     """Time (ms) when the operator last took a part; the message's due time if its rows lack that. 0 once its receipts
     are given up."""
     connector: int = 0
-    """The connector of the last receipt; 0 before the first receipt."""
+    """The connector of the operator that has the parts; 0 while none was taken and no receipt came."""
+    accepted: int = 0
+    """Number of parts that the operator took."""
+    tried: frozenset[int] = NONE_TRIED
+    """Other connectors that tried the message before."""
 
 
 @dataclass(slots=True, eq=False)
@@ -164,8 +171,8 @@ class AwaitedReceipts:
                 track.leaving = False
                 if track.rowed or not track.entries:
                     self.drop_entries(track)
-                    if not track.held:
-                        self.tracks.pop(track.message.key, None)
+                    if not track.held and self.tracks.get(track.message.key) is track:
+                        del self.tracks[track.message.key]
         shown = []
         for key, generation in self.ended.items():
             if generation > seen:
@@ -180,14 +187,28 @@ class AwaitedReceipts:
         return min(self.durable, *self.reads) if self.reads else self.durable
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Marks that rows are being read: they may lack the facts that are committed meanwhile."""
+    def reading(self) -> Iterator[int]:
+        """Marks that rows are being read: they may lack the facts that are committed meanwhile. Yields the generation
+        that they show for certain, for `is_over`."""
         start = self.durable
         self.reads.append(start)
         try:
-            yield
+            yield start
         finally:
             self.reads.remove(start)
+
+    def is_over(self, key: int, shown: int) -> bool:
+        """Whether rows that show the generation `shown` may still show a message as open that has ended, or that its
+        operator did not deliver."""
+        return self.ended.get(key, 0) > shown
+
+    def forget_earlier(self, key: int, tried: Collection[int]) -> None:
+        """Forgets a message's track at one of these connectors, which tried it before. Another node may have ended its
+        stay there."""
+        track = self.tracks.get(key)
+        if track is not None and track.connector in tried:
+            del self.tracks[key]
+            self.drop_entries(track)
 
     # --- in
 
@@ -204,17 +225,23 @@ class AwaitedReceipts:
     def found(self, outstanding: Outstanding) -> TrackedMessage:
         """Returns the track of a message read from its rows, merged with newer facts from memory."""
         message = outstanding.message
+        if outstanding.tried:
+            self.forget_earlier(message.key, outstanding.tried)
         track = self.tracks.get(message.key)
         if track is None:
             unanswered = message.segments - len(outstanding.states) - sum(map(len, outstanding.operator_ids.values()))
             track = TrackedMessage(
-                message, {}, self._clock.now(), [], rowed=True, unanswered=unanswered, taken=message.time
-            )
+                message, {}, self._clock.now(), [], rowed=True, unanswered=unanswered, taken=message.time,
+                tried=outstanding.tried,
+            )  # fmt: skip
             if message.segments > 1:
                 self.tracks[message.key] = track
                 self._let_leave(track)
         for segment, state in outstanding.states.items():
             track.states.setdefault(segment, state)
+        track.accepted = max(track.accepted, outstanding.taken)
+        for connector, _ in outstanding.operator_ids:
+            track.connector = connector
         return track
 
     def restored(self, outstanding: Outstanding) -> None:
@@ -230,7 +257,8 @@ class AwaitedReceipts:
     ) -> None:
         """Awaits the receipt of a part that the operator took at `now` (ms), or of several parts that it joined."""
         account, key = track.message.account, track.message.key
-        track.taken = now
+        track.taken, track.connector = now, connector
+        track.accepted += len(segments)
         self._enter(track, segments, connector, operator_id)
         if track.rowed:
             awaiting = self._gathering.facts.awaiting
@@ -252,6 +280,10 @@ class AwaitedReceipts:
     def keep(self, connector: int) -> None:
         """Notes that this node has all binds of the connector: its receipts come to no other node."""
         self._own.add(connector)
+
+    def is_own(self, connector: int) -> bool:
+        """Whether the receipts of the connector come to this node only."""
+        return self._worker is None or connector in self._own
 
     def share(self, connector: int) -> None:
         """Gives rows to all awaited parts of a connector, since its receipts may now come to other nodes. A node that

@@ -48,7 +48,9 @@ class FoundRows:
     messages for each receipt would block the event loop.
     """
 
-    def __init__(self, connector: int, found: Iterable[Outstanding]) -> None:
+    def __init__(self, connector: int, found: Iterable[Outstanding], shown: int) -> None:
+        """`shown`: the generation of facts that the rows show, see `AwaitedReceipts.reading`."""
+        self.shown = shown
         self._by_id: dict[tuple[str, str], list[Outstanding]] = {}
         """By id and ending of the number, and by id and an empty text."""
         for outstanding in found:
@@ -114,9 +116,9 @@ class ReceiptLookup:
         matcher = self._matcher
         ids = {each for receipt in receipts for each in ids_of(receipt.report, spelled=spelled)}
         left: list[MissedReceipt] = []
-        with self._awaited.reading():
+        with self._awaited.reading() as shown:
             try:
-                rows = FoundRows(connector, await self._receipts.find(connector, sorted(ids)))
+                rows = FoundRows(connector, await self._receipts.find(connector, sorted(ids)), shown)
             except Unavailable:
                 for receipt in receipts:
                     receipt.acknowledge(False)
@@ -162,12 +164,12 @@ class ReceiptLookup:
             if waiting is None:
                 continue
             try:
-                with awaited.reading():
+                with awaited.reading() as shown:
                     outstanding = await self._receipts.outstanding(key)
             except Unavailable:
                 matcher.partial.setdefault(key, waiting)
                 raise
-            if outstanding is None or key in awaited.ended:
+            if outstanding is None or awaited.is_over(key, shown):
                 continue
             track = awaited.found(outstanding)
             if len(track.states) == track.message.segments:
@@ -186,8 +188,8 @@ class ReceiptLookup:
         for connector, receipts in by_connector.items():
             now = self._clock.now()
             ids = {form for each in receipts for form in ids_of(report_of(each, now))}
-            with self._awaited.reading():
-                rows = FoundRows(connector, await self._receipts.find(connector, sorted(ids)))
+            with self._awaited.reading() as shown:
+                rows = FoundRows(connector, await self._receipts.find(connector, sorted(ids)), shown)
                 now = self._clock.now()
                 for each in receipts:
                     report = report_of(each, now)
@@ -235,10 +237,10 @@ class ReceiptLookup:
         Looks at `limit` messages that await receipts; the next call goes on from there. Returns whether some are left.
         """
         matcher, awaited = self._matcher, self._awaited
-        with awaited.reading():
+        with awaited.reading() as shown:
             overdue, beyond = await self._receipts.overdue(expired, self._overdue_beyond, limit)
             for outstanding in overdue:
-                if outstanding.message.key in awaited.ended:
+                if awaited.is_over(outstanding.message.key, shown):
                     continue
                 track = awaited.found(outstanding)
                 if track.held:
@@ -265,7 +267,7 @@ class ReceiptLookup:
         if self._matcher.match(connector, report, spelled=spelled, last_resort=last_resort):
             return True
         found = find_candidate(report, rows.holders, spelled=spelled, last_resort=last_resort)
-        if found is not None and found[0].message.key not in self._awaited.ended:
+        if found is not None and not self._awaited.is_over(found[0].message.key, rows.shown):
             outstanding, operator_id = found
             track = self._awaited.found(outstanding)
             segments = tuple(n for n in outstanding.operator_ids[connector, operator_id] if n not in track.states)

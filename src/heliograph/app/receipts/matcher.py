@@ -9,8 +9,8 @@ The way of a receipt. Each step runs only if the step before found nothing:
  5. `missed`: the receipt waits for `ReceiptLookup`, which searches the rows by readings of all kinds.
  6. It is kept as early (`app.receipts.early`): its message may be on its way back with the operator's answer.
 
-A match ends the part (`settle`), and the last part ends the message (`complete`). The facts of both wait for the next
-commit; the operator gets its acknowledgement after that.
+A match ends the part (`settle`), and the last part ends the message (`complete`), unless another operator takes it
+over (`Successor`). The facts wait for the next commit; the operator gets its acknowledgement after that.
 
 What can go wrong: the store is away in step 5 (the operator gets an error and repeats the receipt); another message has
 the same id (only the number counts then); a message that only reads like a receipt came from a phone (`on_unmarked`).
@@ -18,11 +18,11 @@ the same id (only the number counts then); a message that only reads like a rece
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Message, MessageEnd, Outstanding, PartReceipt
 from heliograph.app.ports import Clock, Gathering, Receipts, Report
-from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
+from heliograph.app.receipts.awaiting import NONE_TRIED, AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.early import EarlyReceiptCache, report_of
 from heliograph.app.receipts.habits import ID_IN_TEXT, ReceiptHabits
 from heliograph.app.receipts.operator_ids import OperatorIds
@@ -35,6 +35,17 @@ Acknowledge = Callable[[bool], None]
 MOST_UNMARKED: Final = 1_000
 """Messages that read like receipts and wait for the look-up of their ids. The operator is asked to repeat further
 messages. A thousand are some seconds of traffic, and some hundred kilobytes."""
+
+
+class Successor(Protocol):
+    """Decides whether another operator tries a message that was not delivered."""
+
+    def is_listed(self, connector: int, state: Delivery, err: str) -> bool:
+        """Returns whether another operator may try a message after this receipt."""
+
+    def take_over(self, track: TrackedMessage, state: Delivery, err: str, now: int) -> bool:
+        """Gives a message, all parts of which have ended, to another operator; returns False if it ends now. `state`
+        and `err` are the worst of its parts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,6 +92,8 @@ class ReceiptMatcher:
         """Messages that read like receipts and wait for `ReceiptLookup`."""
         self.matched = 0
         """The number of receipts, progress included, that found their message at once."""
+        self.successor: Successor | None = None
+        """Set by the dispatcher."""
         self._gathering = gathering
         self._clock = clock
         self._finish = finish
@@ -92,9 +105,19 @@ class ReceiptMatcher:
 
     # --- answers of the operator
 
-    def taken(self, message: Message, segments: tuple[int, ...], connector: int, operator_id: str, now: int) -> None:
-        """Awaits the receipt of a part that the operator took at `now` (ms), or of several parts that it joined."""
+    def taken(
+        self,
+        message: Message,
+        segments: tuple[int, ...],
+        connector: int,
+        operator_id: str,
+        now: int,
+        tried: frozenset[int] = NONE_TRIED,
+    ) -> None:
+        """Awaits the receipt of a part that the operator took at `now` (ms), or of several parts that it joined.
+        `tried`: other connectors that tried the message before."""
         track = self.awaited.track(message, now)
+        track.tried = tried
         self.ids.begin(connector, operator_id)
         self.awaited.take(track, segments, connector, operator_id, now)
         if self.early:
@@ -123,9 +146,9 @@ class ReceiptMatcher:
         awaited = self.awaited
         track = awaited.tracks.get(message.key)
         if track is None:
-            with awaited.reading():
+            with awaited.reading() as shown:
                 outstanding = await self.receipts.outstanding(message.key)
-            if outstanding is None or message.key in awaited.ended:
+            if outstanding is None or awaited.is_over(message.key, shown):
                 return False
             track = awaited.found(outstanding)
         track.held = True
@@ -284,7 +307,7 @@ class ReceiptMatcher:
         `spelled`, `last_resort`: see `readings`.
         """
         entries = self.awaited.entries.get(connector)
-        if not entries:
+        if not entries or (self.shared and self.rows_decide(connector, report)):
             return False
         # Nearly all receipts have the id of the answer and the number as it was sent. They take a short cut to the
         # first of the readings, since the walk through these costs ten times as much.
@@ -302,6 +325,16 @@ class ReceiptMatcher:
             entry, operator_id = found
         self.note(entry.track, entry.segments, connector, operator_id, report)
         return True
+
+    def rows_decide(self, connector: int, report: Report) -> bool:
+        """Whether only rows tell if the operator still has the message of a receipt: another node may have given it to
+        another operator after the same receipt, while the memory of this node still awaits it."""
+        return (
+            report.state is not Delivery.DELIVRD
+            and self.successor is not None
+            and not self.awaited.is_own(connector)
+            and self.successor.is_listed(connector, report.state, report.err)
+        )
 
     def note(
         self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str, report: Report
@@ -359,7 +392,8 @@ class ReceiptMatcher:
             self.awaited.let_go(track)
 
     def complete(self, track: TrackedMessage, now: int) -> None:
-        """Ends a message at `now` (ms) in the worst state of its parts, all of which have ended."""
+        """Ends a message at `now` (ms) in the worst state of its parts, all of which have ended, or gives it to another
+        operator."""
         message = track.message
         states = track.states
         if len(states) == 1:
@@ -370,6 +404,9 @@ class ReceiptMatcher:
         if self.shared:
             self.partial.pop(message.key, None)
         self.awaited.end(message.key, track)
+        successor = self.successor
+        if state is not Delivery.DELIVRD and successor is not None and successor.take_over(track, state, err, now):
+            return
         owed = bool(message.way)
         waited = now - track.taken if track.taken else -1
         final = MessageEnd(

@@ -138,6 +138,8 @@ def _open(
     if last.connector != connector:
         before = connectors.get(last.connector, "a removed connector")
         answer = "could not take it" if last.status < 0 else f"refused it with {status_name(last.status)}"
+        if last.status == 0:
+            answer = "did not deliver it"
         return f"It goes to the connector {name} now, since the operator behind {before} {answer}."
     answer = "did not answer" if last.status < 0 else f"answered {status_name(last.status)}, {last.status:#x}: not now"
     sentence = f"It was tried {times} over {name}, and is retried automatically. The last time the operator {answer}."

@@ -9,7 +9,7 @@ from heliograph.app.facts import NOT_SENT, CallbackEnd, Submission
 from heliograph.app.records import MessageRecord
 from heliograph.domain.display import counted
 from heliograph.domain.message.ids import time_of
-from heliograph.domain.message.receipt import Delivery, in_words
+from heliograph.domain.message.receipt import Delivery, in_words, is_final
 from heliograph.domain.money.amounts import EntryKind, format_credits
 
 ANSWERED = "HTTP "
@@ -84,7 +84,9 @@ def _acceptance(record: MessageRecord) -> list[Event]:
 def _submission(record: MessageRecord, name: Callable[[int], str], status_name: Callable[[int], str]) -> list[Event]:
     events = []
     for attempt in record.attempts:
-        if attempt.status == NOT_SENT:
+        if attempt.status == 0:
+            line = "Submitted", f"to {name(attempt.connector)} as {attempt.operator_id}"
+        elif attempt.status == NOT_SENT:
             line = "NotSent", f"to {name(attempt.connector)}: {_UNFIT}"
         elif attempt.status < 0:
             line = "NoAnswer", f"from {name(attempt.connector)}"
@@ -118,7 +120,12 @@ def _instead(
     earlier = [each for each in record.attempts if each.connector != sent.connector and each.at <= sent.at]
     if earlier:
         last = max(earlier, key=lambda attempt: attempt.at)
-        if last.status >= 0:
+        if last.status == 0:
+            ends = [each for each in record.receipts if last.at <= each.at <= sent.at and is_final(each.state)]
+            last_end = max(ends, key=lambda receipt: receipt.at, default=None)
+            why = f" ({in_words(last_end.state, last_end.err)})" if last_end is not None else ""
+            return f", since {name(last.connector)} did not deliver it{why}"
+        if last.status > 0:
             return f", since {name(last.connector)} refused it with {status_name(last.status)}"
         did = "cannot take it" if last.status == NOT_SENT else "did not answer"
         return f", since {name(last.connector)} {did}"

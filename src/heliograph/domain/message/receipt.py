@@ -122,6 +122,16 @@ def in_words(state: Delivery, code: str) -> str:
     return f"{state.name} {err}" if code.zfill(3) == err else f"{state.name} {err}, the operator's code {code}"
 
 
+def is_listed(state: Delivery, code: str, listed: Iterable[tuple[Delivery | None, str]]) -> bool:
+    """Whether a list of states, codes or both has this state and code. Codes compare without case and without leading
+    zeros: `11` is `011`."""
+    bare = code.upper().lstrip("0")
+    return any(
+        of in (None, state) and (not wanted or (code != "" and wanted.upper().lstrip("0") == bare))
+        for of, wanted in listed
+    )
+
+
 def ending_of(error: str) -> tuple[Delivery | None, str] | None:
     """Returns the state and the code in an error such as `UNDELIV`, `011`, or both; None and '' for a missing half.
     Returns None if no message can have them.

@@ -489,6 +489,35 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Gives messages that their operator did not deliver to another connector. The submissions become attempts, and the
+-- receipts of the parts progress; the receipt of a single part has no row yet. A message that has ended, or that the operator does not have as a whole, stays
+-- unchanged: another node was faster.
+CREATE OR REPLACE FUNCTION record_resends(
+    p_key bigint[], p_connector bigint[], p_instead bigint[], p_state smallint[], p_err text[], p_due bigint[],
+    p_expires bigint[], p_at bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. cardinality(p_key) LOOP
+        PERFORM 1 FROM sent WHERE key = p_key[i] ORDER BY segment FOR UPDATE;
+        CONTINUE WHEN EXISTS (SELECT 1 FROM final WHERE key = p_key[i])
+            OR (SELECT count(*) FROM sent WHERE key = p_key[i] AND connector = p_connector[i] AND status = 0)
+                IS DISTINCT FROM (SELECT segments FROM message WHERE key = p_key[i]);
+        INSERT INTO attempt (key, segment, connector, status, at, operator_id)
+        SELECT key, segment, connector, status, at, operator_id FROM sent WHERE key = p_key[i]
+        ON CONFLICT DO NOTHING;
+        DELETE FROM sent WHERE key = p_key[i];
+        INSERT INTO progress (key, segment, state, err, at)
+        SELECT key, segment, state, err, at FROM part_receipt WHERE key = p_key[i]
+        UNION ALL SELECT key, 0, p_state[i], p_err[i], p_at[i] FROM message WHERE key = p_key[i] AND segments = 1
+        ON CONFLICT DO NOTHING;
+        DELETE FROM part_receipt WHERE key = p_key[i];
+        PERFORM record_queueings(
+            p_key[i : i], p_instead[i : i], p_due[i : i], p_expires[i : i], ARRAY[false], ARRAY[NULL::bigint],
+            ARRAY[NULL::text]
+        );
+    END LOOP;
+END $$;
+
 -- Suppresses the senders of STOP messages, and lifts suppressions on START. The reply to each is sent; the reply to a
 -- STOP only if the sender was not suppressed. The accounts are locked.
 CREATE OR REPLACE FUNCTION record_consents(

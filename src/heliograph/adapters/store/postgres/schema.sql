@@ -459,13 +459,14 @@ CREATE TABLE sent (
     PRIMARY KEY (key, segment)
 );
 
--- Undecided tries: the part was sent again.
+-- Tries that ended nothing: the part was sent again.
 CREATE TABLE attempt (
     key       bigint NOT NULL,
     at        bigint NOT NULL,
     connector bigint NOT NULL,
-    status    bigint NOT NULL,                 -- command_status; app.facts.NO_ANSWER
+    status    bigint NOT NULL,                 -- command_status; app.facts.NO_ANSWER; 0: taken, and not delivered
     segment   integer NOT NULL,
+    operator_id text NOT NULL DEFAULT '',      -- where the operator took it
     PRIMARY KEY (key, segment, at, connector, status)
 );
 

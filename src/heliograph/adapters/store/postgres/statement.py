@@ -45,6 +45,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "progress": ("key", "segment", "state", "err", "at", "owed"),
     "finals": ("key", "state", "err", "at", "owed"),
     "withdrawals": ("account", "key", "refund", "at", "note"),
+    "resends": ("key", "connector", "instead", "state", "err", "due", "expires", "at"),
     "early": ("connector", "operator_id", "destination", "state", "err", "at"),
     "awaiting": ("connector", "operator_id", "key", "segment"),
     "inbound_replies": ("key", "problem"),
@@ -195,8 +196,7 @@ def add_others(
         calls.add("record_failures", *columns)
     else:
         _add_new(calls, facts, "finals", again=again)
-    _add_columns(calls, facts, "withdrawals")
-    _add_columns(calls, facts, "early")
+    _add_columns(calls, facts, "withdrawals", "resends", "early")
     if facts.early_matched:
         calls.add("record_early_matched", *map(list, zip(*facts.early_matched, strict=True)))
     _add_new(calls, facts, "awaiting", again=again)

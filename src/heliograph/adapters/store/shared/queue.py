@@ -60,15 +60,26 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     claimed = yield from queued_of({key: bool(attempted) for key, _, attempted in rows}, queued=True)
     connectors = {key: connector for key, connector, _ in rows}
     suppressed = yield Q.suppressed_among(keys=keys)
-    tried: dict[int, set[int]] = {}
-    for key, connector in (yield Q.tried_among(keys=keys)):
-        tried.setdefault(key, set()).add(connector)
+    tried, resent = yield from tried_among(keys)
     for queued in claimed:
         connector = queued.message.connector = connectors[queued.message.key]
         if queued.message.key in tried:
-            queued.tried = frozenset(tried[queued.message.key]) - {connector}
+            queued.tried = tried[queued.message.key] - {connector}
+            queued.resent = queued.message.key in resent
         queued.suppressed = (queued.message.key,) in suppressed
     return claimed
+
+
+def tried_among(keys: Sequence[int]) -> Steps[tuple[dict[int, frozenset[int]], set[int]]]:
+    """Returns the connectors that tried some messages without an end, by the message's key, and the keys of the
+    messages that an operator took and did not deliver."""
+    tried: dict[int, frozenset[int]] = {}
+    resent = set()
+    for key, connector, taken in (yield Q.tried_among(keys=keys)):
+        tried[key] = tried.get(key, frozenset()) | {connector}
+        if taken:
+            resent.add(key)
+    return tried, resent
 
 
 def queued_of(attempted: Mapping[int, bool], *, queued: bool) -> Steps[list[Queued]]:

@@ -1,7 +1,9 @@
 """`app.ports.Receipts`: awaited receipts, and receipts that match no message."""
 
+from collections import Counter
 from collections.abc import Sequence
 
+from heliograph.adapters.store.shared.queue import tried_among
 from heliograph.adapters.store.shared.rows import messages_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, read, write
 from heliograph.app.facts import EarlyReceipt, Outstanding
@@ -74,11 +76,21 @@ def outstanding_of(keys: Sequence[int]) -> Steps[list[Outstanding]]:
         states.setdefault(key, {})[segment] = (Delivery(state), err)
     operator_ids: dict[int, dict[tuple[int, str], tuple[int, ...]]] = {}
     rows = yield Q.taken_parts(keys=keys)
+    holders = {key: connector for key, _, connector, _ in rows}
+    taken = Counter(key for key, *_ in rows)
     for key, segment, connector, operator_id in rows:
         if segment not in states.get(key, {}):
             of = operator_ids.setdefault(key, {})
             of[connector, operator_id] = (*of.get((connector, operator_id), ()), segment)
+    tried, _ = yield from tried_among(keys)
     messages = yield from messages_of(keys)
     return [
-        Outstanding(message, operator_ids.get(message.key, {}), states.get(message.key, {})) for message in messages
+        Outstanding(
+            message,
+            operator_ids.get(message.key, {}),
+            states.get(message.key, {}),
+            taken[message.key],
+            tried.get(message.key, frozenset()) - {holders.get(message.key)},
+        )
+        for message in messages
     ]

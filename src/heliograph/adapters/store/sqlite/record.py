@@ -30,6 +30,7 @@ from heliograph.app.facts import (
     MessageEnd,
     PartReceipt,
     Queueing,
+    Resend,
     Verdict,
     notice_key_of,
 )
@@ -108,6 +109,22 @@ UPDATE message SET state = {after(Trigger.FAIL)}
 WHERE key = ? AND state IN {before(Trigger.FAIL)}
   AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key)
 """)
+_RESENT = """
+INSERT INTO attempt (key, segment, connector, status, at, operator_id)
+SELECT key, segment, connector, status, at, operator_id FROM sent WHERE key = ?1
+AND NOT EXISTS (SELECT 1 FROM final WHERE key = ?1)
+AND (SELECT count(*) FROM sent WHERE key = ?1 AND connector = ?2 AND status = 0)
+    = (SELECT segments FROM message WHERE key = ?1)
+ON CONFLICT DO NOTHING
+"""
+_RESENT_RECEIPTS = """
+INSERT INTO progress (key, segment, state, err, at)
+SELECT key, segment, state, err, at FROM part_receipt WHERE key = ?1
+UNION ALL SELECT key, 0, ?2, ?3, ?4 FROM message WHERE key = ?1 AND segments = 1
+ON CONFLICT DO NOTHING
+"""
+_DELETE_SENT = "DELETE FROM sent WHERE key = ?"
+_DELETE_PARTS = "DELETE FROM part_receipt WHERE key = ?"
 _FORGET_EARLY = "DELETE FROM early WHERE connector = ? AND operator_id = ?"
 _FORGET_AWAITING = "DELETE FROM awaiting WHERE connector = ? AND operator_id = ? AND key = ? AND segment = ?"
 _END_RETRY = fill("""
@@ -229,6 +246,8 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> tuple[list[Accept
         _write_finals(db, facts.finals, ledger)
     if facts.withdrawals:
         withdraw(db, facts.withdrawals, ledger)
+    if facts.resends:
+        _write_resends(db, facts.resends)
     _write_receipts(db, facts)
     if facts.inbound or facts.inbound_parts or facts.inbound_answered or facts.inbound_lost or facts.inbound_replies:
         record_inbound(db, facts, node, ledger)
@@ -378,6 +397,16 @@ def _write_finals(db: sqlite3.Connection, finals: list[MessageEnd], ledger: Ledg
             db.execute(_DEQUEUE, (many([final.key]),))
             ledger.refund(final.account, [(final.key, final.refund)], final.at, "failed")
     _INSERT_FINAL(db, rows)
+
+
+def _write_resends(db: sqlite3.Connection, resends: list[Resend]) -> None:
+    for each in resends:
+        if db.execute(_RESENT, (each.key, each.connector)).rowcount > 0:
+            db.execute(_DELETE_SENT, (each.key,))
+            db.execute(_RESENT_RECEIPTS, (each.key, +each.state, each.err, each.at))
+            db.execute(_DELETE_PARTS, (each.key,))
+            row = Queueing(each.account, each.key, each.instead, each.due, each.expires, False, False)
+            _MOVE_QUEUE(db, [_queue_row(row, 0)])
 
 
 def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:

@@ -442,13 +442,14 @@ CREATE TABLE sent (
     PRIMARY KEY (key, segment)
 ) STRICT, WITHOUT ROWID;
 
--- Undecided tries: the part was sent again.
+-- Tries that ended nothing: the part was sent again.
 CREATE TABLE attempt (
     key       INTEGER NOT NULL,
     segment   INTEGER NOT NULL,
     at        INTEGER NOT NULL,
     connector INTEGER NOT NULL,
-    status    INTEGER NOT NULL,                -- command_status; app.facts.NO_ANSWER
+    status    INTEGER NOT NULL,                -- command_status; app.facts.NO_ANSWER; 0: taken, and not delivered
+    operator_id TEXT NOT NULL DEFAULT '',      -- where the operator took it
     PRIMARY KEY (key, segment, at, connector, status)
 ) STRICT, WITHOUT ROWID;
 

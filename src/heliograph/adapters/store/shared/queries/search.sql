@@ -15,8 +15,8 @@ WHERE m.key > :key AND m.key <= :last_key AND m.batch = :key ORDER BY m.key LIMI
 -- submissions_of: The submissions of a message's parts.
 SELECT key, segment, connector, operator_id, status, at FROM sent WHERE key = :key ORDER BY at, segment;
 
--- attempts_of: The undecided attempts at a message.
-SELECT key, segment, connector, status, at FROM attempt WHERE key = :key ORDER BY at, segment;
+-- attempts_of: The attempts at a message that ended nothing.
+SELECT key, segment, connector, status, at, operator_id FROM attempt WHERE key = :key ORDER BY at, segment;
 
 -- receipts_of: Receipts of a message, intermediate receipts included.
 SELECT key, segment, state, err, at FROM progress WHERE key = :key
@@ -43,15 +43,19 @@ SELECT key, account, destination, network, price FROM message
 WHERE key > :after AND key < :end ORDER BY key LIMIT :limit;
 
 -- taken_segments: Segments that an operator took or may have taken, and whether they were delivered. Messages of a
--- single segment have no row for their part.
-SELECT s.key, s.connector, s.at, CASE
-    WHEN f.state = {Delivery.DELIVRD} OR p.state = {Delivery.DELIVRD} THEN 1 ELSE 0
-END
-FROM sent AS s
-LEFT JOIN final AS f ON f.key = s.key
-LEFT JOIN part_receipt AS p ON p.key = s.key AND p.segment = s.segment
-WHERE s.key >= :first AND s.key <= :last AND s.status IN (0, {NO_ANSWER})
-ORDER BY s.key, s.segment;
+-- single segment have no row for their part. A message that another operator tried again has segments at both.
+SELECT t.key, t.connector, t.at, t.delivered FROM (
+    SELECT s.key, s.connector, s.at, s.segment, CASE
+        WHEN f.state = {Delivery.DELIVRD} OR p.state = {Delivery.DELIVRD} THEN 1 ELSE 0
+    END AS delivered
+    FROM sent AS s
+    LEFT JOIN final AS f ON f.key = s.key
+    LEFT JOIN part_receipt AS p ON p.key = s.key AND p.segment = s.segment
+    WHERE s.key >= :first AND s.key <= :last AND s.status IN (0, {NO_ANSWER})
+    UNION ALL
+    SELECT a.key, a.connector, a.at, a.segment, 0 FROM attempt AS a
+    WHERE a.key >= :first AND a.key <= :last AND a.status = 0
+) AS t ORDER BY t.key, t.at, t.segment;
 
 -- refunds_of_messages: Refunds of a range of messages.
 SELECT message, amount FROM ledger WHERE kind = {EntryKind.REFUND} AND message >= :first AND message <= :last;
