@@ -41,6 +41,7 @@ def message(chance: random.Random) -> tuple[int, Message, bytes]:
         wants_receipt=pick([True, False]),
         callback_url=pick(TEXTS),
         way=pick(list(Way)),
+        network=pick(TEXTS),
         key=pick(BIGS),
         tail=pick(BIGS),
     )
@@ -72,6 +73,7 @@ def _message_row(placed: tuple[int, Message, bytes]) -> Sequence[Any]:
     return (
         place, each.key, each.tail, each.price, each.time, each.expires, each.connector, each.segments, each.kind,
         each.wants_receipt, each.way, each.destination, each.sender, each.callback_url, content,
+        each.network,
     )  # fmt: skip
 
 
