@@ -67,14 +67,17 @@ class LaneLimits:
             self._timer = None
 
     def _apply(self, lane: Lane, limit: Limit) -> None:
-        rate = limit.held(self._clock.now()).rate
-        if rate is None or limit.drains:
-            lane.window.off = True
+        rate, window = limit.held(self._clock.now()).rate, lane.window
+        was_still, window.drains = window.off or window.drains, limit.drains
+        if rate is None:
+            window.off = True
             lane.unready()
             return
-        lane.window.pace.limit(self._clock.monotonic(), rate)
-        if lane.window.off:
-            lane.window.off = False
+        window.pace.limit(self._clock.monotonic(), rate)
+        window.off = False
+        if limit.drains and not was_still:
+            lane.unready()
+        elif was_still and not limit.drains:
             self._wake()
 
     def _wait(self) -> None:

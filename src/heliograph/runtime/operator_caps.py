@@ -98,7 +98,7 @@ class OperatorCaps:
             had, under_way = window.quota, window.in_flight + len(window.ready) + len(window.marked)
             window.quota = ceil(ours) - under_way
             window.cap = "" if left > 0 else nearest.words
-            if window.quota < 0:
+            if window.quota < 0 <= had:
                 lane.unready()  # the parts that are not written yet
             if had <= 0 < window.quota:
                 dispatcher.gathering.wake()

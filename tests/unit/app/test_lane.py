@@ -243,6 +243,32 @@ def test_a_lane_that_is_off_takes_back_what_was_ready_and_sends_it_first_when_it
     assert [part.message for part in carrier.parts] == [second.messages[0], third.messages[0]]
 
 
+@pytest.mark.parametrize("closes", ["drains", "cap"])
+def test_a_lane_that_may_send_nothing_new_sends_the_rest_of_a_message(
+    lane: Lane, carrier: NotedCarrier, message: Messages, closes: str
+) -> None:
+    long = message(content=LONG, segments=4)
+    commit(lane, accept_of(long), accept_of(message()))
+    first = carrier.take()
+    assert [part.segment for part in first] == [0, 1, 2]
+    lane.window.drains, lane.window.quota = (True, 99) if closes == "drains" else (False, 0)
+    lane.unready()
+    commit(lane, accept_of(message()))
+    assert (carrier.take(), lane.can_send(NOW)) == ([], False)
+    for part in first:
+        assert lane.window.answered(part)
+        part.owner.taken += 1
+    assert lane.can_send(NOW)
+    commit(lane)
+    commit(lane)
+    assert [(part.message, part.segment) for part in carrier.take()] == [(long, 3)]
+    assert (len(lane), lane.can_send(NOW)) == (2, False)
+    lane.window.drains, lane.window.quota = False, 1
+    commit(lane)
+    assert [part.message.segments for part in carrier.take()] == [1]
+    assert lane.window.only_finishes == (lane.window.quota == 0)
+
+
 def test_what_was_ready_when_the_link_went_goes_first_when_it_is_back_and_in_order(
     lane: Lane, carrier: NotedCarrier, message: Messages
 ) -> None:

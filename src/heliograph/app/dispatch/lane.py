@@ -153,7 +153,8 @@ class Lane:
 
     def can_send(self, now: float) -> bool:
         """Returns whether the next commit could make more parts ready."""
-        return self._sendable > 0 and not self._lacks_references and self.window.will_have_room(now)
+        has_some = any(map(_is_begun, self.front)) if self.window.only_finishes else self._sendable > 0
+        return has_some and not self._lacks_references and self.window.will_have_room(now)
 
     # --- in
 
@@ -240,9 +241,9 @@ class Lane:
             return late
         mark = self.mark
         header_octets = window.header_octets
-        was_empty = not window.marked
+        was_empty, only_finishes = not window.marked, window.only_finishes
         while free > 0:
-            item = self._next()
+            item = self._next_begun() if only_finishes else self._next()
             if item is None:
                 break
             message = item.message
@@ -436,6 +437,14 @@ class Lane:
             self._disordered = False
             self.front = deque(sorted(self.front, key=lambda item: (item.message.time, item.message.key)))
 
+    def _next_begun(self) -> LaneItem | None:
+        """Takes out the next message that is sent in part: half a text is worse than a part too many."""
+        for item in self.front:
+            if _is_begun(item):
+                self.front.remove(item)
+                return item
+        return None
+
     def _next(self) -> LaneItem | None:
         if self.front:
             self._order()
@@ -473,3 +482,8 @@ class Lane:
             else:
                 self.incoming.appendleft(item)
         self._lacks_references = len(items) >= self._sendable + len(self.incoming)
+
+
+def _is_begun(item: LaneItem) -> bool:
+    """Whether the operator has a part of the message, or one is on its way."""
+    return item.taken > 0 or item.away > 0

@@ -30,7 +30,8 @@ class LaneWindow:
     """
 
     __slots__ = (
-        "_committing", "_gathered", "_troubles", "breaker", "cap", "carrier", "flying", "in_flight", "marked", "off",
+        "_committing", "_gathered", "_troubles", "breaker", "cap", "carrier", "drains",
+        "flying", "in_flight", "marked", "off",
         "pace", "paused_until", "quota", "ready", "took",
     )  # fmt: skip
 
@@ -51,7 +52,9 @@ class LaneWindow:
     paused_until: float
     """Time before which nothing is written."""
     off: bool
-    """Whether nothing is to be sent: at this time of day, or because the connector drains."""
+    """Whether nothing is to be sent at this time of day."""
+    drains: bool
+    """Whether nothing new is to be sent, because of the connector's state."""
     quota: int
     """Parts that may still be marked, where the connector has a cap. It is set anew each second."""
     cap: str
@@ -70,7 +73,7 @@ class LaneWindow:
         self.carrier = None
         self.marked, self.ready, self.flying = [], deque(), set()
         self.pace, self.took, self.paused_until, self.off = Pace(rate), 0, 0.0, False
-        self.quota, self.cap = NO_QUOTA, ""
+        self.quota, self.cap, self.drains = NO_QUOTA, "", False
         self.breaker = Breaker()
         self.in_flight = self._gathered = self._committing = self._troubles = 0
 
@@ -99,11 +102,16 @@ class LaneWindow:
         """Returns whether a part to this number is marked, ready or in flight."""
         return any(part.message.destination == destination for part in self.parts())
 
+    @property
+    def only_finishes(self) -> bool:
+        """Whether only the rest of messages is sent that are sent in part: the connector drains, or is at its cap."""
+        return self.drains or self.quota <= len(self.marked)
+
     # --- around a commit
 
     def will_have_room(self, now: float) -> bool:
         """Returns whether the next commit could mark more parts."""
-        return self._may_send(now) and min(self._free() + self._gathered, self.quota) > 0
+        return self._may_send(now) and self._free() + self._gathered > 0
 
     def begin(self, now: float) -> None:
         """Begins a commit: the outcomes gathered so far are part of it."""
@@ -115,7 +123,9 @@ class LaneWindow:
         """Returns how many parts the commit under way may mark. It frees the slots of its outcomes."""
         if not self._may_send(now):
             return 0
-        free = min(self._free() + self._committing, self.quota - len(self.marked))
+        free = self._free() + self._committing
+        if not self.only_finishes:
+            free = min(free, self.quota - len(self.marked))
         return min(1, free) if self.breaker.is_open else free
 
     def committed(self, is_accepted: Callable[[LaneItem], bool]) -> None:
