@@ -319,3 +319,42 @@ async def test_what_is_awaited_survives_a_restart(opener: Opener) -> None:
         assert await store.receipts.orphans(10) == [early("x")]
     finally:
         await store.close()
+
+
+# --- words of customers
+
+
+async def test_the_last_word_of_a_customer_about_a_message_is_kept(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await awaited(given, account, "a")
+    of = account.id, message.key, message.tail
+    assert await store.receipts.confirm(*of[:2], message.tail ^ 1, True, START) is None
+    assert await store.receipts.confirm(of[0] + 1, *of[1:], True, START) is None
+    word = await store.receipts.confirm(*of, False, START + 1)
+    assert word is not None
+    assert (word.message.key, word.message.connector, word.taken, word.was, word.now) == (
+        message.key, 1, True, None, None
+    )  # fmt: skip
+    ended = MessageEnd(account.id, message.key, Delivery.DELIVRD, "000", START + 2, owed=False)
+    await store.commits.record(Facts(finals=[ended]))
+    changes = []
+    for at, delivered in enumerate((False, False, True, False), START + 3):
+        word = await store.receipts.confirm(*of, delivered, at)
+        assert word is not None
+        changes.append((word.was, word.now))
+    assert changes == [(None, False), (False, False), (False, None), (None, False)]
+    events = await history_of(store, account.id, message.key, message.tail) or []
+    assert [(each.at, each.detail) for each in events if each.event == "Feedback"] == [(START + 6, "not delivered")]
+
+
+async def test_a_message_that_no_operator_took_gets_no_word(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id)
+    refused = Submission(account.id, message.key, 0, 1, "", 11, START)
+    await store.commits.record(Facts(submissions=[refused]))
+    word = await store.receipts.confirm(account.id, message.key, message.tail, True, START)
+    assert word is not None
+    assert not word.taken
+    record = await store.customers.trace(account.id, message.key, message.tail)
+    assert record is not None
+    assert record.feedback is None

@@ -56,20 +56,20 @@ async def test_details_may_be_of_some_hours_of_each_day(store: Store) -> None:
 async def test_counts_add_up_and_are_found_by_what_they_are_of(store: Store) -> None:
     await store.series.add(
         [
-            at(BEGUN, cell(accepted=2, segments=3, spend=5)),
+            at(BEGUN, cell(accepted=2, segments=3, spend=5, resent=1, confirmed=2, denied=3)),
             at(BEGUN, cell(accepted=1, spend=1), connector=2),
             at(BEGUN + MINUTE, cell(delivered=1), country="FR"),
             at(BEGUN + MINUTE, cell(refused=4), account=2, connector=0, country=""),
         ]
     )
-    await store.series.add([at(BEGUN, cell(accepted=1, inbound=7, spend=-2))])
+    await store.series.add([at(BEGUN, cell(accepted=1, inbound=7, spend=-2, denied=-1))])
     query = SeriesQuery(Grain.MINUTE, *EVER)
     first, second = await store.series.points(query)
-    assert (first[0], first[1].counts) == (BEGUN, (4, 3, 0, 0, 0, 0, 7, 0, 4))
-    assert (second[0], second[1].counts) == (BEGUN + MINUTE, (0, 0, 0, 1, 0, 0, 0, 4, 0))
+    assert (first[0], first[1].counts) == (BEGUN, (4, 3, 0, 0, 0, 0, 7, 0, 4, 1, 2, 2))
+    assert (second[0], second[1].counts) == (BEGUN + MINUTE, (0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 0))
     totals = dict(await store.series.totals(query))
     assert list(totals) == [CellKey(1, 1, "DE"), CellKey(1, 1, "FR"), CellKey(1, 2, "DE"), CellKey(2, 0, "")]
-    assert totals[CellKey(1, 1, "DE")].counts == (3, 3, 0, 0, 0, 0, 7, 0, 3)
+    assert totals[CellKey(1, 1, "DE")].counts == (3, 3, 0, 0, 0, 0, 7, 0, 3, 1, 2, 2)
 
     async def starts(**fields: object) -> list[int]:
         return [start for start, _ in await store.series.points(SeriesQuery(Grain.MINUTE, *EVER, **fields))]  # type: ignore[arg-type]

@@ -21,12 +21,14 @@ from heliograph.app.facts import Accept, Facts, InboundMessage
 from heliograph.app.inbound.pull import Pulling
 from heliograph.app.inbound.suppression_list import SuppressionList
 from heliograph.app.observing.refusals import Refusals
+from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending.authenticate import Authenticator
 from heliograph.app.sending.browse import Browse
 from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.failure_register import FailureRegister
+from heliograph.app.sending.feedback import FeedbackList
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.reschedule import Rescheduling
@@ -190,6 +192,8 @@ class Gateway:
     long_polls: LongPolls
     withdrawn: list[tuple[int, str, int]]
     """Numbers that were suppressed, each with its account and the first key that is not withdrawn."""
+    corrections: SeriesCounter
+    """Counts the words of customers that contradict a receipt."""
     addresses: list[str] = field(default_factory=lambda: ["192.0.2.7"])
 
     async def change_account(self, name: str = "acme", **changes: Any) -> None:
@@ -314,6 +318,7 @@ async def open_gateway(
     sending = Sending(composer, store.customers, intake, clock)
     long_polls = LongPolls(store.pulls)
     withdrawn: list[tuple[int, str, int]] = []
+    corrections = SeriesCounter()
     app = Api(
         Services(
             authenticator,
@@ -323,6 +328,7 @@ async def open_gateway(
             Pulling(store.pulls),
             long_polls,
             SuppressionList(store.suppressions, clock, lambda *gone: withdrawn.append(gone)),
+            FeedbackList(store.receipts, clock, corrections),
             NoticeListeners(store.messages, clock, msgspec.json.encode, "7f", "Heliograph/test"),
             clock,
             journal,
@@ -333,7 +339,8 @@ async def open_gateway(
         )
     )
     return Gateway(
-        store, clock, secrets, journal, intake, directory, composer, sending, authenticator, app, long_polls, withdrawn
+        store, clock, secrets, journal, intake, directory, composer, sending, authenticator, app, long_polls, withdrawn,
+        corrections,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from heliograph.app.configuration import (
 from heliograph.app.facts import (
     MOST_MOVES,
     MOST_PROGRESS,
+    NO_ANSWER,
     Accept,
     Attempt,
     CallbackDone,
@@ -31,6 +32,7 @@ from heliograph.app.notice import Notice
 from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, StoreRejected, Unreported
 from heliograph.app.records import (
     CallbackView,
+    Feedback,
     MessageRecord,
 )
 from heliograph.domain.limits.acceptance import Spender, judge
@@ -416,6 +418,22 @@ class MemoryReceipts(MemoryReading):
             for name, at in sorted(taken.items())
         ]
         return found, keys[-1] if len(keys) == limit else None
+
+    async def confirm(self, account: int, key: int, tail: int, delivered: bool, now: int) -> Feedback | None:
+        rows = self._open()
+        message = rows.messages.get(key)
+        if message is None or (message.account, message.tail) != (account, tail):
+            return None
+        message = replace(message)
+        taken = [each for (of, _), each in sorted(rows.sent.items()) if of == key and each.status in (0, NO_ANSWER)]
+        if not taken:
+            return Feedback(message, False, None, None)
+        message.connector = taken[0].connector
+        end = rows.finals.get(key)
+        contradicts = end is not None and delivered != (end.state is Delivery.DELIVRD)
+        before, _, corrects = rows.feedback.get(key, (False, 0, False))
+        rows.feedback[key] = delivered, now, contradicts
+        return Feedback(message, True, before if corrects else None, delivered if contradicts else None)
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         return self._open().early[::-1][:limit]

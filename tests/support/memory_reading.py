@@ -159,6 +159,7 @@ class MemoryReading(MemoryPart):
             callback=self._callback(rows, message),
             moves=[Move(each.at, each.was, each.time) for each in rows.moved if each.key == key],
             connectors={number: connector.name for number, connector in rows.connectors.items()},
+            feedback=rows.feedback[key][:2] if key in rows.feedback else None,
             held=queued is not None and (queued.held or "") > OF_ADMINISTRATOR,
             on_hold=queued is not None and (queued.held or "").startswith(OF_ADMINISTRATOR),
         )

@@ -218,6 +218,7 @@ def _drop(rows: Rows, key: int) -> None:
     rows.moved = _not_of(rows.moved, lambda row: row.key == key)
     rows.awaiting = {row for row in rows.awaiting if row[2] != key}
     rows.finals.pop(key, None)
+    rows.feedback.pop(key, None)
     batch = rows.batches.get(message.batch)
     if batch is None:
         return

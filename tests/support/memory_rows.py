@@ -182,6 +182,8 @@ class Rows:
     parts: dict[tuple[int, int], PartReceipt] = field(default_factory=dict)
     progress: list[PartReceipt] = field(default_factory=list)
     finals: dict[int, End] = field(default_factory=dict)
+    feedback: dict[int, tuple[bool, int, bool]] = field(default_factory=dict)
+    """Words of customers about messages: delivered, when, whether it contradicts the receipt."""
     early: list[EarlyReceipt] = field(default_factory=list)
     awaiting: set[tuple[int, str, int, int]] = field(default_factory=set)
     callbacks: dict[int, CallbackDone] = field(default_factory=dict)
@@ -236,6 +238,7 @@ def merged(shards: Sequence[Rows]) -> Rows:
         "sent",
         "parts",
         "finals",
+        "feedback",
         "callbacks",
         "retries",
         "inbound",

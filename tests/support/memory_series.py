@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from heliograph.app.observing.tally import Tally
 from heliograph.app.ports.series import DAY_MS, SeriesCell, SeriesQuery
 from heliograph.domain.money.amounts import EntryKind
-from heliograph.domain.series import Cell, CellKey, Grain
+from heliograph.domain.series import COUNTS, Cell, CellKey, Grain
 from tests.support.memory_rows import MemoryPart, MemoryState, OwedRow, Rows
 
 
@@ -45,9 +45,8 @@ class MemorySeries(MemoryPart):
         for each in (each for each in self._found(query) if since <= each.start % DAY_MS < until):
             cell = Cell()
             cell.add(each.cell)
-            for name in ("accepted", "segments", "submitted", "delivered", "failed", "cancelled", "inbound", "refused"):
+            for name in COUNTS:
                 setattr(cell, name, 0)
-            cell.spend = 0
             if cell.failures or cell.refusals or cell.to_operator or cell.to_receipt:
                 found.append(SeriesCell(each.grain, each.start, each.key, cell))
         return found

@@ -1,4 +1,4 @@
-"""The door `/account/v1`: messages from phones, notices and suppressions of an account."""
+"""The door `/account/v1`: messages from phones, notices, suppressions and feedback of an account."""
 
 import re
 from functools import partial
@@ -11,6 +11,7 @@ from heliograph.api.messages import V1
 from heliograph.api.services import Services
 from heliograph.api.shapes import Done
 from heliograph.app.inbound.pull import PARAMETERS, check_names, page_limit, pull_query, wait_seconds
+from heliograph.app.sending.feedback import DELIVERED
 from heliograph.domain.error import TOO_EARLY, Fault, invalid
 from heliograph.http.asgi import Receive
 from heliograph.http.reply import Reply
@@ -28,6 +29,7 @@ class AccountDoor:
         self._long_polls = services.long_polls
         self._suppressions = services.suppression_list
         self._listening = services.listening
+        self._feedback = services.feedback
         self._checks = checks
         self.handlers = json_handlers(
             self,
@@ -42,6 +44,7 @@ class AccountDoor:
                 "get_suppression": self._get_suppression,
                 "add_suppression": self._add_suppression,
                 "remove_suppression": self._remove_suppression,
+                "give_feedback": self._give_feedback,
             },
         )
 
@@ -94,6 +97,11 @@ class AccountDoor:
 
     async def _remove_suppression(self, call: Call, _: bytes) -> Reply:
         await self._suppressions.remove(call.who.view, call.target)
+        return answer.of(Done("00"))
+
+    async def _give_feedback(self, call: Call, body: bytes) -> Reply:
+        given = decode.one_field(decode.media_type(call.content_type, body), body, DELIVERED)
+        await self._feedback.keep(call.who.view, call.target, given)
         return answer.of(Done("00"))
 
 

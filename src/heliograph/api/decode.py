@@ -189,10 +189,10 @@ def single(fields: dict[str, list[str]]) -> dict[str, str]:
     return {name: values[0] for name, values in fields.items()}
 
 
-def time_field(media: int, body: bytes) -> Any:
-    """Returns the field `time` of a request to reschedule, or None if it is absent. Raises Fault (400)."""
+def one_field(media: int, body: bytes, name: str) -> Any:
+    """Returns the only field of a request, such as `time`, or None if it is absent. Raises Fault (400)."""
     if media == JSON:
-        return json_object(body).get("time")
+        return json_object(body).get(name)
     values = form(body)
     values.pop("to", None)
-    return single(values).get("time") or None
+    return single(values).get(name) or None

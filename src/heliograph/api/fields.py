@@ -269,6 +269,16 @@ SEND: dict[int, tuple[Field, ...]] = {
 """The fields of a request to send, by API version, in the order in which they are checked."""
 
 RESCHEDULE: tuple[Field, ...] = (TIME_FIELD._replace(required=True),)
+FEEDBACK: tuple[Field, ...] = (
+    Field(
+        "delivered",
+        lambda *_: "Whether the message arrived.",
+        lambda _: {"type": "string", "enum": list(BOOLEAN_WORDS)},
+        "true",
+        (lambda _: {"type": "boolean"},),
+        required=True,
+    ),
+)
 
 
 def json_body(fields: tuple[Field, ...], terms: Terms, version: int) -> Schema:

@@ -108,7 +108,7 @@ class MessagesDoor:
         view, now = call.who.view, self._clock.now()
         rescheduling = self._services.rescheduling
         call.begun = self._clock.monotonic()
-        given = decode.time_field(media, body)
+        given = decode.one_field(media, body, "time")
         time = rescheduling.new_time(view, None if given is None else time_text(given), now)
         call.begun = 0.0
         return answer.of_rescheduled(await rescheduling.reschedule(view, *_message_id(call), time, now))

@@ -32,6 +32,7 @@ _FIELDS: Final[dict[str, Callable[[Schema], Schema]]] = {
     "dlr": lambda _: {"type": "boolean", "example": True},
     "progress": lambda _: {"type": "boolean", "example": False},
     "validity": lambda _: {"type": "integer", "format": "int64", "minimum": 60, "example": 600},
+    "delivered": lambda _: {"type": "boolean", "example": True},
     "priority": lambda _: {"type": "integer", "minimum": 0, "maximum": 3, "example": 1},
     "coding": lambda _: {"type": "integer", "minimum": 0, "maximum": 255, "example": 245},
     "tlvs": lambda was: {"type": "object", "additionalProperties": True, "example": was["examples"][0]},

@@ -56,6 +56,7 @@ _BODIES: tuple[tuple[str, tuple[Field, ...], int], ...] = (
     ("Send", fields.SEND[1], 1),
     ("SendV2", fields.SEND[2], 2),
     ("Reschedule", fields.RESCHEDULE, 1),
+    ("Feedback", fields.FEEDBACK, 1),
 )
 """The request bodies: the names of their schemas, their fields, the API version."""
 
@@ -63,9 +64,10 @@ _INTRODUCTION = """\
 Send text messages, schedule them, look them up, and get their delivery receipts.
 
 There are two versions: `/api/v1` signs in with user name and API key, `/api/v2` with user name and password, both by \
-HTTP Basic. `/account/v1` has inbound messages, suppressions and notices of an account, and takes the credentials of \
-v1. Bodies are JSON or forms, with at most {max_body:,} octets. Without a `Content-Type`, a body that begins with `{{` \
-is read as JSON. Unknown fields are ignored. In JSON a field with `null` counts as absent. Answers are JSON.
+HTTP Basic. `/account/v1` has inbound messages, suppressions, notices and feedback of an account, and takes the \
+credentials of v1. Bodies are JSON or forms, with at most {max_body:,} octets. Without a `Content-Type`, a body that \
+begins with `{{` is read as JSON. Unknown fields are ignored. In JSON a field with `null` counts as absent. Answers \
+are JSON.
 
 HEAD works wherever GET does, and a path may end with a slash. Every answer has an `X-Request-Id`: yours, if it has \
 at most 128 characters of `A-Z a-z 0-9 . _ ~ + / = : -`, otherwise a new id. Give it to the operator of the gateway \

@@ -30,6 +30,7 @@ INBOUND = "/account/v1/inbound"
 NOTICES = "/account/v1/notices"
 SUPPRESSIONS = "/account/v1/suppressions"
 ONE_SUPPRESSION = "/account/v1/suppressions/{number}"
+FEEDBACK = "/account/v1/messages/{id}/feedback"
 
 _CREDENTIALS = (UNAUTHENTICATED, FORBIDDEN, TOO_EARLY)
 _BODY = (MALFORMED, MISSING, INVALID, TOO_LARGE, MEDIA_TYPE)
@@ -162,6 +163,13 @@ ACCOUNT: tuple[CustomerOperation, ...] = (
         "remove_suppression", "DELETE", ONE_SUPPRESSION, 1, "suppressions", "Remove suppression",
         "Allows messages to the number again. Use it only if the phone's owner agreed; a phone can do it with `START`.",
         (shapes.Done,), (INVALID, *_CREDENTIALS, NOT_FOUND, *_ALWAYS),
+    ),
+    CustomerOperation(
+        "give_feedback", "POST", FEEDBACK, 1, "messages", "Feedback",
+        "Tells whether a message arrived, for example when your user has typed in its code. It counts above the "
+        "operator's receipt in the choice of operators. The last word about a message counts; state, receipt and "
+        "charge stay.",
+        (shapes.Done,), (*_BODY, *_CREDENTIALS, NOT_FOUND, CONFLICT, *_ALWAYS), fields.FEEDBACK,
     ),
 )  # fmt: skip
 

@@ -10,6 +10,7 @@ from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Clock, Journal
 from heliograph.app.sending.authenticate import Authenticator
 from heliograph.app.sending.browse import Browse
+from heliograph.app.sending.feedback import FeedbackList
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
 from heliograph.domain.limits import defaults
@@ -28,6 +29,7 @@ class Services:
     pulling: Pulling
     long_polls: LongPolls
     suppression_list: SuppressionList
+    feedback: FeedbackList
     listening: NoticeListeners
     clock: Clock
     journal: Journal

@@ -371,11 +371,27 @@ class MessageRecord:
     """Whether the traffic guard holds it."""
     on_hold: bool = False
     """Whether an administrator holds it."""
+    feedback: tuple[bool, int] | None = None
+    """The customer's last word: whether it was delivered, and the time."""
 
     @property
     def submitted(self) -> bool:
         """Whether operators took all of its parts."""
         return sum(each.status == 0 for each in self.submissions) >= self.message.segments
+
+
+@dataclass(slots=True)
+class Feedback:
+    """The word of a customer about the delivery of a message, as the store keeps it."""
+
+    message: Message
+    """The message, with the connector that took it."""
+    taken: bool
+    """Whether an operator took any of its parts. Otherwise nothing was stored."""
+    was: bool | None
+    """What the earlier word contradicted the receipt with: delivered or not; None if it did not."""
+    now: bool | None
+    """What this word contradicts the receipt with, in the same way."""
 
 
 BIND_ALIVE_MS = 20_000

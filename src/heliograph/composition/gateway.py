@@ -377,6 +377,7 @@ class Gateway:
         from heliograph.app.inbound.pull import Pulling
         from heliograph.app.inbound.suppression_list import SuppressionList
         from heliograph.app.sending.browse import Browse
+        from heliograph.app.sending.feedback import FeedbackList
         from heliograph.app.sending.reschedule import Rescheduling
 
         in_force, store = terms(self._settings), self._store
@@ -390,6 +391,7 @@ class Gateway:
                 pulling=Pulling(store.pulls),
                 long_polls=self._long_polls,
                 suppression_list=SuppressionList(store.suppressions, self._clock, self.engine.dispatcher.withdraw),
+                feedback=FeedbackList(store.receipts, self._clock, self._watching.series),
                 listening=self._listeners,
                 clock=self._clock,
                 journal=self._journal,

@@ -60,13 +60,17 @@ class Cell:
 
     `spend`: charges minus refunds.
 
+    `resent`: messages that the operator took and did not deliver, so that another tried them.
+
+    `confirmed`, `denied`: messages about which their customer contradicts the receipt: delivered, or not.
+
     `to_operator`: milliseconds from a message's due time until the operator accepted its first part. `to_receipt`: from
     then until it was reported as delivered.
     """
 
     __slots__ = (
-        "accepted", "cancelled", "delivered", "failed", "failures", "inbound", "refusals", "refused", "segments",
-        "spend", "submitted", "to_operator", "to_receipt",
+        "accepted", "cancelled", "confirmed", "delivered", "denied", "failed", "failures", "inbound", "refusals",
+        "refused", "resent", "segments", "spend", "submitted", "to_operator", "to_receipt",
     )  # fmt: skip
 
     def __init__(self, counts: Iterable[int] = ()) -> None:
@@ -80,6 +84,9 @@ class Cell:
         self.inbound = 0
         self.refused = 0
         self.spend = 0
+        self.resent = 0
+        self.confirmed = 0
+        self.denied = 0
         self.failures: dict[str, int] = {}
         self.refusals: dict[str, int] = {}
         self.to_operator: Sketch = {}
@@ -92,7 +99,7 @@ class Cell:
         """The counts of COUNTS, in their order."""
         return (
             self.accepted, self.segments, self.submitted, self.delivered, self.failed, self.cancelled, self.inbound,
-            self.refused, self.spend,
+            self.refused, self.spend, self.resent, self.confirmed, self.denied,
         )  # fmt: skip
 
     @property
@@ -127,6 +134,9 @@ class Cell:
         self.inbound += other.inbound
         self.refused += other.refused
         self.spend += other.spend
+        self.resent += other.resent
+        self.confirmed += other.confirmed
+        self.denied += other.denied
         for code, number in other.failures.items():
             count(self.failures, code, number)
         for reason, number in other.refusals.items():
@@ -137,6 +147,7 @@ class Cell:
 
 COUNTS: Final = (
     "accepted", "segments", "submitted", "delivered", "failed", "cancelled", "inbound", "refused", "spend",
+    "resent", "confirmed", "denied",
 )  # fmt: skip
 """The plain counts of a cell, by name."""
 

@@ -17,7 +17,7 @@ from heliograph.api.fields import Terms
 from heliograph.api.openapi import document
 from heliograph.api.reference import DOCUMENT_PATH, NARROW_PATH, PAGE_PATH, PATHS, Reference
 from heliograph.api.shapes import EXAMPLE_ID, EXAMPLE_INBOUND_ID, EXAMPLE_NUMBER
-from heliograph.app.facts import Facts, InboundMessage
+from heliograph.app.facts import Facts, InboundMessage, Submission
 from heliograph.app.sending.directory import Directory
 from heliograph.domain import error
 from heliograph.domain.error import CATALOGUE, Entry
@@ -79,7 +79,9 @@ async def test_a_command_that_is_shown_works(gateway: Gateway, method: str, path
     name = ids.parse(EXAMPLE_INBOUND_ID)
     assert name is not None
     message = InboundMessage(1, 1, "491701234567", "3388", "Hello", b"Hello", 0, 0, key=name[0], tail=name[1])
-    await gateway.store.commits.record(Facts(inbound=[message]))
+    key, _ = ids.parse(scheduled.json["Id"]) or (0, 0)
+    taken = Submission(1, key, 0, 1, "a", 0, START)  # feedback needs an operator that took it
+    await gateway.store.commits.record(Facts(inbound=[message], submissions=[taken]))
     await gateway.store.suppressions.suppress(1, [EXAMPLE_NUMBER], "message", START)
     used, where, reply = await run_curl(gateway, command.replace(EXAMPLE_ID, scheduled.json["Id"]))
     where = (

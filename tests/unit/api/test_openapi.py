@@ -174,7 +174,7 @@ async def test_reading_takes_the_fields_that_are_told() -> None:
     assert [getattr(read, name) for name in attributes if name not in ("to", "kind", "wants_receipt")] == expected
     form = "&".join(f"{name}={value.replace(' ', '+')}" for name, value in every.items()).encode()
     assert send_fields(decode.FORM, form, who) == read
-    assert decode.time_field(decode.JSON, body) == every["time"]
+    assert decode.one_field(decode.JSON, body, "time") == every["time"]
 
 
 @given(st.text(max_size=17) | st.from_regex(r"[0-9]{1,17}"))

@@ -205,6 +205,21 @@ def test_the_cheapest_connector_of_good_quality_goes_first() -> None:
     assert ordered(costs, quality, Plan("gold", "best", min_quality=0.5)) == ["c4", "c3", "c2", "c1", "c5", "c6"]
 
 
+def test_quality_counts_what_customers_say_above_receipts_and_other_operators_tries_as_failures() -> None:
+    def share(**counts: int) -> float | None:
+        cell = Cell()
+        for name, number in counts.items():
+            setattr(cell, name, number)
+        return measure([(CellKey(1, 7, "DE", ""), cell)], START).shares.get((7, "DE"))
+
+    assert share(delivered=180, failed=20) == 0.9
+    assert share(delivered=180, failed=20, denied=80) == 0.5
+    assert share(delivered=180, failed=20, confirmed=10) == 0.95
+    assert share(delivered=180, failed=10, resent=10) == 0.9
+    assert share(delivered=100, resent=99) is None
+    assert share(delivered=200, denied=-5) == 1.0
+
+
 def test_quality_then_share_decide_between_equal_costs() -> None:
     assert ordered([7, 7, 7], measured(c1=0.9, c2=0.95, c3=0.92)) == ["c2", "c3", "c1"]
     assert ordered([7, 7], measured(c1=0.9, c2=0.9), shares=[0, 1]) == ["c2", "c1"]

@@ -7,7 +7,7 @@ delay. So they are first counted by these, and then added to their cells togethe
 from collections import Counter
 from typing import Final
 
-from heliograph.app.facts import Accept, Facts, MessageEnd, Submission, Verdict
+from heliograph.app.facts import Accept, Facts, Message, MessageEnd, Submission, Verdict
 from heliograph.app.observing.tally import MINUTE, Tally, failure_of
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import NO_CODE, Delivery
@@ -42,8 +42,20 @@ class SeriesCounter:
             _count_sent(tally, facts.submissions)
         if facts.finals:
             _count_ended(tally, facts.finals)
+        for resend in facts.resends:
+            if (message := resend.message) is not None:
+                tally.cell(
+                    resend.at, message.account, resend.connector, message.destination, message.network
+                ).resent += 1
         for each in facts.inbound:
             tally.inbound(each.at, each.account, each.connector, each.sender, each.price if each.account else 0)
+
+    def corrected(self, message: Message, at: int, confirmed: int, denied: int) -> None:
+        """Counts messages about which their customer contradicts the receipt, or does so no more (-1). The message has
+        the connector that took it."""
+        cell = self._tally.cell(at, message.account, message.connector, message.destination, message.network)
+        cell.confirmed += confirmed
+        cell.denied += denied
 
 
 def _count_accepted(tally: Tally, accepts: list[Accept]) -> None:

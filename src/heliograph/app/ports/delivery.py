@@ -7,7 +7,7 @@ from typing import Protocol
 from heliograph.app.facts import EarlyReceipt, Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notice import Notice
-from heliograph.app.records import CallbackView
+from heliograph.app.records import CallbackView, Feedback
 from heliograph.domain.message.way import Way
 
 
@@ -99,6 +99,10 @@ class Receipts(Protocol):
 
         Returns their parts without a receipt, by key, and the key to continue from: None after the last message.
         """
+
+    async def confirm(self, account: int, key: int, tail: int, delivered: bool, now: int) -> Feedback | None:
+        """Keeps whether the customer says that a message was delivered, in place of an earlier word. Returns None if
+        there is no such message. A message that no operator took gets no word."""
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         """Returns receipts that match nothing, newest first."""

@@ -64,6 +64,7 @@ def history(
         *_submission(record, name, status_name),
         *_end(record),
         *_callback(record, for_customer=for_customer),
+        *_feedback(record),
     ]
     return sorted(events, key=lambda event: event.at)
 
@@ -147,6 +148,13 @@ def _end(record: MessageRecord) -> list[Event]:
         if entry.kind is EntryKind.REFUND
     ]
     return events
+
+
+def _feedback(record: MessageRecord) -> list[Event]:
+    if record.feedback is None:
+        return []
+    delivered, at = record.feedback
+    return [Event(at, "Feedback", None, "delivered" if delivered else "not delivered")]
 
 
 def _callback(record: MessageRecord, *, for_customer: bool) -> list[Event]:

@@ -68,8 +68,8 @@ def row(found: SeriesReport) -> dict[str, Any]:
 
 
 def _counts(cell: Cell) -> dict[str, Any]:
-    plain = {name: getattr(cell, name) for name in COUNTS}
-    return plain | {"spend": cell.spend, "delivery_share": delivery_share(cell)}
+    plain = {name: getattr(cell, name) for name in _SHOWN}
+    return plain | {"delivery_share": delivery_share(cell)}
 
 
 def _delays(cell: Cell) -> dict[str, Any]:
@@ -142,6 +142,7 @@ _COUNTS = (
     Field("spend", Credits(), "Credits charged, minus refunds."),
     Field("delivery_share", Decimal(1), "Delivered messages of all ended messages; null: none ended.", nullable=True),
 )
+_SHOWN = tuple(each.name for each in _COUNTS if each.name in COUNTS)
 _TIME = Field("time", Text(), "Start of the step: ISO 8601, in the report's time zone.")
 _POINT = (*_COUNTS, _TIME)
 _PART = (

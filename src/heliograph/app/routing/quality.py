@@ -44,11 +44,15 @@ def quality_query(now: int) -> SeriesQuery:
 
 
 def measure(totals: Iterable[tuple[CellKey, Cell]], now: int) -> Quality:
-    """Returns the figures of these counts of all accounts."""
-    counts: dict[tuple[int, str], tuple[int, int]] = {}
+    """Returns the figures of these counts of all accounts. The customer's word counts where there is one, else the
+    receipt. Messages that another operator had to try count as not delivered."""
+    cells: dict[tuple[int, str], Cell] = {}
     for key, cell in totals:
         for place in {key.country, key.network} - {""}:
-            delivered, ended = counts.get((key.connector, place), (0, 0))
-            counts[key.connector, place] = delivered + cell.delivered, ended + cell.ended
-    shares = {of: delivered / ended for of, (delivered, ended) in counts.items() if ended >= LEAST_ENDED}
+            cells.setdefault((key.connector, place), Cell()).add(cell)
+    shares = {}
+    for of, cell in cells.items():
+        ended = cell.ended + cell.resent
+        if ended >= LEAST_ENDED:
+            shares[of] = min(max(cell.delivered + cell.confirmed - cell.denied, 0), ended) / ended
     return Quality(shares, now // WIDTH_MS[Grain.HOUR])

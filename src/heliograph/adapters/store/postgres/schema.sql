@@ -321,6 +321,9 @@ CREATE TABLE series (
     inbound     bigint NOT NULL,
     refused     bigint NOT NULL,
     spend       bigint NOT NULL,
+    resent      bigint NOT NULL,
+    confirmed   bigint NOT NULL,
+    denied      bigint NOT NULL,
     grain       smallint NOT NULL,             -- Grain
     country     text COLLATE "C" NOT NULL,
     network     text COLLATE "C" NOT NULL,           -- MCCMNC; '' if it is not known
@@ -492,6 +495,14 @@ CREATE TABLE progress (
     state   smallint NOT NULL,                 -- Delivery
     err     text NOT NULL,
     PRIMARY KEY (key, segment, at, state)
+);
+
+-- What customers say of the delivery of their messages: the last word of each.
+CREATE TABLE feedback (
+    key       bigint PRIMARY KEY,
+    at        bigint NOT NULL,
+    delivered boolean NOT NULL,
+    corrects  boolean NOT NULL                  -- it contradicts the receipt
 );
 
 -- The end of a message. It is the last event.

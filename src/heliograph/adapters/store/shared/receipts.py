@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.queue import tried_among
-from heliograph.adapters.store.shared.rows import messages_of
-from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, read, write
+from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of, messages_of
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, lookup, read, write
 from heliograph.app.facts import EarlyReceipt, Outstanding
 from heliograph.app.ports import Unreported
+from heliograph.app.records import Feedback
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 
@@ -45,6 +46,20 @@ class StoredReceipts(Operations):
             for (key, connector, operator_id, sender, destination), at in sorted(taken.items())
         ]
         return found, max(keys) if len(keys) == limit else None
+
+    @write
+    def confirm(self, account: int, key: int, tail: int, delivered: bool, now: int) -> Steps[Feedback | None]:
+        found = yield from first(Q.feedback_subject(account=account, key=key, tail=tail))
+        if found is None:
+            return None
+        message = message_of(found)
+        connector, state, before, corrects = found[MESSAGE_WIDTH:]
+        if connector is None:
+            return Feedback(message, False, None, None)
+        message.connector = connector
+        contradicts = state is not None and delivered != (state == Delivery.DELIVRD)
+        yield Q.put_feedback(key=key, at=now, delivered=delivered, corrects=contradicts)
+        return Feedback(message, True, bool(before) if corrects else None, delivered if contradicts else None)
 
     @lookup
     def orphans(self, limit: int) -> Steps[list[EarlyReceipt]]:

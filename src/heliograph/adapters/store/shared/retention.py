@@ -120,7 +120,10 @@ def _drop_messages(account: int, keys: list[int]) -> Steps[None]:
     notices = _with_notices(keys)
     yield Q.forget_bodies(keys=notices)
     yield Q.drop_callbacks(keys=notices)
-    for drop in (Q.drop_sent, Q.drop_attempts, Q.drop_part_receipts, Q.drop_progress, Q.drop_awaiting, Q.drop_moves):
+    for drop in (
+        Q.drop_sent, Q.drop_attempts, Q.drop_part_receipts, Q.drop_progress, Q.drop_feedback, Q.drop_awaiting,
+        Q.drop_moves,
+    ):  # fmt: skip
         yield drop(keys=keys)
     yield Q.drop_finals(keys=keys)
     yield Q.drop_messages(keys=keys)

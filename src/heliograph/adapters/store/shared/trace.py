@@ -18,6 +18,7 @@ def record_of(message: Message) -> Steps[MessageRecord]:
     receipts = yield Q.receipts_of(key=key)
     final = yield from first(Q.final_of(key=key))
     entries = yield Q.entries_of(account=account, charged=message.batch or key, key=key)
+    feedback = yield from first(Q.feedback_of(key=key))
     queued = yield from first(Q.queued_of(key=key))
     moves = yield Q.moves_of(key=key)
     connectors = yield Q.connector_names()
@@ -35,6 +36,7 @@ def record_of(message: Message) -> Steps[MessageRecord]:
         connectors=dict(connectors),
         held=queued is not None and (queued[3] or "") > OF_ADMINISTRATOR,
         on_hold=queued is not None and (queued[3] or "").startswith(OF_ADMINISTRATOR),
+        feedback=None if feedback is None else (bool(feedback[0]), feedback[1]),
     )
 
 

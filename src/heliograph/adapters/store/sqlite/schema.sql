@@ -307,6 +307,9 @@ CREATE TABLE series (
     inbound     INTEGER NOT NULL,
     refused     INTEGER NOT NULL,
     spend       INTEGER NOT NULL,
+    resent      INTEGER NOT NULL,
+    confirmed   INTEGER NOT NULL,
+    denied      INTEGER NOT NULL,
     failures    TEXT NOT NULL,                 -- JSON object: counts by state and code; '' for none
     refusals    TEXT NOT NULL,                 -- JSON object: counts by reason; '' for none
     to_operator BLOB NOT NULL,                 -- domain.sketch
@@ -472,6 +475,14 @@ CREATE TABLE progress (
     err     TEXT NOT NULL,
     PRIMARY KEY (key, segment, at, state)
 ) STRICT, WITHOUT ROWID;
+
+-- What customers say of the delivery of their messages: the last word of each.
+CREATE TABLE feedback (
+    key       INTEGER PRIMARY KEY,
+    at        INTEGER NOT NULL,
+    delivered INTEGER NOT NULL,
+    corrects  INTEGER NOT NULL                  -- 1: it contradicts the receipt
+) STRICT;
 
 -- The end of a message. It is the last event.
 CREATE TABLE final (

@@ -20,5 +20,19 @@ SELECT key, segment, state, err FROM part_receipt WHERE key {among(keys)} ORDER 
 -- taken_parts: The parts of some messages that operators took.
 SELECT key, segment, connector, operator_id FROM sent WHERE key {among(keys)} AND status = 0 ORDER BY key, segment;
 
+-- feedback_subject: A message of an account, the connector that took it, its end, and the account's last word that
+-- contradicts it.
+SELECT {message}, (
+    SELECT s.connector FROM sent AS s WHERE s.key = m.key AND s.status IN (0, {NO_ANSWER}) ORDER BY s.segment LIMIT 1
+), f.state, b.delivered, b.corrects
+FROM message AS m
+LEFT JOIN final AS f ON f.key = m.key
+LEFT JOIN feedback AS b ON b.key = m.key
+WHERE m.key = :key AND m.account = :account AND m.tail = :tail;
+
+-- put_feedback: Keeps a word about a message in place of the last.
+INSERT INTO feedback (key, at, delivered, corrects) VALUES (:key, :at, :delivered, :corrects)
+ON CONFLICT (key) DO UPDATE SET at = excluded.at, delivered = excluded.delivered, corrects = excluded.corrects;
+
 -- orphans: Receipts that match nothing, newest first.
 SELECT connector, operator_id, destination, state, err, at FROM early ORDER BY id DESC LIMIT :limit;

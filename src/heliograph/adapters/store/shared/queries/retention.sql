@@ -188,6 +188,9 @@ DELETE FROM part_receipt WHERE key {among(keys)};
 -- drop_progress: Deletes the other receipts of messages' parts.
 DELETE FROM progress WHERE key {among(keys)};
 
+-- drop_feedback: Deletes the words of customers about messages.
+DELETE FROM feedback WHERE key {among(keys)};
+
 -- drop_awaiting: Deletes awaited receipts of messages that ended without them.
 DELETE FROM awaiting WHERE key {among(keys)};
 

@@ -26,6 +26,9 @@ ORDER BY at, segment;
 -- final_of: The final of a message.
 SELECT state, err, at FROM final WHERE key = :key;
 
+-- feedback_of: The customer's word about a message.
+SELECT delivered, at FROM feedback WHERE key = :key;
+
 -- entries_of: The charges and refunds of a message, or of its batch.
 SELECT key, account, kind, amount, message, at, note FROM ledger
 WHERE account = :account AND key = :charged AND kind = {EntryKind.CHARGE}

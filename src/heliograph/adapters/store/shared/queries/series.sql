@@ -14,7 +14,7 @@ DELETE FROM series_owed WHERE id {among(ids)};
 
 -- series_cell: A stored cell.
 SELECT accepted, segments, submitted, delivered, failed, cancelled, inbound, refused, spend,
-    failures, refusals, to_operator, to_receipt
+    resent, confirmed, denied, failures, refusals, to_operator, to_receipt
 FROM series
 WHERE grain = :grain AND start = :start AND account = :account AND connector = :connector AND country = :country
   AND network = :network;
@@ -22,19 +22,20 @@ WHERE grain = :grain AND start = :start AND account = :account AND connector = :
 -- put_series_cell: Stores a cell, or replaces it.
 INSERT INTO series (
     grain, start, account, connector, country, network, accepted, segments, submitted, delivered, failed, cancelled,
-    inbound, refused, spend, failures, refusals, to_operator, to_receipt
+    inbound, refused, spend, resent, confirmed, denied, failures, refusals, to_operator, to_receipt
 ) VALUES (
     :grain, :start, :account, :connector, :country, :network, :accepted, :segments, :submitted, :delivered, :failed, :cancelled,
-    :inbound, :refused, :spend, :failures, :refusals, :to_operator, :to_receipt
+    :inbound, :refused, :spend, :resent, :confirmed, :denied, :failures, :refusals, :to_operator, :to_receipt
 ) ON CONFLICT (grain, start, account, connector, country, network) DO UPDATE SET
     accepted = excluded.accepted, segments = excluded.segments, submitted = excluded.submitted,
     delivered = excluded.delivered, failed = excluded.failed, cancelled = excluded.cancelled,
-    inbound = excluded.inbound, refused = excluded.refused, spend = excluded.spend, failures = excluded.failures,
+    inbound = excluded.inbound, refused = excluded.refused, spend = excluded.spend, resent = excluded.resent,
+    confirmed = excluded.confirmed, denied = excluded.denied, failures = excluded.failures,
     refusals = excluded.refusals, to_operator = excluded.to_operator, to_receipt = excluded.to_receipt;
 
 -- series_points: Sums by bucket of time; account and connector -1, country and network '*' are any.
 SELECT start, sum(accepted), sum(segments), sum(submitted), sum(delivered), sum(failed), sum(cancelled), sum(inbound),
-    sum(refused), sum(spend)
+    sum(refused), sum(spend), sum(resent), sum(confirmed), sum(denied)
 FROM series
 WHERE grain = :grain AND start >= :start AND start < :end AND (account = :account OR :account = -1)
   AND (connector = :connector OR :connector = -1) AND (country = :country OR :country = '*')
@@ -43,7 +44,7 @@ GROUP BY start ORDER BY start;
 
 -- series_totals: Sums by account, connector, country and network.
 SELECT account, connector, country, network, sum(accepted), sum(segments), sum(submitted), sum(delivered),
-    sum(failed), sum(cancelled), sum(inbound), sum(refused), sum(spend)
+    sum(failed), sum(cancelled), sum(inbound), sum(refused), sum(spend), sum(resent), sum(confirmed), sum(denied)
 FROM series
 WHERE grain = :grain AND start >= :start AND start < :end AND (account = :account OR :account = -1)
   AND (connector = :connector OR :connector = -1) AND (country = :country OR :country = '*')
