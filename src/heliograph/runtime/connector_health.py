@@ -16,8 +16,10 @@ from math import inf
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.ports import Clock, ConnectorReport, Journal
+from heliograph.app.ports import Clock, ConnectorReport, Journal, Series
+from heliograph.app.ports.series import DAY_MS
 from heliograph.app.routing.health import reported_obstacles
+from heliograph.app.routing.receipt_doubts import doubt_query, find_doubts
 from heliograph.app.sending.directory import Directory
 
 
@@ -79,3 +81,29 @@ class ConnectorHealth:
                 event = "connector.unusable" if now else "connector.usable"
                 self._journal.log("warning" if now else "info", event, connector=connector.name, why=now or was)
         self._obstacles = obstacles
+
+
+class ReceiptDoubts:
+    """Logs why an operator's receipts are too good to be true: each reason once a day."""
+
+    def __init__(self, series: Series, directory: Directory, clock: Clock, journal: Journal) -> None:
+        self._series = series
+        self._directory = directory
+        self._clock = clock
+        self._journal = journal
+        self._logged: dict[tuple[int, str], int] = {}
+        """Time (ms) of the last line by connector and sign."""
+
+    async def look(self) -> None:
+        """Looks at the receipts of the last day. Raises Unavailable."""
+        now = self._clock.now()
+        query = doubt_query(now)
+        found = find_doubts(await self._series.totals(query), await self._series.details(query))
+        for number, doubts in found.items():
+            connector = self._directory.connector(number)
+            if connector is None:
+                continue
+            for sign, why in doubts.items():
+                if now - self._logged.get((number, sign), now - DAY_MS) >= DAY_MS:
+                    self._logged[number, sign] = now
+                    self._journal.log("warning", "connector.receipts_doubted", connector=connector.name, why=why)

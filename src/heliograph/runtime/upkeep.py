@@ -7,7 +7,7 @@ from heliograph.app.ports import ConnectorReport, Unavailable
 from heliograph.app.routing.quality import measure, quality_query
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.series import Grain
-from heliograph.runtime.connector_health import ConnectorHealth
+from heliograph.runtime.connector_health import ConnectorHealth, ReceiptDoubts
 from heliograph.runtime.engine_parts import EngineParts
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.lease import Lease
@@ -82,6 +82,9 @@ EARLY_KEPT_MS = 60_000
 SUPPRESSED_MS = 30_000
 """Milliseconds. Suppressions by other processes are searched this far back: more than their clocks differ."""
 
+DOUBT_ROUNDS = 3_600
+"""Rounds between two looks for receipts that are too good to be true."""
+
 QUALITY_ROUNDS = 60
 """Rounds between two readings of the connectors' quality."""
 
@@ -114,6 +117,9 @@ class Housekeeping:
         self._health = ConnectorHealth(environment.directory, parts.dispatcher, environment.clock, environment.journal)
         self._reports: list[ConnectorReport] = []
         self._questions = ReceiptQuestions(environment.store.receipts, parts.carriers.asking)
+        self._doubts = ReceiptDoubts(
+            environment.store.series, environment.directory, environment.clock, environment.journal
+        )
         self._round = 0
         self._unfinished: set[str] = set()
 
@@ -227,6 +233,8 @@ class Housekeeping:
             kept = zip(Grain, self._limits.series_days, strict=True)
             found = [await series.forget(grain, now - int(days * 24 * HOUR_MS), BATCH) for grain, days in kept]
             self._repeat("old series", max(found))
+        if self._round % DOUBT_ROUNDS == 0:
+            await self._doubts.look()
 
     async def _look_after_nodes(self) -> None:
         """Takes over from nodes that are gone, and takes the binds that are free; for nodes that share a store."""

@@ -10,11 +10,12 @@ from heliograph.admin_api.operation import ROOT
 from heliograph.admin_api.operations import operations
 from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import CallbackRetry, Facts, InboundMessage, MessageEnd
-from heliograph.app.ports.series import DAY_MS
+from heliograph.app.ports.series import DAY_MS, SeriesCell
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.composition.connectors import KINDS
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.admin import AdminHouse, Answered, call_asgi, open_house
 from tests.support.gateway import START
 
@@ -198,6 +199,14 @@ async def test_a_connector_is_added_changed_paused_tested_and_removed(house: Adm
     await house.gateway.store.measurements.add_parts(house.desk.now - house.desk.now % DAY_MS, {op2.id: 7})
     shown = (await house.ask(token, "GET", "/connectors/op2")).json
     assert (shown["used_day"], shown["used_month"], shown["max_day"]) == (7, 7, 0)
+    assert shown["warnings"] == []
+    denied = Cell()
+    denied.delivered, denied.denied = 400, 40
+    cell = SeriesCell(Grain.HOUR, house.desk.now - house.desk.now % 3_600_000, CellKey(1, op2.id, "DE"), denied)
+    await house.gateway.store.series.add([cell])
+    shown = (await house.ask(token, "GET", "/connectors/op2")).json
+    (warning,) = shown["warnings"]
+    assert warning.startswith("customers say that 40 of the 400 messages")
     for operation, state, enabled in (("pause", "off", False), ("drain", "drain", True), ("resume", "on", True)):
         changed = (await house.ask(token, "POST", f"/connectors/op2/{operation}")).json
         assert (changed["state"], changed["enabled"]) == (state, enabled)

@@ -8,7 +8,9 @@ import pytest
 
 from heliograph.adapters.smpp.kind import KIND
 from heliograph.app.connector_kind import SMPP
+from heliograph.app.ports.series import SeriesCell
 from heliograph.app.resources.connectors import connector_of
+from heliograph.domain.series import Cell, CellKey, Grain
 from tests.integration.console.test_console import CONNECTOR, text_of
 from tests.support.admin import AdminHouse, Browser
 
@@ -69,3 +71,15 @@ async def test_an_option_in_other_letters_is_no_other(house: AdminHouse, ada: Br
     await ada.post("/connectors-new", CONNECTOR | {"options": "alphabet=LATIN1"})
     page = await ada.get("/connectors/second")
     assert '<option value="latin1" selected>' in page.text
+
+
+async def test_receipts_that_are_too_good_are_on_the_page(house: AdminHouse, ada: Browser) -> None:
+    await ada.post("/connectors-new", CONNECTOR)
+    assert "customers say" not in text_of(await ada.get("/connectors/second"))
+    second = await connector_of(house.admin.desk, "second")
+    denied = Cell()
+    denied.delivered, denied.denied = 400, 40
+    hour = house.admin.desk.now - house.admin.desk.now % 3_600_000
+    await house.gateway.store.series.add([SeriesCell(Grain.HOUR, hour, CellKey(1, second.id, "DE"), denied)])
+    page = text_of(await ada.get("/connectors/second"))
+    assert "Receipts: customers say that 40 of the 400 messages did not arrive" in page

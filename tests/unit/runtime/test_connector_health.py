@@ -7,10 +7,12 @@ from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Message, MessageEnd
 from heliograph.app.ports import ConnectorReport, ConnectorState
+from heliograph.app.ports.series import SeriesCell
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.pace.breaker import LATEST
-from heliograph.runtime.connector_health import ConnectorHealth
+from heliograph.domain.series import Cell, CellKey, Grain
+from heliograph.runtime.connector_health import ConnectorHealth, ReceiptDoubts
 from tests.support.carrier_rig import NotedJournal
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
@@ -23,6 +25,7 @@ class House:
         self.directory, self.gathering = directory, NotedGathering()
         matcher = ReceiptMatcher(self.gathering, self.clock, store.receipts, self._finish)
         self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, SetRouter(connector.id))
+        self.series = store.series
         self.health = ConnectorHealth(directory, self.dispatcher, self.clock, self.journal)
         self.lane = self.dispatcher.lane(connector.id)
         self.lane.policy = LanePolicy(failover=FailoverPolicy(overflow_after_s=30.0))
@@ -93,3 +96,19 @@ def test_other_nodes_tell_of_connectors_whose_binds_they_have(house: House) -> N
     house.clock.pass_ms(60_000)
     house.health.look([blocked])
     assert house.directory.obstacle(number) == ""
+
+
+async def test_doubts_about_receipts_are_logged_once_a_day(house: House) -> None:
+    doubts = ReceiptDoubts(house.series, house.directory, house.clock, house.journal)
+    denied = Cell()
+    denied.delivered, denied.denied = 400, 40
+    for connector in (house.connector.id, 99):
+        key = CellKey(1, connector, "DE")
+        for hour in (0, 24):
+            await house.series.add([SeriesCell(Grain.HOUR, house.clock.now() + hour * 3_600_000, key, denied)])
+    for _ in range(25):
+        await doubts.look()
+        house.clock.pass_ms(3_600_000)
+    assert [(level, event, fields["connector"]) for level, event, fields in house.journal.lines] == [
+        ("warning", "connector.receipts_doubted", "op1")
+    ] * 2

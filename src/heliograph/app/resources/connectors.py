@@ -30,6 +30,7 @@ from heliograph.app.resources.fields import (
     Whole,
 )
 from heliograph.app.routing.caps import PartsTaken, parts_taken
+from heliograph.app.routing.receipt_doubts import doubt_query, find_doubts
 from heliograph.app.sending.templates import warnings_of
 from heliograph.app.text_values import truth, untyped, written
 from heliograph.domain.calendar import month_start
@@ -65,11 +66,19 @@ async def show(desk: Desk, name: str) -> dict[str, Any]:
     taken = await taken_by(desk, found)
     return {
         **_row(desk, found, reports),
+        "warnings": await doubts_about(desk, found),
         "used_day": taken.today,
         "used_month": taken.month,
         "deferred": deferred,
         "links": links,
     }
+
+
+async def doubts_about(desk: Desk, connector: Connector) -> list[str]:
+    """Returns why the receipts of the connector's operator are too good to be true, in sentences."""
+    query, series = doubt_query(desk.now), desk.store.series
+    found = find_doubts(await series.totals(query), await series.details(query))
+    return list(found.get(connector.id, {}).values())
 
 
 async def taken_by(desk: Desk, connector: Connector) -> PartsTaken:

@@ -44,6 +44,8 @@ def show(invocation: Invocation, name: str) -> None:
     from heliograph.domain.calendar import parse_utc
 
     result = invocation.ask(CONNECTORS, "show", {"name": name})
+    for warning in result["warnings"]:
+        print_line(f"note: {warning}", err=True)
 
     def people() -> None:
         shown = [each for each in CONNECTORS.fields if each.name in result and each.name != "warnings"]

@@ -127,6 +127,7 @@ async def _connector(request: PageRequest, found: Connector, problem: FormProble
         "kind": kind,
         "fields": form,
         "taken": await connectors.taken_by(request.desk, found),
+        "doubts": await connectors.doubts_about(request.desk, found),
         "routes": [route for route in await routes.find(request.desk) if route["connector"] == found.name],
         "nodes": [each for each in reports if each.connector == found.id],
         **_shown_options(request, kind, kind.options(found), problem),
