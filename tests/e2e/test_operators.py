@@ -272,6 +272,36 @@ def test_a_connector_drains_and_another_stays_within_its_cap(
         assert len(last.destinations()) == 25
 
 
+@pytest.mark.extended
+def test_another_operator_tries_messages_that_the_first_did_not_deliver(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account()
+    with (
+        SimulatorProcess(tmp_path, name="bad", undelivered_share=0.5, receipt_double_share=0.3) as bad,
+        SimulatorProcess(tmp_path, name="good", receipt_early_share=0.3) as good,
+    ):
+        for place, operator in enumerate((bad, good)):
+            admin.operator(operator.port, f"op{place}", "4", "--window", "50")
+            admin("route", "add", "--prefix", "44", "--connector", f"op{place}", "--priority", str(9 - place))
+        admin("connector", "set", "op0", "failover_receipts=UNDELIV 001")
+        with running(data, account) as (_, customer):
+            sent = send_all(customer, sink, numbers(60, "4477"), "Hello " * 40)
+            assert set(states(sink, sent).values()) == {"DELIVRD", "UNDELIV"}, "some have a delivered part"
+            short = send_all(customer, sink, numbers(100, "4478"))
+            assert set(states(sink, short).values()) == {"DELIVRD"}
+            tried = set(good.destinations())
+            moved = next(message for number, message in short.items() if number in tried)
+            history = [each["Detail"] for each in customer.get(f"/api/v1/messages/{moved}/events").json["events"]]
+            assert any("to op1 as" in each and "since op0 did not deliver it (UNDELIV 001" in each for each in history)
+            assert any(each.startswith("to op0 as") for each in history)
+            assert customer.balance() == "780"
+        first, then = Counter(bad.destinations()), Counter(good.destinations())
+        assert first == dict.fromkeys(short, 1) | dict.fromkeys(sent, 2)
+        assert then == {number: first[number] for number in tried}, "each is tried once, as a whole"
+        assert 20 < len(tried & short.keys()) < 80
+
+
 def test_a_connector_changes_while_messages_flow(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
 ) -> None:
