@@ -53,11 +53,9 @@ class MemoryBacklog(MemoryPart):
 
     async def change(self, action: QueueAction, keys: Sequence[int], now: int, connector: int = 0) -> int:
         rows = self._open()
-        unsent = [
-            key
-            for key in sorted(keys)
-            if key in rows.queue and rows.queue[key].node is None and is_whole(self._place, key)
-        ]
+        resent = {each.key for each in rows.attempts if each.status == 0}
+        free = [key for key in sorted(keys) if key in rows.queue and rows.queue[key].node is None]
+        unsent = [key for key in free if key not in resent and is_whole(self._place, key)]
         for key in unsent:
             row = rows.queue[key]
             on_hold = row.held is not None and row.held.startswith(OF_ADMINISTRATOR)

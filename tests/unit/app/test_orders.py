@@ -90,6 +90,17 @@ async def test_a_message_of_which_a_part_may_have_left_goes_on(desk: Desk, actio
     assert await desk.store.backlog.rows(0, 10) == []
 
 
+async def test_a_message_that_an_earlier_operator_took_goes_on(desk: Desk) -> None:
+    message = desk.messages()
+    await desk.commit(message)
+    next(desk.lane.items()).resent = True
+    for action in (QueueAction.MOVE, QueueAction.HOLD, QueueAction.CANCEL):
+        assert carry_out(desk.dispatcher, order(action, 2)) == OrderAnswer(0, 0)
+    desk.carrier.capacity = 10
+    await desk.go_on(3)
+    assert desk.carrier.keys == [message.key]
+
+
 async def test_a_part_that_the_operator_throttled_has_not_left(desk: Desk) -> None:
     desk.carrier.capacity = 1
     message = desk.messages()

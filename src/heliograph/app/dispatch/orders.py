@@ -1,8 +1,10 @@
 """Orders of administrators for waiting messages in the lanes' memory: move, hold or cancel them."""
 
+from collections.abc import Collection
 from functools import partial
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.facts import Message
 from heliograph.app.ports.backlog import OrderAnswer, QueueAction, QueueOrder
 from heliograph.domain.limits.gate import OF_ADMINISTRATOR
 
@@ -15,7 +17,8 @@ def carry_out(dispatcher: Dispatcher, order: QueueOrder) -> OrderAnswer:
     """
     outcomes, changed, spared = dispatcher.outcomes, 0, set[int]()
     for lane in list(dispatcher.lanes.values()):
-        is_meant = partial(order.means, lane.connector)
+        resent = {item.message.key for item in lane.items() if item.resent}
+        is_meant = partial(_is_meant, order, lane.connector, resent)
         for item in lane.withdraw(is_meant):
             changed += 1
             if order.action is QueueAction.CANCEL:
@@ -30,3 +33,8 @@ def carry_out(dispatcher: Dispatcher, order: QueueOrder) -> OrderAnswer:
         dispatcher.gathering.wake()
         dispatcher.gathering.wake_feeder()
     return OrderAnswer(changed, len(spared))
+
+
+def _is_meant(order: QueueOrder, connector: int, resent: Collection[int], message: Message) -> bool:
+    """Returns whether an order is for a message. An operator took the `resent` messages, and did not deliver them."""
+    return message.key not in resent and order.means(connector, message)
