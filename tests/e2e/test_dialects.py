@@ -27,6 +27,7 @@ class ForeignCentre(Process):
     """A message centre of `tests/peers`, on npm's `smpp`."""
 
     def __init__(self, folder: Path, script: str, *arguments: object) -> None:
+        folder.mkdir(exist_ok=True)
         command, environment = node_script(script, "smpp")
         super().__init__(folder, "npm", [*command, *map(str, arguments)], environment)
         self.port = int(json.loads(self.first_line())["port"])

@@ -1,7 +1,8 @@
 // A message centre on npm's smpp: accepts any bind, takes each message, and sends its receipt a moment later.
 //
-//   node smsc.js [RECEIPT_DELAY_MS]
+//   node smsc.js [RECEIPT_DELAY_MS] [REFUSE_EVERY] [PORT]
 //
+// With REFUSE_EVERY it refuses every so many messages with ESME_RSYSERR; 0 takes each message.
 // Writes a JSON object a line for what comes; the first says where it listens. Numbers that end in 1 are undelivered,
 // with error 042. Who asks for intermediate notifications is told first that a message is on its way.
 const smpp = require('smpp');
@@ -11,10 +12,13 @@ smpp.addTLV('registered_entity', {id: 0x1400, type: smpp.types.tlv.cstring});
 smpp.addTLV('registered_template', {id: 0x1401, type: smpp.types.tlv.cstring});
 
 const receiptDelay = Number(process.argv[2] || 50);
+const refuseEvery = Number(process.argv[3] || 0);
+const port = Number(process.argv[4] || 0);
 const say = (line) => process.stdout.write(JSON.stringify(line) + '\n');
 const INTERMEDIATE = 0x20;
 const receivers = [];
 let taken = 0;
+let asked = 0;
 
 function date(moment) {
   const two = (number) => String(number).padStart(2, '0');
@@ -41,6 +45,11 @@ function report(pdu, id, submitted, onTheWay) {
 }
 
 function take(session, pdu) {
+  asked += 1;
+  if (refuseEvery && asked % refuseEvery === 0) {
+    say({event: 'refused', destination_addr: pdu.destination_addr});
+    return session.send(pdu.response({command_status: smpp.ESME_RSYSERR}));
+  }
   const id = `npm-${(taken += 1)}`;
   const where = pdu.message_payload ? 'message_payload' : 'short_message';
   const {udh, message} = pdu[where];
@@ -90,4 +99,4 @@ const server = smpp.createServer((session) => {
   });
 });
 
-server.listen(0, '127.0.0.1', () => say({event: 'listening', port: server.address().port}));
+server.listen(port, '127.0.0.1', () => say({event: 'listening', port: server.address().port}));

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from heliograph.app.commit.pieces import NAMED, OWNED
-from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
+from heliograph.app.facts import NO_ANSWER, Accept, CallbackEnd, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.domain.message.receipt import NO_CODE, Delivery, worst
 from heliograph.domain.message.state import State
@@ -164,7 +164,9 @@ def messages(
                 wrong.append(f"{key} was refunded although the operator took it")
             assert final is not None
             given_up = final.err == NO_CODE
-            if given_up and any(operator.has[key, n] for operator in operators for n in range(message.segments)):
+            # where it refused the second copy of a part, its refusal counts
+            unanswered = [n for n, answer in enumerate(answers) if answer is None or answer.status == NO_ANSWER]
+            if given_up and any(operator.has[key, n] for operator in operators for n in unanswered):
                 wrong.append(f"{key} was refunded for not being sent, and the operator has it")
             continue
         if message.state != State.SENT:

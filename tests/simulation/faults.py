@@ -9,6 +9,7 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any
 
+from heliograph.adapters.smpp.outcome import FAILOVER_ON
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Facts, Message, Verdict
 from heliograph.app.ports import (
@@ -189,6 +190,17 @@ class Operator:
         self.longest_outage_s = 3.0
         self.unfit = 0.0
         """The share of its ids, and of the codes in its receipts, that no store takes."""
+        self.trouble = ""
+        """See `failovers.TROUBLES`."""
+        self.on_answer: Callable[[int, Message, Outcome], None] = lambda connector, message, outcome: None
+        """Called as the gateway gets an answer, or learns that none comes."""
+
+    def refusal(self) -> Outcome | None:
+        """Returns an answer after which another operator may try, where the operator has trouble."""
+        share = {"refusing": 1.0, "flawed": 0.3}.get(self.trouble, 0.0)
+        if not share or self.chance.random() >= share:
+            return None
+        return Deferred(0x08, 1.0) if self.chance.random() < 0.5 else Refused(0x45, Delivery.REJECTD, "069")
 
     def restart_counter(self) -> None:
         self._counter = 0
@@ -290,7 +302,9 @@ class ScriptedCarrier:
         return CarrierState(bound=int(self.up))
 
     def _bind(self) -> None:
-        if not self.dead and not self._draining:
+        if self.operator.trouble == "dead":
+            asyncio.get_running_loop().call_later(1.0, self._bind)
+        elif not self.dead and not self._draining:
             self.up = True
             self.links += 1
             self.events.on_capacity()
@@ -322,7 +336,7 @@ class ScriptedCarrier:
             operator.first_submit.setdefault(name, operator._wall())
             self.places[name] += 1
             self._unanswered[part] = False
-            slow = chance.random() < odds.slow_answer
+            slow = chance.random() < odds.slow_answer or operator.trouble == "slow"
             arrives = chance.random() * 0.02
             loop.call_later(arrives, self._arrived, part, chance.random() * (8.0 if slow else 0.05))
         assert self.places.total() <= self.capacity, "the window is never exceeded"
@@ -343,12 +357,15 @@ class ScriptedCarrier:
                 self.operator.take(part)
             return
         odds, chance = self.operator.odds, self.operator.chance
-        outcome: Outcome
-        if chance.random() < odds.throttled:
+        outcome = self.operator.refusal()
+        lies = self.operator.trouble == "lying" and chance.random() < 0.5
+        if outcome is not None:
+            pass
+        elif chance.random() < odds.throttled:
             outcome = Deferred(0x58, chance.random() * 2, throttled=chance.random() < 0.5)
         elif chance.random() < odds.refused:
             outcome = Refused(0x0B, Delivery.REJECTD, "011")
-        elif chance.random() < odds.unanswered:
+        elif lies or chance.random() < odds.unanswered:
             loop = asyncio.get_running_loop()
             if chance.random() < 0.5:
                 taken = Accepted(self.operator.take(part))
@@ -363,8 +380,13 @@ class ScriptedCarrier:
     def _answer(self, part: Part, outcome: Outcome) -> None:
         if self.dead or self._unanswered.pop(part, None) is None:
             return
-        if isinstance(outcome, Deferred | Unknown):
-            self.operator.repeatable[part.message.key, part.segment] += 1
+        name = part.message.key, part.segment
+        for_another = isinstance(outcome, Refused) and outcome.status in FAILOVER_ON
+        if for_another or isinstance(outcome, Deferred | Unknown):
+            self.operator.repeatable[name] += 1
+        if for_another and self.places[name]:
+            self.places[name] -= 1  # a fact only once the other parts of the message have their answers
+        self.operator.on_answer(self.operator.connector.id, part.message, outcome)
         self.events.on_outcome(part, outcome)
 
     def _answer_late(self, part: Part, outcome: Outcome) -> None:

@@ -10,6 +10,7 @@ from heliograph.adapters.smpp_server import connection
 from heliograph.app.dispatch import claims, dispatcher, lane
 from heliograph.app.notices import notifier
 from heliograph.app.receipts import awaiting
+from heliograph.domain.pace import breaker
 from heliograph.runtime import group_commit, retention, upkeep
 from tests.simulation import esmes
 from tests.simulation.world import Plan, Simulation
@@ -56,6 +57,14 @@ PLANS: dict[str, Plan] = {
     "esme-crashes": Plan(esmes=0.8, requests_s=3.0, lives=5),
     "esme-memory": Plan(esmes=0.8, requests_s=6.0, short_memory=True, lives=4, graceful=True),
     "esme-phones": Plan(esmes=0.5, phones=0.6, requests_s=4.0, lives=4, graceful=True),
+    "failover": Plan(failover=0.04, busy_s=80.0, lives=4),
+    "failover-stops": Plan(failover=0.04, busy_s=80.0, graceful=True, lives=4),
+    "failover-memory": Plan(failover=0.04, busy_s=80.0, requests_s=15.0, short_memory=True, lives=4, graceful=True),
+    "failover-unknown": Plan(failover=0.04, busy_s=80.0, failover_unknown=True, lives=4, graceful=True),
+    "failover-waiting": Plan(failover=0.04, busy_s=80.0, unknown_wait_s=10.0, lives=4),
+    "failover-whole": Plan(failover=0.04, busy_s=80.0, whole=True, lives=4, graceful=True),
+    "failover-late": Plan(failover=0.04, busy_s=80.0, validity_ms=20_000, longest_outage_s=15.0, lives=4),
+    "failover-shards": Plan(failover=0.04, busy_s=80.0, shards=2, lives=4),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 
@@ -85,6 +94,10 @@ _SHORT: list[tuple[ModuleType, str, int]] = [
 """Limits of memory, so low that they are met all the time."""
 
 
+_BRIEF_MEMORY = [("LATEST", 10), ("_ALL", (1 << 10) - 1)]
+"""Breakers look at ten answers, so that they open often."""
+
+
 def live(plan: Plan, seed: int) -> Simulation:
     """A world from its beginning to its end; its `wrong` has the findings."""
     simulation = Simulation(seed, plan)
@@ -93,6 +106,8 @@ def live(plan: Plan, seed: int) -> Simulation:
             limits.enter_context(patch.object(where, name, most))
         for where, name, number in _OFTEN if any(plan.retain_s) else []:
             limits.enter_context(patch.object(where, name, number))
+        for name, number in _BRIEF_MEMORY if plan.failover else []:
+            limits.enter_context(patch.object(breaker, name, number))
         if plan.esmes:
             for name, limit in esmes.patched(random.Random(seed)).items():
                 limits.enter_context(patch.object(connection, name, limit))

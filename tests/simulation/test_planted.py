@@ -28,6 +28,8 @@ from heliograph.app.commit import isolate
 from heliograph.app.commit.isolate import Bisection
 from heliograph.app.commit.pieces import NAMED, OWNED, joined
 from heliograph.app.configuration import Account, NumberOwner
+from heliograph.app.connector_kind import FailoverPolicy
+from heliograph.app.dispatch import failover, outcomes
 from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.dispatch.dispatcher import Dispatcher
@@ -79,6 +81,7 @@ from heliograph.domain.message.retention import Stage
 from heliograph.domain.message.state import State
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.pace.breaker import Breaker
 from heliograph.domain.pace.pace import Pace
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
@@ -86,7 +89,7 @@ from heliograph.runtime.group_commit import GroupCommit
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.session import Session
-from tests.simulation import checks, consents, days, esmes, forgetting, suspensions
+from tests.simulation import checks, consents, days, esmes, failovers, forgetting, suspensions
 from tests.simulation.esmes import Esmes
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
@@ -113,6 +116,8 @@ OPT_OUTS = replace(PHONES, opt_outs=True, requests_s=10.0)
 SUSPENSIONS = replace(BRIEF, suspensions=0.05, busy_s=40.0, rate=4.0, lives=2)
 
 ESMES = replace(BRIEF, esmes=0.9, busy_s=40.0, lives=3, graceful=True)
+
+FAILOVER = replace(BRIEF, failover=0.06, busy_s=40.0, lives=2)
 
 DAYS = replace(BRIEF, day_s=4.0, busy_s=20.0, lives=3)
 
@@ -1183,6 +1188,62 @@ def what_is_done_stays_noted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory_retention.MemoryRetention, "retry", noted)
 
 
+# --- failover
+
+
+@bug(r"is written to op\d again, after", plan=replace(FAILOVER, failover=0.2, lives=3))
+def who_tried_a_message_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    queued = MemoryQueue._queued
+
+    def forgetful(self: MemoryQueue, *args: Any, **named: Any) -> Queued:
+        return replace(queued(self, *args, **named), tried=frozenset())
+
+    patch.setattr(MemoryQueue, "_queued", forgetful)
+
+
+@bug(r"is written to op\d, and op\d has a part of it or may have", "is with the operators", plan=FAILOVER)
+def a_message_in_doubt_goes_to_another_operator(patch: pytest.MonkeyPatch) -> None:
+    free, for_another = failover.is_free, failover.is_for_another
+
+    def bold(item: LaneItem, policy: FailoverPolicy) -> bool:
+        return free(item, replace(policy, unknown=True))
+
+    patch.setattr(failover, "is_free", bold)
+    patch.setattr(outcomes, "is_for_another", lambda of, policy: for_another(of, replace(policy, unknown=True)))
+
+
+@bug(r"is written to op\d, and op\d has a part of it or may have", plan=FAILOVER)
+def single_parts_go_to_another_operator(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(failover, "is_free", lambda item, policy: not (item.doubtful or item.paused))
+
+
+@bug(r"was refunded \[\d+\]", plan=FAILOVER)
+def each_operator_that_refuses_is_refunded(patch: pytest.MonkeyPatch) -> None:
+    fail = PartOutcomes._fail
+
+    def generous(self: PartOutcomes, lane: Lane, item: LaneItem, *end: Any) -> None:
+        fail(self, lane, item, *end)
+        self.gathering.facts.finals[-1].refund *= len(item.tried) + 1
+
+    patch.setattr(PartOutcomes, "_fail", generous)
+
+
+@bug(r"op\d works again, and is still", r"op\d works again, and \d+ did not go there", plan=FAILOVER)
+def a_breaker_stays_open(patch: pytest.MonkeyPatch) -> None:
+    answered = Breaker.answered
+
+    def stuck(self: Breaker, now: float, *, failed: bool) -> None:
+        if not self.is_open:
+            answered(self, now, failed=failed)
+
+    patch.setattr(Breaker, "answered", stuck)
+
+
+@bug("waits for an operator that is down", plan=FAILOVER)
+def a_dead_operator_keeps_its_messages(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(LaneWindow, "note_down", lambda self, now: now)
+
+
 _WRONG: dict[str, Any] = {
     "queueings": Queueing(2, 7, 1, 0, 0, attempted=False, claimed=False),
     "sending": (2, 7),
@@ -1242,7 +1303,7 @@ def test_without_a_bug_nothing_is_found() -> None:
 def test_every_sentence_of_the_checkers_is_brought_out_by_a_bug() -> None:
     """So that a new check comes with the bug that it finds."""
     sentences = []
-    sources = (inspect.getsource(each) for each in (checks, consents, days, esmes, forgetting, suspensions))
+    sources = (inspect.getsource(each) for each in (checks, consents, days, esmes, failovers, forgetting, suspensions))
     nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
     for node in nodes:
         if isinstance(node, ast.JoinedStr):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
+from heliograph.adapters.smpp.kind import KIND
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.services import Services
@@ -34,10 +35,11 @@ from heliograph.domain.text.segment import count
 from heliograph.net.proxies import Proxies
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
-from tests.simulation import checks, forgetting, phones
+from tests.simulation import checks, failovers, forgetting, phones
 from tests.simulation.consents import Consents
 from tests.simulation.days import Days
 from tests.simulation.esmes import ESME_TERMS, Esmes
+from tests.simulation.failovers import Failovers
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.simulation.suspensions import Suspensions
 from tests.support.connectors import smpp_connector
@@ -108,6 +110,10 @@ class Plan:
     """The share of steps at which an account is suspended or resumed."""
     esmes: float = 0.0
     """The share of steps at which customers' SMPP clients send, or misbehave."""
+    failover: float = 0.0
+    """The share of steps at which an operator gets into trouble, or out of it; 0: each prefix has a single operator."""
+    failover_unknown: bool = False
+    """Whether another operator tries a message without an answer."""
     unfit: float = 0.0
     """The share of values from operators, receivers and customers that all stores reject."""
 
@@ -139,6 +145,8 @@ class Simulation:
     def __post_init__(self) -> None:
         self.chance = chance = random.Random(self.seed)
         self.odds = Odds.of(chance) if self.odds is None else self.odds
+        if self.plan.failover and chance.random() < 0.5:  # only a sound store lets messages leave an operator in time
+            self.odds.store_fails = self.odds.store_fails_after = 0.0
         self.shards = [Rows(archive=Rows() if any(self.plan.retain_s) else None) for _ in range(self.plan.shards)]
         self.marks = [checks.Marks(rows) for rows in self.shards]
         self.clock = VirtualClock()
@@ -151,6 +159,7 @@ class Simulation:
         self.carriers: list[ScriptedCarrier] = []
         self.operators: dict[int, Operator] = {}
         self.node = 0
+        self.watch: asyncio.Task[None] | None = None
         self.phones = phones.Phones(chance, self.odds, self.operators, lambda: self.rows, self.wrong)
         self.phones.reachable = self.plan.replies or self.plan.opt_outs
         self.phones.answered = self.plan.replies
@@ -158,6 +167,7 @@ class Simulation:
         self.consents = Consents(self.phones, self.operators)
         self.limited_days = Days()
         self.suspensions = Suspensions(chance, self.operators, self.clock.monotonic)
+        self.failovers = Failovers(chance, self.operators, unknown=self.plan.failover_unknown)
         self.esmes = Esmes(random.Random(self.seed), lambda: self.shards, self._recipient, self.arrived, self.wrong)
 
     @property
@@ -204,9 +214,12 @@ class Simulation:
             if self.suspensions.is_suspended(account):
                 await self._suspend(account, suspended=False)
         self.odds.stop()
+        self.failovers.calm()
         self.esmes.calm()
         self.clock.ahead = max(0, self.clock.ahead)
         calm = self.clock.now()
+        if self.plan.failover:
+            await self._probe()
         await asyncio.sleep(CALM_S * (2 if self.plan.clock_jumps else 1))
         for _ in range(READ_STEPS):
             if not engine.matcher.awaited.reads:
@@ -222,6 +235,8 @@ class Simulation:
             self.wrong += checks.liveness(self.rows, calm)
         self.wrong += checks.rates(operators)
         self.wrong += checks.order(operators, self.planned | self.suspensions.held)
+        if self.plan.failover:
+            self.wrong += self.failovers.end(self.directory)
         if self.plan.esmes:
             self.wrong += self.esmes.end(self.rows)
             await self.esmes.stop()
@@ -246,19 +261,29 @@ class Simulation:
             key = ApiKey("k", 0, b"", 0)
             created = await self.store.accounts.create(account, key, (60 if name == "plain" else 10_000) * CREDIT, ())
             self.esmes.add(name, created.id, terms)
-        for number in (1, 2):
+        for number in (1, 2, 3) if self.plan.failover else (1, 2):
             window = self.chance.choice((1, 2, 5, 10))
             connector = smpp_connector(0, f"op{number}", "", 0, "", "", window=window, rate=self.plan.rate)
             if self.plan.unknown_wait_s:
                 connector.settings |= {"unknown": "wait", "unknown_wait_s": self.plan.unknown_wait_s}
             if self.plan.whole:
                 connector.settings |= {"concatenation": "whole"}
+            if self.plan.failover:
+                connector.settings |= {
+                    "failover_after_s": failovers.AFTER_S,
+                    "failover_unknown": self.plan.failover_unknown,
+                }
             connector = await self.store.network.add_connector(connector)
             operator = self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
             operator.longest_outage_s = self.plan.longest_outage_s
             operator.unfit = self.plan.unfit
             operator.on_submit = self._on_submit
-            await self.store.network.add_route(Route(0, str(number), connector.id))
+            if self.plan.failover:
+                operator.on_answer = self.failovers.answered
+            else:
+                await self.store.network.add_route(Route(0, str(number), connector.id))
+        for route in failovers.routes() if self.plan.failover else ():
+            await self.store.network.add_route(route)
 
         if self.plan.day_s:
             await self.store.accounts.update(1, {"daily_messages": DAILY_MESSAGES})
@@ -293,6 +318,8 @@ class Simulation:
                 await asyncio.sleep(1.0)
                 continue
             self.intake = engine.gatherer
+            if self.plan.failover and self._odds.store_fails == self._odds.store_fails_after == 0:
+                self.watch = asyncio.create_task(self._watch(engine), name="watch")
             if self.plan.esmes:
                 await self._listen(engine)
             self.suspensions.started()
@@ -335,9 +362,10 @@ class Simulation:
         return self._deliverer
 
     def _world(self, sender: ScriptedSender) -> Environment:
+        self.directory = Directory(self.store.network, self.store.accounts)
         return Environment(
             store=self.store,
-            directory=Directory(self.store.network, self.store.accounts),
+            directory=self.directory,
             sender=sender,
             make_carrier=self._make_carrier,
             ids=SeededIds(self.chance),
@@ -346,6 +374,7 @@ class Simulation:
             jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),
             opt_out_words=load_opt_out_words(),
+            policy=KIND.policy,
             ways={Way.BIND: self._make_deliverer} if self.plan.esmes else {},
             retention=RetentionDays(*(seconds / 86_400 for seconds in self.plan.retain_s)),
         )
@@ -387,6 +416,15 @@ class Simulation:
         if not self.wrong:
             self.wrong += checks.attempt(self.shards, connector, message) + self.suspensions.submit(message)
             self.wrong += self.consents.submit(lambda: self.rows, message)
+        if self.plan.failover:
+            self.wrong += self.failovers.submit(connector, message)
+
+    async def _watch(self, engine: Engine) -> None:
+        """Looks at waiting messages until cancelled."""
+        while True:
+            await asyncio.sleep(failovers.LOOK_S)
+            if not self.wrong:
+                self.wrong += self.failovers.look(lambda: self.rows, engine, self.directory, self.clock.monotonic())
 
     def _on_raised(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Exceptions of timers and callbacks, which would otherwise only be logged."""
@@ -395,6 +433,8 @@ class Simulation:
     # --- ends
 
     async def _end(self, engine: Engine, sender: ScriptedSender) -> None:
+        if self.watch is not None:
+            self.watch.cancel()
         if self.plan.graceful and self.chance.random() < 0.7:
             if self.plan.esmes:
                 await self.esmes.stop()
@@ -426,6 +466,7 @@ class Simulation:
     def _kill_links(self, sender: ScriptedSender) -> None:
         sender.kill()
         self.consents.restart()
+        self.failovers.restart()
         if self.plan.suspensions:
             self.suspensions.restart(self.shards)
         for carrier in self.carriers:
@@ -449,6 +490,8 @@ class Simulation:
                 self.clock.ahead = max(MOST_BEHIND_MS, self.clock.ahead + jump)
             if self.plan.esmes and self.chance.random() < self.plan.esmes:
                 self.esmes.step()
+            if self.plan.failover and self.chance.random() < self.plan.failover:
+                self.failovers.step()
             if self.plan.phones and self.chance.random() < self.plan.phones:
                 self.phones.write()
             if self.plan.suspensions and self.chance.random() < self.plan.suspensions:
@@ -466,20 +509,29 @@ class Simulation:
         await self.store.accounts.update(account, {"suspended": suspended})
         self.suspensions.turned(account, suspended=suspended)
 
-    def _send(self) -> None:
+    async def _probe(self) -> None:
+        """Sends messages until the first candidates must be in use again."""
+        for number in range(failovers.PROBES):
+            await asyncio.sleep(failovers.PROBE_S)
+            for prefix in "12":
+                messages = self._send(prefix)
+                if number > failovers.PROBES * 3 // 4:
+                    self.failovers.probes += messages
+
+    def _send(self, prefix: str = "") -> list[Message]:
         chance = self.chance
         now = self.clock.now()
-        scheduled = chance.random() < 0.15
+        scheduled = not prefix and chance.random() < 0.15
         at = now + int(chance.random() * 30_000) + 1 if scheduled else now
         content = chance.choice(CONTENTS) if chance.random() < 0.4 else "Hello"
         segments = count(content, Kind.TEXT)[1]
-        account = chance.choice((1, 1, 1, 2))
+        account = 1 if prefix else chance.choice((1, 1, 1, 2))
         wants = chance.random() < 0.8
         sender = "Heliograph" if not self.plan.unfit or chance.random() >= self.plan.unfit else NUL
         messages = [
             Message(
                 account=account,
-                destination=self._recipient(),
+                destination=prefix + self._recipient(),
                 sender=sender,
                 kind=0,
                 content=content,
@@ -497,18 +549,12 @@ class Simulation:
         ]
         for message in messages:
             message.way = Way.WEBHOOK if message.callback_url else Way.NONE
-            message.connector = next(
-                (
-                    route.connector
-                    for route in self.administered.routes.values()
-                    if message.destination[0] == route.prefix
-                ),
-                1,
-            )
+            message.connector = self.directory.route(message) or 1
         total = sum(message.price for message in messages)
         accept = Accept(account, messages, total, now, scheduled, batch=len(messages) > 1)
         accept.day_ends = self._day_ends(now)
         self.intake.accept(accept, partial(self._answered, self._outages))
+        return messages
 
     def _day_ends(self, now: int) -> int:
         """Returns the end of the day by a node's clock. Sometimes the node knows no limit yet, or its time is still in

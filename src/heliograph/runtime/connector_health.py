@@ -13,6 +13,7 @@ Nodes without the binds of a connector believe the reports of the nodes that hav
 
 from collections.abc import Sequence
 from math import inf
+from typing import Final
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
@@ -21,6 +22,9 @@ from heliograph.app.ports.series import DAY_MS
 from heliograph.app.routing.health import reported_obstacles
 from heliograph.app.routing.receipt_doubts import doubt_query, find_doubts
 from heliograph.app.sending.directory import Directory
+
+FAILING: Final = "failing most messages"
+"""Why a connector with an open breaker is not used, but for test messages."""
 
 
 class ConnectorHealth:
@@ -31,7 +35,6 @@ class ConnectorHealth:
         self._dispatcher = dispatcher
         self._clock = clock
         self._journal = journal
-        self._down_since: dict[int, float] = {}
         self._obstacles: dict[int, str] = {}
 
     def look(self, reports: Sequence[ConnectorReport] = ()) -> None:
@@ -47,7 +50,7 @@ class ConnectorHealth:
             else:
                 obstacle = self._obstacle(lane, now, monotonic)
                 breaker = lane.window.breaker
-                if breaker.is_open and breaker.may_test(monotonic) and lane.idle:
+                if obstacle == FAILING and breaker.may_test(monotonic) and lane.idle:
                     tests.append(connector.id)
             if obstacle:
                 obstacles[connector.id] = obstacle
@@ -62,11 +65,11 @@ class ConnectorHealth:
         if window.off:
             return "not sending at this time of day"
         if window.capacity:
-            self._down_since.pop(lane.connector, None)
-        elif monotonic - self._down_since.setdefault(lane.connector, monotonic) >= policy.after_s:
+            window.down_since = None
+        elif monotonic - window.note_down(monotonic) >= policy.after_s:
             return f"down for more than {policy.after_s:g} s"
         if window.breaker.is_open:
-            return "failing most messages"
+            return FAILING
         oldest = min(lane.oldest or inf, lane.oldest_row or inf)
         if policy.overflow_after_s and now - oldest > policy.overflow_after_s * 1000:
             return f"overloaded: messages wait for more than {policy.overflow_after_s:g} s"

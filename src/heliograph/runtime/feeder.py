@@ -76,7 +76,7 @@ class Feeder:
                 await dispatcher.claims.reclaim(lane, queue, self._node)
                 more = True
             elif not lane.closed and directory.obstacle(connector) and directory.has_others(connector):
-                more |= await dispatcher.claims.divert(lane, queue, self._node)
+                more |= await dispatcher.claims.divert(lane, queue, self._node, fills=self._may_fill(lane))
             elif not self._may_fill(lane):
                 lane.more = False
             elif await dispatcher.claims.refill(lane, queue, self._node):

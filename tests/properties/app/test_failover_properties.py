@@ -164,7 +164,7 @@ class FailoverMachine(RuleBasedStateMachine):
     def feed(self, connector: int) -> None:
         lane = self.dispatcher.lane(connector)
         if self.router.obstacle(connector) and self.router.has_others(connector):
-            finish(self.dispatcher.claims.divert(lane, self.store.queue, self.node))
+            finish(self.dispatcher.claims.divert(lane, self.store.queue, self.node, fills=True))
         else:
             finish(self.dispatcher.claims.refill(lane, self.store.queue, self.node))
 

@@ -16,6 +16,7 @@ from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGath
 SYSERR = Deferred(0x08, 1.0)
 SUBMITFAIL = Refused(0x45, Delivery.REJECTD, "069")
 BAD_NUMBER = Refused(0x0B, Delivery.REJECTD, "011")
+THROTTLED = Deferred(0x58, 1.0, throttled=True)
 TAKEN = Accepted("a")
 POLICY = FailoverPolicy(frozenset({0x08, 0x45}))
 NODE = 7
@@ -183,13 +184,52 @@ async def test_rows_of_a_connector_that_cannot_send_go_to_another(house: House) 
     message = house.message()
     await house.commit(message)
     house.router.obstacles[1] = "down for more than 15 s"
-    assert await house.dispatcher.claims.divert(house.lane(1), house.store.queue, NODE)
+    assert await house.dispatcher.claims.divert(house.lane(1), house.store.queue, NODE, fills=True)
     facts = await house.commit()
     assert [(each.key, each.connector) for each in facts.queueings] == [(message.key, 2)]
     house.router.obstacles[2] = house.router.obstacles[3] = "paused"
-    await house.dispatcher.claims.divert(house.lane(2), house.store.queue, NODE)
+    await house.dispatcher.claims.divert(house.lane(2), house.store.queue, NODE, fills=False)
     (back,) = (await house.commit()).queueings
     assert (back.connector, back.due) == (2, house.clock.now() + 10_000)
+
+
+async def test_rows_without_another_candidate_keep_their_order_in_the_lane(house: House) -> None:
+    house.lane(1).closed = True
+    first, second = house.message(), house.message()
+    await house.commit(first, second)
+    house.lane(1).closed = False
+    house.router.obstacles |= dict.fromkeys((1, 2, 3), "down for more than 15 s")
+    house.carriers[1].capacity = 0
+    assert await house.dispatcher.claims.divert(house.lane(1), house.store.queue, NODE, fills=True)
+    assert not (await house.commit()).queueings
+    house.carriers[1].capacity = 10
+    await house.commit()
+    assert [part.message.key for part in house.carriers[1].take()] == [first.key, second.key]
+
+
+async def test_parts_that_are_not_written_stay_away_from_an_operator_that_refused_another_part(house: House) -> None:
+    house.carriers[1].capacity = 1
+    message = house.message(LONG)
+    await house.commit(message)
+    (part,) = house.carriers[1].take()
+    house.answer(1, part, SUBMITFAIL)
+    facts = await house.commit()
+    assert [(each.connector, each.attempted) for each in facts.queueings] == [(2, False)]
+    assert house.carriers[1].take() == []
+    assert house.lane(1).idle
+    assert len(await house.written(2)) == message.segments
+
+
+@pytest.mark.parametrize("answer", [Refused(NOT_SENT, Delivery.REJECTD, ""), Unknown("no answer"), THROTTLED])
+@pytest.mark.parametrize("is_open", [False, True])
+async def test_some_answers_say_too_little_for_the_breaker(house: House, answer: Outcome, *, is_open: bool) -> None:
+    await house.commit(house.message(), house.message())
+    parts = house.carriers[1].take()
+    house.answer(1, parts.pop(), SYSERR)
+    breaker = house.lane(1).window.breaker
+    breaker.is_open, was = is_open, breaker._answers
+    house.answer(1, parts.pop(), answer)
+    assert (breaker.is_open, breaker._answers) == (is_open, was)
 
 
 async def test_a_claimed_message_remembers_who_tried_it(house: House) -> None:

@@ -107,6 +107,16 @@ async def opened(min_margin: str = "0", unknown_cost: str = "allow") -> tuple[Ga
     return gateway, other
 
 
+@pytest.mark.parametrize("unknown_cost", ["allow", "refuse"])
+async def test_a_test_of_a_failing_operator_obeys_the_plan(unknown_cost: str) -> None:
+    gateway, other = await opened(unknown_cost=unknown_cost)
+    view = await gateway.directory.account("acme")
+    assert view is not None
+    gateway.directory.heed({other: "failing most messages"}, [other])
+    request = RouteRequest(view.account.id, "447700900000", "Heliograph", 10)
+    assert gateway.directory.route(request) == (other if unknown_cost == "allow" else None)
+
+
 async def accepted_by(gateway: Gateway, *numbers: str) -> list[int]:
     view = await gateway.directory.account("acme")
     assert view is not None

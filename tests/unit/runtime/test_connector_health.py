@@ -4,7 +4,7 @@ import pytest
 
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
-from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.dispatch.dispatcher import Dispatcher, LaneEvents
 from heliograph.app.facts import Message, MessageEnd
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.series import SeriesCell
@@ -61,6 +61,20 @@ def test_a_connector_without_a_bind_for_a_while_cannot_send(house: House) -> Non
         ("connector.unusable", "down for more than 15 s"),
         ("connector.usable", "down for more than 15 s"),
     ]
+
+
+def test_the_time_without_a_bind_counts_from_the_end_of_the_last(house: House) -> None:
+    events = LaneEvents(house.dispatcher, house.lane, lambda *_: None)
+    assert house.obstacle() == ""
+    house.carrier.capacity = 0
+    events.on_capacity()
+    house.clock.pass_ms(15_000)
+    assert house.obstacle() == "down for more than 15 s"
+    house.carrier.capacity = 10
+    events.on_capacity()
+    house.carrier.capacity = 0
+    events.on_capacity()
+    assert house.obstacle() == ""
 
 
 def test_a_connector_that_fails_most_messages_is_tested_by_a_single_message(house: House) -> None:

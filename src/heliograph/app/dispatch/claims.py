@@ -157,19 +157,22 @@ class QueueClaims:
             return
         self._outcomes.move(lane, item, connector)
 
-    async def divert(self, lane: Lane, queue: Queue, node: int) -> bool:
+    async def divert(self, lane: Lane, queue: Queue, node: int, *, fills: bool) -> bool:
         """Claims due messages of a connector that cannot send, and gives them to another. Returns whether it found
-        any. Messages without another candidate are looked at again after PUT_BACK_MS."""
+        any. Messages without another candidate fill the lane, in their order, if it `fills`; the others are looked at
+        again after PUT_BACK_MS."""
         claimed = await queue.claim(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
-        await self._take_up(lane, claimed, partial(self._diverted, lane))
+        await self._take_up(lane, claimed, partial(self._diverted, lane, fills=fills))
         return bool(claimed)
 
-    def _diverted(self, lane: Lane, item: LaneItem) -> None:
+    def _diverted(self, lane: Lane, item: LaneItem, *, fills: bool) -> None:
         connector = next_connector(lane, item, self._router)
-        if connector is None:
-            self._outcomes.put_off(lane, item, self._clock.now() + PUT_BACK_MS)
-        else:
+        if connector is not None:
             self._outcomes.fail_over(lane, item, connector, UNUSABLE)
+        elif fills and lane.ahead < SLOW_MESSAGES:
+            self._refilled(lane, item)
+        else:
+            self._outcomes.put_off(lane, item, self._clock.now() + PUT_BACK_MS)
 
     async def drop_expired(self, queue: Queue, node: int, limit: int) -> int:
         """Fails messages that expired in the queue; returns how many were found."""

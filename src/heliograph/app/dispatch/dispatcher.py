@@ -49,9 +49,12 @@ class LaneEvents:
         self.lane.window.pace.congested(self.dispatcher.monotonic(), percent)
 
     def on_capacity(self) -> None:
-        if self.lane.window.capacity == 0:
+        window = self.lane.window
+        if window.capacity == 0:
+            window.note_down(self.dispatcher.monotonic())
             self.lane.unready()
         else:
+            window.down_since = None
             self.dispatcher.gathering.wake()
 
 

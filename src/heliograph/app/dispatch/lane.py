@@ -217,6 +217,13 @@ class Lane:
         self.front.append(item)
         self._disordered = True
 
+    def recall(self, item: LaneItem) -> None:
+        """Takes back the parts of a message that are not written yet, because the operator refused another part."""
+        for parts in (self.window.marked, self.window.ready):
+            for part in [part for part in parts if part.owner is item]:
+                parts.remove(part)
+                self.take_back(item, part.segment)
+
     def unready(self, *, overtaken: bool = False) -> None:
         """Puts the ready parts back to the front, in their order, since no bind is up or sending has stopped."""
         window = self.window

@@ -30,9 +30,8 @@ class LaneWindow:
     """
 
     __slots__ = (
-        "_committing", "_gathered", "_troubles", "breaker", "cap", "carrier", "drains",
-        "flying", "in_flight", "marked", "off",
-        "pace", "paused_until", "quota", "ready", "took",
+        "_committing", "_gathered", "_troubles", "breaker", "cap", "carrier", "down_since", "drains", "flying",
+        "in_flight", "marked", "off", "pace", "paused_until", "quota", "ready", "took",
     )  # fmt: skip
 
     carrier: Carrier | None
@@ -51,6 +50,8 @@ class LaneWindow:
     """Taken parts that are not counted in `pace` yet, since the pace is free."""
     paused_until: float
     """Time before which nothing is written."""
+    down_since: float | None
+    """Since when no bind is up; None if a bind is up, or if that was not noticed yet."""
     off: bool
     """Whether nothing is to be sent at this time of day."""
     drains: bool
@@ -74,7 +75,7 @@ class LaneWindow:
         self.marked, self.ready, self.flying = [], deque(), set()
         self.pace, self.took, self.paused_until, self.off = Pace(rate), 0, 0.0, False
         self.quota, self.cap, self.drains = NO_QUOTA, "", False
-        self.breaker = Breaker()
+        self.breaker, self.down_since = Breaker(), None
         self.in_flight = self._gathered = self._committing = self._troubles = 0
 
     @property
@@ -106,6 +107,12 @@ class LaneWindow:
     def only_finishes(self) -> bool:
         """Whether only the rest of messages is sent that are sent in part: the connector drains, or is at its cap."""
         return self.drains or self.quota <= len(self.marked)
+
+    def note_down(self, now: float) -> float:
+        """Notes that no bind is up. Returns since when."""
+        if self.down_since is None:
+            self.down_since = now
+        return self.down_since
 
     # --- around a commit
 

@@ -76,6 +76,8 @@ class PartOutcomes:
             refusal = Refusal(outcome, waited, took)
             if self._judge(lane, outcome, monotonic):
                 item.refusals = {**(item.refusals or {}), part.segment: refusal}
+                if item.away > 1:
+                    lane.recall(item)
             else:
                 self._end_refused(lane, item, part.segment, refusal)
         if item.refusals and len(item.refusals) >= item.away:
@@ -101,10 +103,13 @@ class PartOutcomes:
             self.unknown.note(item, lane.connector, 1)
 
     def _judge(self, lane: Lane, outcome: Refused | Deferred | Unknown, monotonic: float) -> bool:
-        """Returns whether another operator may try the message, and counts the answer for the breaker."""
+        """Returns whether another operator may try the message, and counts the answer for the breaker. A message that
+        was never sent says nothing about the operator, and a missing or a throttling answer little."""
         for_another = is_for_another(outcome, lane.policy.failover)
         breaker = lane.window.breaker
-        if for_another or not breaker.is_calm:
+        if isinstance(outcome, Refused) and outcome.status == NOT_SENT:
+            return for_another
+        if for_another or (isinstance(outcome, Refused) and not breaker.is_calm):
             breaker.answered(monotonic, failed=for_another)
         return for_another
 

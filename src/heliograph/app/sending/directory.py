@@ -24,7 +24,7 @@ from heliograph.app.routing.candidates import (
     candidates,
     chosen,
 )
-from heliograph.app.routing.plan_rules import plan_rules
+from heliograph.app.routing.plan_rules import EXCLUSIONS, plan_rules
 from heliograph.app.routing.quality import Quality
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
@@ -210,7 +210,7 @@ class Directory:
         found, obstacles = self._found(message)
         if self._tests:
             for candidate in found:
-                if candidate.connector in self._tests:
+                if candidate.connector in self._tests and obstacles.get(candidate.connector) not in EXCLUSIONS:
                     self._tests.discard(candidate.connector)
                     return candidate.connector
         return chosen(found, obstacles)
