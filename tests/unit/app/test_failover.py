@@ -5,7 +5,7 @@ import pytest
 from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.facts import NOT_SENT, Facts, Message, MessageEnd, Queued, Verdict
+from heliograph.app.facts import NO_ANSWER, NOT_SENT, Facts, Message, MessageEnd, Queued, Verdict
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.receipt import Delivery
@@ -191,6 +191,21 @@ async def test_rows_of_a_connector_that_cannot_send_go_to_another(house: House) 
     await house.dispatcher.claims.divert(house.lane(2), house.store.queue, NODE, fills=False)
     (back,) = (await house.commit()).queueings
     assert (back.connector, back.due) == (2, house.clock.now() + 10_000)
+
+
+async def test_an_operator_that_may_have_a_message_has_tried_it() -> None:
+    bold = await House(FailoverPolicy(POLICY.statuses, unknown=True)).begin()
+    bold.lane(1).closed = True
+    message = bold.message()
+    await bold.commit(message)
+    bold.lane(1).closed = False
+    assert await bold.written(1)
+    await bold.store.queue.release(NODE)  # the process died before the answer
+    bold.router.obstacles[1] = "down for more than 15 s"
+    await bold.dispatcher.claims.divert(bold.lane(1), bold.store.queue, NODE, fills=True)
+    facts = await bold.commit()
+    assert [(each.connector, each.status) for each in facts.attempts] == [(1, NO_ANSWER)]
+    assert [(each.connector, each.attempted) for each in facts.queueings] == [(2, False)]
 
 
 async def test_rows_without_another_candidate_keep_their_order_in_the_lane(house: House) -> None:

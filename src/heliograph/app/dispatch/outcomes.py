@@ -150,8 +150,15 @@ class PartOutcomes:
                 self._unanswered(lane, item, segment)
 
     def fail_over(self, lane: Lane, item: LaneItem, connector: int, reason: str) -> None:
-        """Gives a message to the next candidate, because its operator refused it or cannot take it."""
+        """Gives a message to the next candidate, because its operator refused it or cannot take it. An operator that may
+        have a part of it, which `failover_unknown` allows, counts among those that tried it."""
         self.failovers[lane.connector, reason] += 1
+        message, now = item.message, self._clock.now()
+        self.gathering.facts.attempts += [
+            Attempt(message.account, message.key, segment, lane.connector, NO_ANSWER, now)
+            for segment in sorted(item.doubtful)
+        ]
+        item.doubtful.clear()
         self.move(lane, item, connector)
 
     def move(self, lane: Lane, item: LaneItem, connector: int) -> None:
