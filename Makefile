@@ -240,12 +240,14 @@ sim: install ## live through many seeded worlds of faults, on every core at the 
 	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(WORKERS),--workers $(WORKERS))
 
 # --- crash: `make crash` for 50 kills; `make crash KILLS=20 STORE=postgres`; `make crash STORE=postgres NODES=3`;
-#   `make crash SMPP=1` for customers that bind by SMPP
+#   `make crash SMPP=1` for customers that bind by SMPP; `make crash FAILOVER=1` for two operators, of which the first
+#   refuses and dies
 KILLS := 50
 
 .PHONY: crash
 crash: install ## kill the installed program under load, many times, and compare all answers and messages
-	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES)) $(if $(SMPP),--smpp)
+	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES)) $(if $(SMPP),--smpp) \
+	  $(if $(FAILOVER),--failover)
 
 # --- pace: `make pace` for the table in docs/smpp.md, half an hour; `make pace LATENCIES=50 ONLY="bucket of 1"`
 .PHONY: pace

@@ -1,5 +1,6 @@
 """The long form of `test_durability.py`: `make crash KILLS=50`, `STORE=postgres` for the same on PostgreSQL, and
-`STORE=postgres NODES=3` for several gateways on it, one of which is killed at a time."""
+`STORE=postgres NODES=3` for several gateways on it, one of which is killed at a time.
+`FAILOVER=1` is for two operators."""
 
 import argparse
 import sys
@@ -40,6 +41,9 @@ def table(store: str, toll: Toll, seconds: float) -> str:
         "messages the operator has": toll.taken,
         "submitted again over SMPP": toll.submitted_again,
         "of them answered with two ids": len(toll.two_ids),
+        "times that the first of two operators was gone": toll.cuts,
+        "messages that the second operator has": toll.diverted,
+        "with both operators": len(toll.with_both),
         "lost": len(toll.lost),
         "sent though nobody asked": len(toll.invented),
         f"repeats in all, and most after one kill (window {WINDOW})": f"{sum(toll.repeats)}, {max(toll.repeats)}",
@@ -65,6 +69,7 @@ def main() -> None:
     options.add_argument("--store", choices=STORES, default="sqlite")
     options.add_argument("--nodes", type=int, default=1)
     options.add_argument("--smpp", action="store_true", help="customers bind by SMPP")
+    options.add_argument("--failover", action="store_true", help="two operators, of which the first refuses and dies")
     given = options.parse_args()
     if given.nodes > 1 and given.store == "sqlite":
         options.error("several nodes need --store postgres")
@@ -75,7 +80,9 @@ def main() -> None:
             print(f"{kill} kills, {answered} messages answered, {time.monotonic() - start:.0f} s", flush=True)
 
     with _settings(given.store) as settings, tempfile.TemporaryDirectory(prefix="crash-") as folder:
-        toll = kill_under_load(Path(folder), given.kills, settings, tell, given.nodes, smpp=given.smpp)
+        toll = kill_under_load(
+            Path(folder), given.kills, settings, tell, given.nodes, smpp=given.smpp, failover=given.failover
+        )
     print(table(given.store, toll, time.monotonic() - start))
     for fault in toll.faults():
         print(f"BROKEN: {fault}")

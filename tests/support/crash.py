@@ -5,11 +5,12 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from tests.support.ports import free_port
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.sink import Answer
 from tests.support.smpp_load import REFERENCE_TAG, SmppLoad
+from tests.support.switchable_relay import SwitchableRelay
 from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 WINDOW = 10
@@ -81,6 +83,12 @@ class Toll:
     """Operator's answers to binds."""
     given_up: int = 0
     """Nodes that others gave up though they lived."""
+    cuts: int = 0
+    """Times that the first operator was gone, where there are two."""
+    diverted: int = 0
+    """Messages that the second operator has."""
+    with_both: set[str] = field(default_factory=set)
+    """Messages that both operators have."""
     pause: float = 0.0
     """Seconds: the longest that nothing was sent, of the time when customers did."""
     wait: float = 0.0
@@ -90,12 +98,14 @@ class Toll:
         """Lists the promises that were broken; none if all were kept."""
         # parts in flight at a kill may be sent again only until the next kill
         many = any(
-            so_far > WINDOW * (kills + self.given_up) for kills, so_far in enumerate(accumulate(self.repeats), 1)
+            so_far > WINDOW * (kills + self.given_up + self.cuts)
+            for kills, so_far in enumerate(accumulate(self.repeats), 1)
         )
         # with several nodes, an uncommitted part of a dead node may come twice: docs/reliability.md
         doubled = len(self.doubled_from_phones) > (self.kills if self.nodes > 1 else 0)
         return [
             *([f"lost: {_some(self.lost)}"] if self.lost else []),
+            *([f"with both operators: {_some(self.with_both)}"] if self.with_both else []),
             *([f"sent though nobody asked: {_some(self.invented)}"] if self.invented else []),
             *([f"answered with two ids: {_some(self.two_ids)}"] if self.two_ids else []),
             *([f"receipts lost: {_some(self.lost_receipts)}"] if self.lost_receipts else []),
@@ -204,30 +214,40 @@ def kill_under_load(
     after: Callable[[int], None] = lambda kill: None,
     *,
     smpp: bool = False,
+    failover: bool = False,
 ) -> Toll:
     """Of several nodes a random node is killed at a time; the others go on. `told` is called with each kill, and the
     number of messages answered by then; `after` is called between a kill and the next start. Before each kill at least
     `load` messages are answered. If nodes have leases (`settings` name a database), customers pause between two
     requests. A new node takes 6 seconds to get a bind, and the queue would grow too large meanwhile.
 
-    `smpp`: customers bind, submit again without an answer, and get receipts over their binds."""
+    `smpp`: customers bind, submit again without an answer, and get receipts over their binds. `failover`: each number
+    has a second operator. The first refuses a third of the messages, and is gone at some of the kills."""
     shared = dict(settings or {}) | ({"HELIOGRAPH_NODE_MOST_BINDS": "1"} if nodes > 1 else {})
     chance = random.Random(kills)
     admin = Admin(folder / "node0", settings)
     account = admin.account("acme", str(CREDIT))
     latency = 2 if nodes == 1 else 40
     toll = Toll(kills, nodes)
+    second: SecondOperator | None = None
+    refusing: dict[str, Any] = {"refuse_share": 0.3, "refuse_status": "ESME_RSYSERR"} if failover else {}
     with (
+        ExitStack() as stack,
         # receipts are delayed, so that some are in flight at each kill
         BackgroundSink(Answer(delay=0.2)) as sink,
         BackgroundSink() as inbound_sink,
         SimulatorProcess(
-            folder, magic=False, receipt_delay_ms=30, latency_ms=latency, max_binds=nodes, **PHONES
+            folder, magic=False, receipt_delay_ms=30, latency_ms=latency, max_binds=nodes, **PHONES, **refusing
         ) as simulator,
     ):
         admin("account", "set", "acme", f"inbound_url={inbound_sink.url()}")
         admin("number", "add", NUMBER, "--account", "acme")
-        admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", str(nodes))
+        if failover:
+            second = stack.enter_context(SecondOperator(folder, admin, simulator.port, latency, nodes))
+        port = simulator.port if second is None else second.relay.port
+        admin.operator(port, "operator", "", "--window", str(WINDOW), "--binds", str(nodes))
+        if second is not None:
+            admin("connector", "set", "operator", "failover_after_s=1")
         seen_at_kill = []
         if smpp:
             admin("account", "set", "acme", f"smpp_reference={REFERENCE_TAG:#x}", "smpp_binds=100")
@@ -243,12 +263,20 @@ def kill_under_load(
                 for kill in range(kills):
                     victim = chance.randrange(nodes)
                     customers.wait_for(len(customers.accepted) + load + 37 * (kill % 7))
+                    if second is not None and chance.random() < 0.5:
+                        second.relay.cut()
+                        toll.cuts += 1
+                        customers.wait_for(len(customers.accepted) + chance.choice((0, load, 10 * load)))
                     gateways.kill(victim)
                     seen_at_kill.append(simulator.seen_path.stat().st_size)
                     told(kill + 1, len(customers.accepted))
                     after(kill)
+                    if second is not None and chance.random() < 0.5:
+                        second.relay.plug_in()
                     # most are killed while they send, some while they start
-                    gateways.revive(victim, wait=chance.random() < 0.7)
+                    gateways.revive(victim, wait=chance.random() < 0.7 and not (second and second.relay.is_cut))
+                    if second is not None:
+                        second.relay.plug_in()
                 customers.wait_for(len(customers.accepted) + 100)
                 customers.stop()
                 acknowledged = set(simulator.acknowledged())
@@ -258,7 +286,7 @@ def kill_under_load(
                 gateways.stop()
                 toll.given_up = gateways.given_up
         assert simulator.stop() == 0
-        sent = _compare(toll, customers, simulator, sink)
+        sent = _compare(toll, customers, simulator, sink, second)
         _compare_from_phones(toll, acknowledged, inbound_sink)
         toll.repeats = _repeats(simulator.seen_path, seen_at_kill)
     toll.problems = admin("audit")["problems"]
@@ -276,8 +304,50 @@ def _settle(owed: set[str], told: Callable[[], set[str]]) -> None:
         time.sleep(0.5)
 
 
-def _compare(toll: Toll, load: Load | SmppLoad, simulator: SimulatorProcess, sink: BackgroundSink) -> Counter[str]:
-    sent = Counter(simulator.destinations())
+class SecondOperator:
+    """The operator that takes a message when the first refuses it or is gone, and the relay to the first."""
+
+    def __init__(self, folder: Path, admin: Admin, first: int, latency: int, nodes: int) -> None:
+        self.relay = SwitchableRelay(first)
+        self.simulator = SimulatorProcess(
+            folder, name="second", magic=False, receipt_delay_ms=30, latency_ms=latency, max_binds=nodes
+        )
+        admin.operator(self.simulator.port, "second", "", "--window", str(WINDOW), "--binds", str(nodes))
+
+    def __enter__(self) -> Self:
+        self.relay.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.relay.__exit__(None, None, None)
+        self.simulator.__exit__(None, None, None)
+
+
+def _taken(simulator: SimulatorProcess) -> Counter[str]:
+    """Counts the messages that the operator has, by their numbers: it answered ESME_ROK, or its answer was lost."""
+    asked: dict[tuple[int, int], str] = {}
+    refused = set()
+    for line in simulator.seen():
+        pdu = line.get("pdu", {})
+        if line["event"] == "request" and pdu["command"] == "submit_sm":
+            asked[line["link"], pdu["sequence"]] = pdu["destination_addr"]
+        elif line["event"] == "answer" and pdu["command"] == "submit_sm_resp" and pdu["status"] != "ESME_ROK":
+            refused.add((line["link"], pdu["sequence"]))
+    return Counter(number for name, number in asked.items() if name not in refused)
+
+
+def _compare(
+    toll: Toll,
+    load: Load | SmppLoad,
+    simulator: SimulatorProcess,
+    sink: BackgroundSink,
+    second: SecondOperator | None,
+) -> Counter[str]:
+    sent = Counter(simulator.destinations()) if second is None else _taken(simulator)
+    if second is not None:
+        at_second = _taken(second.simulator)
+        toll.with_both, toll.diverted = at_second.keys() & sent.keys(), len(at_second)
+        sent += at_second
     toll.answered, toll.unanswered = len(load.accepted), len(load.unanswered)
     toll.statuses = {status for status, _ in load.refused}
     toll.taken = len(sent)
@@ -292,7 +362,7 @@ def _compare(toll: Toll, load: Load | SmppLoad, simulator: SimulatorProcess, sin
     toll.lost_receipts = set(load.accepted.values()) - set(arrived)
     toll.receipts = len(load.accepted) - len(toll.lost_receipts)
     toll.receipts_again = arrived.total() - len(arrived)
-    _time(toll, load, simulator)
+    _time(toll, load, [simulator] if second is None else [simulator, second.simulator])
     return sent
 
 
@@ -303,14 +373,15 @@ def _compare_from_phones(toll: Toll, acknowledged: set[str], sink: BackgroundSin
     toll.doubled_from_phones = {text for text, ids in told.items() if len(ids) > 1}
 
 
-def _time(toll: Toll, load: Load | SmppLoad, simulator: SimulatorProcess) -> None:
+def _time(toll: Toll, load: Load | SmppLoad, simulators: list[SimulatorProcess]) -> None:
     first: dict[str, float] = {}
-    for line in simulator.seen():
+    for line in chain.from_iterable(simulator.seen() for simulator in simulators):
         pdu = line.get("pdu", {})
         if line["event"] == "answer" and pdu["command"].startswith("bind_"):
             toll.binds.add(pdu["status"])
         elif line["event"] == "request" and pdu["command"] == "submit_sm":
-            first.setdefault(pdu["destination_addr"], datetime.fromisoformat(line["at"]).timestamp())
+            number, at = pdu["destination_addr"], datetime.fromisoformat(line["at"]).timestamp()
+            first[number] = min(at, first.get(number, at))
     asked = sorted(load.answered_at.values())
     times = [at for at in sorted(first.values()) if asked[0] <= at <= asked[-1]]
     toll.pause = max(later - earlier for earlier, later in pairwise(times))

@@ -1,4 +1,4 @@
-"""Offers `SwitchableRelay`: a relay between two programs that can be interrupted and restored."""
+"""Offers `SwitchableRelay`: a relay between two programs that can be interrupted, cut and restored."""
 
 import asyncio
 import threading
@@ -22,12 +22,22 @@ class SwitchableRelay:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._plugged = asyncio.Event()
         self._plugged.set()
+        self._is_cut = False
         self._tasks: set[asyncio.Task[None]] = set()
         self.port = 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether connections are closed as they come."""
+        return self._is_cut
 
     def unplug(self) -> None:
         """Returns when nothing gets through any more."""
         asyncio.run_coroutine_threadsafe(self._switch(plugged=False), self._loop).result(PATIENCE_S)
+
+    def cut(self) -> None:
+        """Closes all connections, and further ones as they come, as if the server had died."""
+        asyncio.run_coroutine_threadsafe(self._cut(), self._loop).result(PATIENCE_S)
 
     def plug_in(self) -> None:
         asyncio.run_coroutine_threadsafe(self._switch(plugged=True), self._loop).result(PATIENCE_S)
@@ -48,8 +58,14 @@ class SwitchableRelay:
     async def _switch(self, *, plugged: bool) -> None:
         if plugged:
             self._plugged.set()
+            self._is_cut = False
         else:
             self._plugged.clear()
+
+    async def _cut(self) -> None:
+        self._is_cut = True
+        for task in self._tasks:
+            task.cancel()
 
     async def _open(self) -> None:
         self._server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
@@ -66,6 +82,8 @@ class SwitchableRelay:
         assert task is not None
         self._tasks.add(task)
         try:
+            if self._is_cut:
+                return
             await self._plugged.wait()
             answers, target = await asyncio.open_connection("127.0.0.1", self._target)
             await asyncio.gather(self._pump(reader, target), self._pump(answers, writer))
