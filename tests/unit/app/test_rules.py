@@ -162,6 +162,16 @@ def test_routes_of_a_priority_share_the_numbers_by_weight() -> None:
     assert (taken[1], taken[3]) == (10_000 - taken[2], 0)
 
 
+@pytest.mark.parametrize("shares", [(1, 1), (0, 2), (3, 1), (1, 0, 4), (2, 2, 2)])
+def test_routes_with_a_fallback_share_the_numbers_alike(shares: tuple[int, ...]) -> None:
+    """Most messages take a shorter way through the code."""
+    routes = [Route(each, "", each, share=share) for each, share in enumerate(shares, 1)]
+    falling = [replace(route, fallback=True) for route in routes]
+    for number in (f"4917{n:08d}" for n in range(100)):
+        orders = [[each.connector for each in found(number, of)] for of in (routes, falling)]
+        assert orders[0] == orders[1]
+
+
 def test_another_connector_takes_its_share_only() -> None:
     before, after = [Route(1, "", 1), Route(2, "", 2)], [Route(1, "", 1), Route(2, "", 2), Route(3, "", 3)]
     moved = Counter(
