@@ -1,6 +1,6 @@
 """Which submissions are refused because their commit would come too late."""
 
-from heliograph.adapters.smpp_server.services import FEW, OVERLOAD_S, Delay
+from heliograph.adapters.smpp_server.services import FEW, FIRST_RATE, OVERLOAD_S, Delay
 
 
 def run(capacity: int, arriving: int, seconds: float, window: int = 1_000_000) -> tuple[float, int]:
@@ -47,3 +47,11 @@ def test_a_burst_after_a_pause_is_taken() -> None:
     numbers = [delay.begin(5.0) for _ in range(FEW)]
     assert not delay.is_long(4.99 + OVERLOAD_S, 4.99 + OVERLOAD_S)
     assert delay.is_long(5.01 + OVERLOAD_S, 5.01 + OVERLOAD_S)
+
+
+def test_a_flood_after_a_pause_is_taken_as_far_as_a_busy_machine_commits_it_in_time() -> None:
+    delay, taken = Delay(), 0
+    while taken < 4_000 and not delay.is_long(0.1, 0.0):
+        delay.begin(0.0)
+        taken += 1
+    assert taken <= FIRST_RATE * OVERLOAD_S

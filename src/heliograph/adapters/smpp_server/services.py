@@ -32,6 +32,10 @@ LEAST_RUSH_S: Final = 0.25
 RATE_S: Final = 1.0
 """Seconds over which the rate is measured."""
 
+FIRST_RATE: Final = 5_000.0
+"""Commits a second that are assumed until the rate of a rush counts: a burst of 4,000 submissions is read within 0.1 s,
+and takes a busy machine a second."""
+
 SHARE_OF_ONE: Final = 2 / 3
 """Share of the time of the event loop that the requests of an account may take. A message takes about as much time
 again until its receipt is delivered, so that a customer alone is not slowed down."""
@@ -63,6 +67,8 @@ class Delay:
         self._rush_since = 0.0
         self._committed = 0.0
         """Submissions in this rush that have their verdict, older ones counted less."""
+        self._rate = FIRST_RATE
+        """Commits a second, as far as known."""
 
     def came(self, now: float) -> float:
         """Returns from when a submission that is read now counts as waiting: since this turn of the loop began to read
@@ -79,6 +85,7 @@ class Delay:
         """Notes a submission; returns its number for `end`."""
         if not self._under_way:
             self._rush_since, self._committed = now, 0.0
+            self._rate = max(FIRST_RATE, self._rate)
         self._last += 1
         self._under_way[self._last] = now
         return self._last
@@ -101,8 +108,9 @@ class Delay:
             self._rush_since += passed / 2
             self._committed /= 2
             passed /= 2
-        left = OVERLOAD_S - (now - came)
-        return waiting > FEW and passed > LEAST_RUSH_S and waiting * passed > left * self._committed
+        if passed > LEAST_RUSH_S:
+            self._rate = self._committed / passed
+        return waiting > FEW and waiting > (OVERLOAD_S - (now - came)) * self._rate
 
 
 @dataclass(slots=True)
