@@ -87,7 +87,7 @@ async def send(folder: Path, kind: str, size: int) -> None:
     store = await SqliteStore.open(path)
     clock = SystemClock()
     await open_account(store, kind, clock.now())
-    directory = Directory(store.network, store.accounts, fallback=1)
+    directory = Directory(store.table_changes, store.accounts, fallback=1)
     await directory.refresh(clock.now())
     view = await directory.account("bench")
     assert view is not None

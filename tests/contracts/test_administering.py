@@ -123,12 +123,12 @@ async def test_an_account_without_credit_has_no_entry(store: Store, given: Given
 
 
 async def test_a_name_is_given_once(store: Store, given: Given, account: Account) -> None:
-    revision = await store.network.revision()
+    revision = await store.table_changes.revision()
     with pytest.raises(Exists):
         await given.account(account.name, prices=[Price("new", "", 1)])
     assert await store.accounts.all() == [(account, 100 * CREDIT)]
     assert (await store.network.tables()).prices == []
-    assert await store.network.revision() == revision
+    assert await store.table_changes.revision() == revision
 
 
 async def test_accounts_are_listed_by_name(store: Store, given: Given) -> None:
@@ -426,14 +426,14 @@ async def test_each_change_adds_one_to_the_revision(store: Store, account: Accou
     await store.network.add_route(Route(0, "", 1))
     await store.network.set_price(Price("default", "", 1))
     await store.templates.add(MessageTemplate(0, "first", "Hello"))
-    before = await store.network.revision()
+    before = await store.table_changes.revision()
     await CHANGES[name](store, account)
-    assert await store.network.revision() == before + 1
+    assert await store.table_changes.revision() == before + 1
     assert (await store.network.tables()).revision == before + 1
 
 
 async def test_nothing_else_changes_the_revision(store: Store, given: Given, account: Account) -> None:
-    before = await store.network.revision()
+    before = await store.table_changes.revision()
     message = await given.scheduled(account.id)
     await given.sent(account.id)
     await store.customers.cancel(account.id, message.key, message.tail, START)
@@ -441,13 +441,13 @@ async def test_nothing_else_changes_the_revision(store: Store, given: Given, acc
     await store.customers.admit_list(account.id, START, 5)
     await store.upkeep.probe()
     await store.commits.recover(0, 1)
-    assert await store.network.revision() == before
+    assert await store.table_changes.revision() == before
 
 
 async def test_parts_of_operators_add_up_by_day(store: Store) -> None:
     one = await store.network.add_connector(connector("one"))
     two = await store.network.add_connector(connector("two"))
-    revision = await store.network.revision()
+    revision = await store.table_changes.revision()
     today, yesterday = START - START % DAY_MS, START - START % DAY_MS - DAY_MS
     measured = store.measurements
     await measured.add_parts(yesterday, {one.id: 7})
@@ -458,7 +458,7 @@ async def test_parts_of_operators_add_up_by_day(store: Store) -> None:
     assert await measured.parts(0) == {
         (one.id, today): 5, (two.id, today): 5 * 10**10, (one.id, today + 62 * DAY_MS): 1,
     }  # fmt: skip
-    assert await store.network.revision() == revision
+    assert await store.table_changes.revision() == revision
     await store.network.remove_connector("two")
     assert {of for of, _ in await measured.parts(0)} == {one.id}
 
@@ -520,9 +520,9 @@ async def test_routes_are_kept_with_all_their_conditions(store: Store, account: 
 async def test_networks_of_prefixes(store: Store) -> None:
     network = store.network
     rows = [MobileNetwork("49151", "26201", "Telekom"), MobileNetwork("49172", "26202", "Vodafone")]
-    revision = await network.revision()
+    revision = await store.table_changes.revision()
     await store.mobile_networks.put(rows[::-1])
-    assert await network.revision() > revision
+    assert await store.table_changes.revision() > revision
     assert (await network.tables()).networks == rows
     await store.mobile_networks.put([MobileNetwork("49172", "26203", "O2")])
     await store.mobile_networks.remove("49151")
@@ -536,9 +536,9 @@ async def test_networks_of_prefixes(store: Store) -> None:
 async def test_costs_of_connectors(store: Store) -> None:
     op = (await store.network.add_connector(connector())).id
     rows = [Cost(op, "", "26201", 20, 2), Cost(op, "49", "", 30), Cost(op, "49", "", 31, 1, 5_000)]
-    revision = await store.network.revision()
+    revision = await store.table_changes.revision()
     await store.costs.put(rows[::-1])
-    assert await store.network.revision() > revision
+    assert await store.table_changes.revision() > revision
     assert (await store.network.tables()).costs == [rows[1], rows[2], rows[0]]
     await store.costs.remove(op, "", "49", 5_000)
     with pytest.raises(Missing):
@@ -555,10 +555,10 @@ async def test_rules_of_plans(store: Store, given: Given) -> None:
     account = await given.account("reseller")
     assert (await store.network.tables()).plan_of == {}
     await store.accounts.update(account.id, {"plan": "gold"})
-    revision = await store.network.revision()
+    revision = await store.table_changes.revision()
     await store.plans.put(Plan("silver"))
     await store.plans.put(Plan("gold", "best", "10%", "refuse", 0.9))
-    assert await store.network.revision() > revision
+    assert await store.table_changes.revision() > revision
     tables = await store.network.tables()
     assert tables.plans == [Plan("gold", "best", "10%", "refuse", 0.9), Plan("silver")]
     assert tables.plan_of == {account.id: "gold"}

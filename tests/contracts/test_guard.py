@@ -54,9 +54,9 @@ async def test_hours_are_added_up_and_compared_with_those_before(store: Store, a
 
 
 async def test_a_range_is_held_once_and_told_by_the_tables(store: Store, account: Account) -> None:
-    revision = await store.network.revision()
+    revision = await store.table_changes.revision()
     assert await store.guard.hold(hold_of(account), 0)
-    assert await store.network.revision() > revision
+    assert await store.table_changes.revision() > revision
     assert not await store.guard.hold(hold_of(account, since=START + 1), START + HOUR)
     assert (await store.network.tables()).holds == [hold_of(account)]
     assert await store.guard.holds(10) == [HeldTraffic(hold_of(account), 0, 0)]

@@ -519,7 +519,7 @@ async def test_what_was_replied_is_shown(store: Store, given: Given, account: Ac
 async def test_numbers_are_kept_with_their_accounts(store: Store, given: Given, account: Account) -> None:
     other = await given.account("other", inbound_url="https://customer.example/mo")
     connector = await store.network.add_connector(Connector(0, "op1"))
-    before = await store.network.revision()
+    before = await store.table_changes.revision()
     second = await store.inbound.add_number(InboundNumber(0, "3388", other.id, "pizza", connector.id))
     first = await store.inbound.add_number(InboundNumber(0, "3388", account.id))
     tables = await store.network.tables()

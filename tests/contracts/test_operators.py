@@ -84,11 +84,11 @@ async def test_a_token_is_found_by_its_digest_until_it_is_revoked(store: Store) 
 
 
 async def test_none_of_it_counts_as_a_change(store: Store) -> None:
-    before = await store.network.revision()
+    before = await store.table_changes.revision()
     await store.users.create(ADA)
     await store.tokens.add(TOKEN)
     await store.audit_log.append(deed("account.set"))
-    assert await store.network.revision() == before
+    assert await store.table_changes.revision() == before
 
 
 def deed(action: str, target: str = "acme", actor: str = "user:ada") -> AuditEntry:

@@ -15,7 +15,7 @@ async def registered(store: Store) -> list[RegisteredSender]:
 
 async def test_senders_are_kept_by_account_and_changed(store: Store, given: Given, account: Account) -> None:
     other = await given.account("other")
-    revision = await store.network.revision()
+    revision = await store.table_changes.revision()
     acme = RegisteredSender(account.id, "ACME", SenderState.PENDING, START, "asked")
     lower = RegisteredSender(account.id, "acme", SenderState.REFUSED, START)
     theirs = RegisteredSender(other.id, "ACME", SenderState.APPROVED, START)
@@ -25,7 +25,7 @@ async def test_senders_are_kept_by_account_and_changed(store: Store, given: Give
     changed = RegisteredSender(account.id, "ACME", SenderState.APPROVED, START + 1, "")
     assert await store.senders.put([changed, RegisteredSender(other.id, "New", SenderState.PENDING, START)]) == 1
     assert (await registered(store))[0] == changed
-    assert await store.network.revision() > revision
+    assert await store.table_changes.revision() > revision
 
 
 async def test_none_is_put_where_one_is_of_no_account(store: Store, account: Account) -> None:
@@ -46,13 +46,13 @@ async def test_a_sender_is_removed(store: Store, account: Account) -> None:
 
 
 async def test_sender_rules_of_countries(store: Store) -> None:
-    revision = await store.network.revision()
+    revision = await store.table_changes.revision()
     first = await store.sender_rules.add(SenderRule(0, "IN", "alpha", "replace", "60001"))
     second = await store.sender_rules.add(SenderRule(0, "IN", "alpha", "refuse"))
     assert first.id != second.id
     with pytest.raises(Exists):
         await store.sender_rules.add(SenderRule(0, "IN", "alpha", "refuse"))
-    assert await store.network.revision() > revision
+    assert await store.table_changes.revision() > revision
     assert (await store.network.tables()).sender_rules == [first, second]
     await store.sender_rules.remove(first.id)
     with pytest.raises(Missing):

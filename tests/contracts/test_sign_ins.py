@@ -65,7 +65,7 @@ async def test_what_counts_by_the_day_is_kept_longer_and_read_first(store: Store
 async def test_a_hash_is_replaced_unless_it_has_changed(store: Store, account: Account) -> None:
     user = AdminUser("ada", "was", UserRole.VIEWER, START)
     await store.users.create(user)
-    before = await store.network.revision()
+    before = await store.table_changes.revision()
     await store.sign_ins.rehash_account(account.id, account.password_hash, "anew")
     await store.sign_ins.rehash_account(account.id, account.password_hash, "too late")
     await store.sign_ins.rehash_user("ada", "was", "anew")
@@ -74,7 +74,7 @@ async def test_a_hash_is_replaced_unless_it_has_changed(store: Store, account: A
     assert found is not None
     assert found.password_hash == "anew"
     assert await store.users.find("ada") == replace(user, password_hash="anew")
-    assert await store.network.revision() == before
+    assert await store.table_changes.revision() == before
 
 
 async def test_keys_and_tokens_have_their_ends_and_their_last_use(store: Store, account: Account) -> None:
@@ -82,7 +82,7 @@ async def test_keys_and_tokens_have_their_ends_and_their_last_use(store: Store, 
     token = AdminToken("4f1a", "billing", b"t" * 32, ("accounts:read",), START, expires=START + 7)
     await store.accounts.add_key(key)
     await store.tokens.add(token)
-    before = await store.network.revision()
+    before = await store.table_changes.revision()
     uses = [KeyUse(account.id, "k2", START + 3), KeyUse(0, "4f1a", START + 4), KeyUse(account.id, "unknown", START)]
     await store.sign_ins.add([], [], uses)
     await store.sign_ins.add([], [], [KeyUse(account.id, "k2", START + 2), KeyUse(0, "4f1a", START + 2)])
@@ -91,4 +91,4 @@ async def test_keys_and_tokens_have_their_ends_and_their_last_use(store: Store, 
     assert found[1][-1] == replace(key, used=START + 3)
     assert await store.tokens.find(token.digest) == replace(token, used=START + 4)
     assert await store.tokens.all() == [replace(token, used=START + 4)]
-    assert await store.network.revision() == before
+    assert await store.table_changes.revision() == before

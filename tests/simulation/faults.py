@@ -136,7 +136,7 @@ class FaultyStore(MemoryStore):
         try:
             await self._before()
         except Unavailable:
-            if name.startswith("network."):
+            if name.startswith("table_changes."):
                 self.unheard()
             raise
         result = await call(*args)
@@ -156,7 +156,9 @@ class FaultyStore(MemoryStore):
 _SLOW = frozenset({
     "queue.claim", "queue.accounts", "queue.claim_expired", "queue.next_due", "receipts.find", "receipts.outstanding",
     "receipts.overdue", "receipts.forget", "notices.claim", "notices.accounts", "notices.next_due", "commits.recover",
-    "network.revision", "network.tables", "accounts.by_id", "inbound.repeated", "inbound.gather", "inbound.ready",
+    "table_changes.revision", "table_changes.changes", "table_changes.network_page",
+    "table_changes.route_page", "table_changes.price_page",
+    "table_changes.cost_page", "accounts.by_id", "inbound.repeated", "inbound.gather", "inbound.ready",
     "inbound.forget", "customers.replayed", "binds.enter", "binds.leave", "binds.report", "binds.submissions",
     "binds.forget_submissions", "accounts.find", "customers.cancel", "customers.reschedule", "retention.advance",
     "retention.retry",

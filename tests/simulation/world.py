@@ -362,7 +362,7 @@ class Simulation:
         return self._deliverer
 
     def _world(self, sender: ScriptedSender) -> Environment:
-        self.directory = Directory(self.store.network, self.store.accounts)
+        self.directory = Directory(self.store.table_changes, self.store.accounts)
         return Environment(
             store=self.store,
             directory=self.directory,

@@ -303,7 +303,7 @@ async def open_gateway(
     connector = await store.network.add_connector(smpp_connector(0, "operator", "127.0.0.1", 2775, "id", "pw"))
     for prefix in routes:
         await store.network.add_route(Route(0, prefix, connector.id))
-    directory = Directory(store.network, store.accounts, policy=lambda _: policy)
+    directory = Directory(store.table_changes, store.accounts, policy=lambda _: policy)
     await directory.refresh()
 
     async def verify(hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:

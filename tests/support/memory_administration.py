@@ -8,6 +8,7 @@ from typing import Any
 from heliograph.app.configuration import (
     Account,
     ApiKey,
+    Changes,
     Connector,
     Cost,
     Exists,
@@ -21,6 +22,8 @@ from heliograph.app.configuration import (
     Plan,
     Price,
     Route,
+    RouteRow,
+    RouteWay,
     SystemIdTaken,
     Tables,
     changed_account,
@@ -41,6 +44,8 @@ from heliograph.app.records import (
 )
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.money.costs import CostRow
+from heliograph.domain.money.pricing import PriceRow, next_change
 from heliograph.domain.pace.pace import LearntPace
 from heliograph.domain.security.audit_chain import details_text, entry_hash
 from tests.support.memory_rows import MemoryPart
@@ -195,9 +200,6 @@ def _owner(account: Account) -> NumberOwner:
 class MemoryNetwork(MemoryPart):
     """`app.ports.Network`."""
 
-    async def revision(self) -> int:
-        return self._open().revision
-
     async def tables(self) -> Tables:
         rows = self._open()
         return Tables(
@@ -310,6 +312,37 @@ class MemoryNetwork(MemoryPart):
 
     async def link_states(self) -> list[ConnectorReport]:
         return [replace(state) for _, state in sorted(self._open().link_states.items())]
+
+
+class MemoryTableChanges(MemoryPart):
+    """`app.ports.TableChanges`."""
+
+    async def revision(self) -> int:
+        return self._open().revision
+
+    async def changes(self, since: int | None, was: int, now: int) -> Changes:
+        tables = await MemoryNetwork(self._place).tables()
+        small = replace(tables, routes=[], prices=[], networks=[], costs=[])
+        next_price, next_cost = next_change(tables.prices, now), next_change(tables.costs, now)
+        return Changes(small, next_price=next_price, next_cost=next_cost)
+
+    async def network_page(self, after: str, limit: int) -> list[tuple[str, str]]:
+        return [] if after else [(prefix, each.mccmnc) for prefix, each in self._open().networks.items()]
+
+    async def route_page(self, after: RouteRow | None, limit: int) -> list[RouteRow]:
+        rows: dict[tuple[str, str, int, str, str], list[RouteWay]] = {}
+        for each in self._open().routes.values() if after is None else ():
+            target = each.prefix, each.network, each.account, each.plan, each.sender
+            rows.setdefault(target, []).append((each.connector, each.priority, each.share, each.fallback))
+        return [(*target, tuple(ways)) for target, ways in rows.items()]
+
+    async def price_page(self, after: PriceRow | None, limit: int) -> list[PriceRow]:
+        prices = [] if after else sorted(self._open().prices.items())
+        return [(each.plan, each.prefix, each.since, each.price, each.inbound or 0) for _, each in prices]
+
+    async def cost_page(self, after: CostRow | None, limit: int) -> list[CostRow]:
+        costs = [] if after else sorted(self._open().costs.items())
+        return [(*key, each.submitted + each.delivered) for key, each in costs]
 
 
 class MemoryCosts(MemoryPart):

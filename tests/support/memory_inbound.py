@@ -9,7 +9,7 @@ from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.amounts import EntryKind
-from heliograph.domain.money.pricing import PriceTable, in_force
+from heliograph.domain.money.pricing import price_table
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.text.inbound import reply_reference
 from tests.support.memory_reading import MemoryReading
@@ -148,9 +148,8 @@ class MemoryInbound(MemoryReading):
             account,
             inbound_way(rows.accounts[account].inbound_way, rows.accounts[account].inbound_url),
         )
-        holding = in_force(rows.prices.values(), now)
-        prices = PriceTable(((each.plan, each.prefix, each.inbound or 0) for each in holding), built_in=0)
-        message.price = prices.tariff(rows.accounts[account].plan).price(message.sender.removeprefix("+")) or 0
+        prices = price_table(rows.prices.values(), now)
+        message.price = prices.tariff(rows.accounts[account].plan).inbound(message.sender.removeprefix("+"))
         self._place.enter(account, EntryKind.INBOUND, -message.price, key, now, key=rows.positions[key])
         if message.way:
             rows.retries[key] = RetryRow(now, 0, b"", "", now)

@@ -14,6 +14,7 @@ from tests.support.memory_administration import (
     MemoryMobileNetworks,
     MemoryNetwork,
     MemoryPlans,
+    MemoryTableChanges,
     MemoryTemplates,
     MemoryTokens,
     MemoryUsers,
@@ -82,6 +83,7 @@ class MemoryStore:
         self.customers: ports.Customers = MemoryCustomers(place)
         self.accounts: ports.Accounts = MemoryAccounts(place)
         self.network: ports.Network = MemoryNetwork(place)
+        self.table_changes: ports.TableChanges = MemoryTableChanges(place)
         self.costs: ports.Costs = MemoryCosts(place)
         self.plans: ports.Plans = MemoryPlans(place)
         self.measurements: ports.Measurements = MemoryMeasurements(place)

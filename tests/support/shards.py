@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from heliograph.app.commit.isolate import Bisection, RejectedPiece
 from heliograph.app.commit.pieces import NAMED, OWNED, WITHOUT_ACCOUNT
-from heliograph.app.configuration import Account, ApiKey, Price, Tables
+from heliograph.app.configuration import Account, ApiKey, Changes, Price
 from heliograph.app.facts import Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notice import Notice
@@ -301,12 +301,13 @@ class Shards:
         (changed, *_) = [await store.accounts.update(account, changes) for store in self._stores]
         return changed
 
-    async def network_revision(self) -> int:
-        return sum([await store.network.revision() for store in self._stores])
+    async def table_changes_revision(self) -> int:
+        return sum([await store.table_changes.revision() for store in self._stores])
 
-    async def network_tables(self) -> Tables:
-        revision = await self.network_revision()  # first, so that later changes are read again
-        return replace(await self._stores[0].network.tables(), revision=revision)
+    async def table_changes_changes(self, since: int | None, was: int, now: int) -> Changes:
+        revision = await self.table_changes_revision()  # first, so that later changes are read again
+        changes = await self._stores[0].table_changes.changes(None, was, now)
+        return replace(changes, tables=replace(changes.tables, revision=revision))
 
     # --- keeping house
 

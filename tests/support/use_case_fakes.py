@@ -161,7 +161,7 @@ class SetRouter:
     for some numbers."""
 
     def __init__(self, *candidates: int) -> None:
-        self.found = [Candidate(connector, None) for connector in candidates]
+        self.found = [Candidate(connector) for connector in candidates]
         self.routes: dict[str, int] = {}
         self.obstacles: dict[int, str] = {}
         self.excluded: set[int] = set()

@@ -6,6 +6,8 @@ from typing import Any, Final
 from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.money.costs import CostRow
+from heliograph.domain.money.pricing import PriceRow
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.numbers.sender_rules import SenderRule
 
@@ -376,6 +378,13 @@ class NumberOwner:
     help_text: str
 
 
+RouteWay = tuple[int, int, int, bool]
+"""A route without its target: connector, priority, share, fallback."""
+
+RouteRow = tuple[str, str, int, str, str, tuple[RouteWay, ...]]
+"""All routes of a target: prefix, network, account, plan, sender, and their ways."""
+
+
 @dataclass(slots=True)
 class Tables:
     """Connectors, routes, prices, numbers, templates and senders at a single moment. `revision` grows with each change.
@@ -409,6 +418,38 @@ class Tables:
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""
         return {connector.id: connector.name for connector in self.connectors}
+
+
+WHOLE_TABLES: Final = frozenset(("network", "route", "price", "cost"))
+"""Names of the tables that may be too large to be read again after each change."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """Rows that changed after a revision, as they are now, and rows that came into force after a moment.
+
+    Rows are absent if they were removed. So a reader removes the rows of all keys, then sets the rows.
+    """
+
+    tables: Tables
+    """Everything else, and the present revision; routes, prices, costs and networks are empty."""
+    whole: frozenset[str] = WHOLE_TABLES
+    """Tables that changed too much, out of WHOLE_TABLES. They are to be read again in pages."""
+    route_keys: list[tuple[str, str]] = field(default_factory=list)
+    """Networks and prefixes."""
+    routes: list[RouteRow] = field(default_factory=list)
+    price_keys: list[tuple[str, str]] = field(default_factory=list)
+    """Plans and prefixes."""
+    prices: list[PriceRow] = field(default_factory=list)
+    """By plan, prefix and date."""
+    cost_keys: list[tuple[int, str, str]] = field(default_factory=list)
+    """Connectors, networks and prefixes."""
+    costs: list[CostRow] = field(default_factory=list)
+    """By connector, network, prefix and date."""
+    next_price: int | None = None
+    """When the next price comes into force, in ms; None if there is none."""
+    next_cost: int | None = None
+    """When the next cost comes into force."""
 
 
 class Exists(Exception):

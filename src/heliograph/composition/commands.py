@@ -144,7 +144,7 @@ def _composer(settings: Settings, store: "Store") -> "Composer":
     from heliograph.net.address_guard import AddressGuard
 
     guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
-    directory = Directory(store.network, store.accounts, policy=policy_of, ported=_ported(settings))
+    directory = Directory(store.table_changes, store.accounts, policy=policy_of, ported=_ported(settings))
     return Composer(directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
 
 

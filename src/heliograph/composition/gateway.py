@@ -421,7 +421,7 @@ class Gateway:
             except UnusablePorted as problem:
                 raise Unusable(f"routing.ported_file, {name}, cannot be used: {problem}") from None
         fallback = SIMULATOR if self._dev else None
-        return Directory(store.network, store.accounts, fallback, policy_of, ported)
+        return Directory(store.table_changes, store.accounts, fallback, policy_of, ported)
 
     def _make_admin(self, composer: Composer, sending: Sending) -> AdminApps:
         return AdminApps(

@@ -117,12 +117,12 @@ async def test_a_hash_of_before_is_made_anew_when_its_password_is_given(gateway:
     hashed = found[0].password_hash
     await gateway.change_account(password_hash=f"old {hashed}")
     assert (await gateway.call("POST", BALANCE, auth=WRONG)).status == 401
-    revision = await gateway.store.network.revision()
+    revision = await gateway.store.table_changes.revision()
     assert (await gateway.call("POST", BALANCE, auth=RIGHT)).status == 200
     found = await gateway.store.accounts.find("acme")
     assert found is not None
     assert found[0].password_hash == hashed
-    assert await gateway.store.network.revision() == revision
+    assert await gateway.store.table_changes.revision() == revision
     assert (await gateway.call("POST", BALANCE, auth=RIGHT)).status == 200
 
 

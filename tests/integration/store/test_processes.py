@@ -93,16 +93,16 @@ async def test_two_processes_write_at_once(path: Path) -> None:
         assert await process.wait() == 0
     assert await store.customers.balance(account.id) == 300
     assert len({entry.key for entry in await store.accounts.ledger(account.id, 1_000)}) == 300
-    assert await store.network.revision() == 301
+    assert await store.table_changes.revision() == 301
     assert await store.upkeep.audit() == []
     await store.close()
 
 
 async def test_a_change_of_one_process_is_seen_by_the_other(store: SqliteStore, account: Account, path: Path) -> None:
     other = await SqliteStore.open(path)
-    before = await store.network.revision()
+    before = await store.table_changes.revision()
     await other.accounts.update(account.id, {"suspended": True})
-    assert await store.network.revision() == before + 1
+    assert await store.table_changes.revision() == before + 1
     found = await store.accounts.by_id(account.id)
     assert found is not None
     assert found.suspended

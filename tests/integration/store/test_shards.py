@@ -56,7 +56,7 @@ class Gateway:
             await self.furnish()
         self.sender = ScriptedSender(self.chance, Odds(), self.arrived.append)
         world = Environment(
-            store=self.store, directory=Directory(self.store.network, self.store.accounts),
+            store=self.store, directory=Directory(self.store.table_changes, self.store.accounts),
             sender=self.sender, make_carrier=self.make_carrier,
             ids=SeededIds(self.chance), clock=self.clock, journal=self.journal, jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),

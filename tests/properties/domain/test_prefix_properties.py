@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.money.pricing import PlanPrices
+from heliograph.domain.numbers.phone import PrefixTable
 
 PREFIXES = st.text("123", max_size=4)
 NUMBERS = st.text("123", max_size=7)
@@ -11,6 +11,6 @@ NUMBERS = st.text("123", max_size=7)
 def test_a_price_is_that_of_the_longest_prefix(prices: dict[str, int], number: str) -> None:
     fitting = [prefix for prefix in prices if number.startswith(prefix)]
     expected = prices[max(fitting, key=len)] if fitting else None
-    table = PlanPrices(prices.items())
-    assert table.price(number) == expected
-    assert table.prefix_of(number) == (max(fitting, key=len) if fitting else None)
+    table = PrefixTable(prices)
+    assert table.find(number) == expected
+    assert table.longest(number) == (max(fitting, key=len) if fitting else None)

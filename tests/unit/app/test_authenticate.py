@@ -25,7 +25,7 @@ async def open_authenticator(names: str = "a") -> tuple[Authenticator, PlainSecr
     for name in names:
         account = Account(0, name, secrets.hash_password("right"), bytes(32))
         await store.accounts.create(account, ApiKey("k", 0, bytes(32), 0), 0, [])
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     go.set()
 

@@ -78,7 +78,7 @@ class Ported:
 
 async def test_a_ported_number_is_in_another_network_than_its_prefix() -> None:
     gateway = await open_gateway()
-    directory = Directory(gateway.store.network, gateway.store.accounts, ported=Ported())
+    directory = Directory(gateway.store.table_changes, gateway.store.accounts, ported=Ported())
     await directory.refresh()
     assert directory.knows_networks
     assert [directory.network(number) for number in ("447700900123", "447700900124")] == ["23433", ""]

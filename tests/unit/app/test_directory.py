@@ -31,7 +31,7 @@ async def add_connector(store: MemoryStore, name: str, *prefixes: str, state: st
 
 async def test_it_reads_only_what_has_changed() -> None:
     store = MemoryStore()
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     assert await directory.refresh()
     assert not await directory.refresh()
     generation = directory.generation
@@ -47,7 +47,7 @@ async def test_it_knows_what_operators_take_for_the_default_alphabet() -> None:
     store = MemoryStore()
     usual, other = await add_connector(store, "usual", "44"), await add_connector(store, "other", "49")
     directory = Directory(
-        store.network,
+        store.table_changes,
         store.accounts,
         policy=lambda each: LanePolicy(repertoire=latin1 if each.name == "other" else PLAIN),
     )
@@ -59,7 +59,7 @@ async def test_it_knows_what_operators_take_for_the_default_alphabet() -> None:
 async def test_it_keeps_what_it_has_while_the_store_is_away() -> None:
     store = MemoryStore()
     connector = await add_connector(store, "a", "")
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     store.broken = True
     with pytest.raises(Unavailable):
@@ -71,7 +71,7 @@ async def test_a_connector_that_is_paused_keeps_its_routes_and_one_that_is_gone_
     store = MemoryStore()
     paused = await add_connector(store, "paused", "44", state=OFF)
     await add_connector(store, "gone", "447")
-    directory = Directory(store.network, store.accounts, fallback=0)
+    directory = Directory(store.table_changes, store.accounts, fallback=0)
     await store.network.remove_connector("gone")
     await directory.refresh()
     assert directory.route(RouteRequest(1, "447700900123", "")) == paused
@@ -86,7 +86,7 @@ async def test_a_connector_that_is_paused_keeps_its_routes_and_one_that_is_gone_
 async def test_an_account_comes_from_memory_until_something_changes() -> None:
     store = MemoryStore()
     account = await add_account(store, "acme", networks=("10.0.0.1/8",))
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     view = await directory.account("acme")
     assert view is not None
@@ -107,7 +107,7 @@ async def test_an_account_comes_from_memory_until_something_changes() -> None:
 async def test_a_plan_made_with_its_account_is_known_with_it() -> None:
     store = MemoryStore()
     await store.network.set_price(Price("default", "", 5))
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     await store.accounts.create(
         Account(0, "acme", "hash", bytes(32), plan="own"), ApiKey("k", 0, b"digest", 0), 0, [Price("own", "", 7)]
@@ -123,7 +123,7 @@ async def test_a_plan_made_with_its_account_is_known_with_it() -> None:
 async def test_an_account_read_before_a_refresh_is_not_kept_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     account = await add_account(store, "acme")
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     found = await store.accounts.find("acme")
     go = asyncio.Event()
@@ -150,7 +150,7 @@ async def test_it_keeps_so_many_accounts(monkeypatch: pytest.MonkeyPatch) -> Non
     store = MemoryStore()
     for name in "abc":
         await add_account(store, name)
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     first = await directory.account("a")
     await directory.account("b")
@@ -177,7 +177,7 @@ async def test_prices_by_plan(plan: str, destination: str, price: int | None) ->
     for row in (Price("default", "44", 5), Price("narrow", "447", 7), Price("free", "", 0)):
         await store.network.set_price(row)
     await add_account(store, "acme", plan=plan)
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     view = await directory.account("acme")
     assert view is not None
@@ -204,7 +204,7 @@ async def test_prices_of_inbound_messages_by_plan(plan: str, sender: str, price:
         await store.network.set_price(row)
     account = await add_account(store, "acme", plan=plan)
     await store.inbound.add_number(InboundNumber(0, "3388", account.id))
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     assert directory.inbound_price(account.id, sender) == 0
     await directory.refresh()
     assert directory.inbound_price(account.id, sender) == price
@@ -215,7 +215,7 @@ async def test_templates_are_there_where_a_connector_requires_them() -> None:
     await add_connector(store, "usual")
     await store.templates.add(MessageTemplate(0, "code", "Hi"))
     policy = lambda each: LanePolicy(needs_templates=each.name == "india")  # noqa: E731
-    directory = Directory(store.network, store.accounts, policy=policy)
+    directory = Directory(store.table_changes, store.accounts, policy=policy)
 
     async def read() -> list[str] | None:
         await directory.refresh()
@@ -239,12 +239,12 @@ async def test_prices_hold_from_their_dates_on() -> None:
         await store.network.set_price(row)
     account = await add_account(store, "acme")
     await store.inbound.add_number(InboundNumber(0, "3388", account.id))
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     found: list[tuple[bool, int | None, int | None, int]] = []
     for now in (999, 1_000, 1_001, 2_500, None):
         before = directory.generation
         changed = await directory.refresh(now)
-        assert directory.generation == before + changed
+        assert (directory.generation > before) == changed
         view = await directory.account("acme")
         assert view is not None
         charged, inbound = view.tariff.price("447700900123"), directory.inbound_price(account.id, "447700900123")
@@ -255,7 +255,7 @@ async def test_prices_hold_from_their_dates_on() -> None:
 async def test_what_waits_of_suspended_accounts_is_judged_until_they_are_resumed() -> None:
     store = MemoryStore()
     account, other = await add_account(store, "acme"), await add_account(store, "other")
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await store.accounts.update(account.id, {"suspended": True})
     await directory.refresh()
     policy = directory.claim_policy(account.id)

@@ -34,7 +34,7 @@ def journal() -> MemoryJournal:
 async def opt_outs(journal: MemoryJournal) -> OptOuts:
     store = MemoryStore()
     await store.network.set_price(Price("own", "49", 5))
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     return OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
 
@@ -62,7 +62,9 @@ async def test_answers_cost_what_they_take_in_the_operators_alphabet(journal: Me
     store = MemoryStore()
     connector = await store.network.add_connector(smpp_connector(0, "a", "h", 1, "id", "pw"))
     await store.network.set_price(Price("own", "49", 5))
-    directory = Directory(store.network, store.accounts, policy=lambda _: LanePolicy(repertoire=Repertoire("ascii")))
+    directory = Directory(
+        store.table_changes, store.accounts, policy=lambda _: LanePolicy(repertoire=Repertoire("ascii"))
+    )
     await directory.refresh()
     opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
     owner = replace(OWNER, stop_text="ü" * 71)
@@ -140,7 +142,7 @@ async def test_answers_go_with_the_tlvs_of_the_template_that_they_fit(journal: M
     await store.network.set_price(Price("own", "49", 5))
     await store.templates.add(MessageTemplate(0, "out", "You are {#var#}.", NUMBER, tlvs={"template": "117"}))
     policy = LanePolicy(tlvs=(TlvRule(0x1401, 0x1401, "template"),), needs_templates=True)
-    directory = Directory(store.network, store.accounts, policy=lambda _: policy)
+    directory = Directory(store.table_changes, store.accounts, policy=lambda _: policy)
     await directory.refresh()
     opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
     for text, tlvs in (("You are out.", ((0x1401, b"117"),)), ("Bye", ())):

@@ -12,7 +12,7 @@ from heliograph.app.configuration import OFF, ON, Account, Connector, Cost, Mobi
 from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.facts import Queued
 from heliograph.app.ports.series import SeriesCell
-from heliograph.app.routing.candidates import RouteRequest, RoutingState, candidates
+from heliograph.app.routing.candidates import RouteRequest, RouteTable, RoutingState, candidates
 from heliograph.app.routing.coverage import coverage
 from heliograph.app.routing.explain import explain
 from heliograph.app.routing.plan_rules import plan_rules
@@ -23,6 +23,7 @@ from heliograph.domain.error import Fault, Reason
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.margin import read_min_margin
+from heliograph.domain.numbers.phone import PrefixTable
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import START, Gateway, open_gateway, read
@@ -159,7 +160,7 @@ async def test_the_rules_hold_for_an_account_that_was_made_a_moment_ago() -> Non
     await store.network.add_route(Route(0, "", connector.id))
     await store.network.set_price(Price("gold", "", 5))
     await store.plans.put(Plan("gold", unknown_cost="refuse"))
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     account = await add_account(store, "acme", plan="gold")
     assert directory.route(RouteRequest(account.id, NUMBER, "", 5)) == connector.id
@@ -246,8 +247,10 @@ def test_two_percent_of_the_numbers_explore_for_an_hour() -> None:
     held = tables(100, [10, 20], 0, BEST)
     held.routes = [Route(1, "49", 1), Route(2, "49", 2), Route(3, "49", 3)]
     there = {each.id: each for each in held.connectors}
-    rules = plan_rules(held.plans, held.plan_of, lambda: CostTable(held.costs, 0), measured(5, c1=0.9, c2=0.9))
-    state = RoutingState(held.routes, there, None, held.plan_of, held.networks, rules=rules)
+    rules = plan_rules(held.plans, held.plan_of, CostTable(held.costs), measured(5, c1=0.9, c2=0.9))
+    state = RoutingState(
+        RouteTable(held.routes), there, None, held.plan_of, PrefixTable({"49170": "26201"}), rules=rules
+    )
     numbers = [f"4917{each:08}" for each in range(10_000)]
     first = [candidates(RouteRequest(1, number, ""), state)[0].connector for number in numbers]
     assert 60 <= first.count(2) <= 140, "half of two percent"

@@ -63,7 +63,7 @@ class Desk:
         self.store = MemoryStore(self.rows)
         self.clock = SetClock()
         self.gathering = NotedGathering()
-        self.directory = Directory(self.store.network, self.store.accounts)
+        self.directory = Directory(self.store.table_changes, self.store.accounts)
         self.owed: list[Notice] = []
         self.withdrawn: list[tuple[int, str, int]] = []
         self.journal = MemoryJournal()

@@ -10,8 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.app.configuration import DRAIN, OFF, ON, Account, Connector, MobileNetwork, Route, Tables
-from heliograph.app.routing.candidates import Candidate, RouteRequest, RoutingState, another, candidates, chosen
+from heliograph.app.routing.candidates import (
+    Candidate,
+    RouteRequest,
+    RouteTable,
+    RoutingState,
+    another,
+    candidates,
+    chosen,
+)
 from heliograph.app.routing.explain import explain
+from heliograph.domain.numbers.phone import PrefixTable
 
 
 def connectors(*numbers: int, paused: int = 0) -> list[Connector]:
@@ -39,7 +48,7 @@ def found(
 def routing(
     routes: Iterable[Route] = ROUTES, there: Iterable[Connector] = (), fallback: int | None = None
 ) -> RoutingState:
-    return RoutingState(routes, {each.id: each for each in there or connectors(1, 2, 3, 4, 5, 6)}, fallback)
+    return RoutingState(RouteTable(routes), {each.id: each for each in there or connectors(1, 2, 3, 4, 5, 6)}, fallback)
 
 
 def taker(destination: str, routes: Iterable[Route] = ROUTES, there: Sequence[Connector] = ()) -> int | None:
@@ -63,9 +72,14 @@ def test_longest_prefix_then_priority_then_share(destination: str, orders: list[
 
 def test_each_candidate_names_the_rule_that_put_it_there() -> None:
     ordered = found("442079460123")
-    assert ordered[0].route == ROUTES[2]
-    assert {each.route.id for each in ordered[1:] if each.route} == {2, 4}
-    assert ordered[0].why == "The route for the prefix 44 with priority 10"
+    assert [(each.connector, each.priority) for each in ordered[:1]] == [(3, 10)]
+    assert {(each.connector, each.priority) for each in ordered[1:]} == {(2, 5), (1, 5)}
+    reasons = routing().reasons(RouteRequest(1, "442079460123", ""))
+    assert reasons == {
+        3: "The route for the prefix 44 with priority 10",
+        2: "The route for the prefix 44 with priority 5",
+        1: "The route for the prefix 44 with priority 5",
+    }
 
 
 def test_without_a_route() -> None:
@@ -102,7 +116,7 @@ def test_messages_wait_for_a_paused_connector_where_no_other_fits_as_well() -> N
 
 def test_a_development_run_takes_what_no_route_covers() -> None:
     routes = [Route(1, "44", 1)]
-    assert found("33123456789", routes, fallback=7) == (Candidate(7, None),)
+    assert found("33123456789", routes, fallback=7) == (Candidate(7),)
     assert taker("442079460123", routes) == 1
 
 
@@ -144,7 +158,8 @@ def test_the_account_then_its_plan_then_the_sender_then_the_network_decide(
     account: int, destination: str, sender: str, connector: int
 ) -> None:
     state = {each.id: each for each in connectors(1, 2, 3, 4, 5, 6)}
-    by_all = RoutingState(SPECIFIC, state, None, {2: "gold", 7: "gold"}, NETWORKS)
+    networks = PrefixTable({each.prefix: each.mccmnc for each in NETWORKS})
+    by_all = RoutingState(RouteTable(SPECIFIC), state, None, {2: "gold", 7: "gold"}, networks)
     assert chosen(candidates(RouteRequest(account, destination, sender), by_all), by_all.obstacles) == connector
 
 
@@ -210,14 +225,15 @@ def test_the_best_fitting_group_is_used(routes: list[Route], number: str, sender
     fitting = [(ranked, route) for route in routes if (ranked := rank(route)) is not None]
     best = max((ranked for ranked, _ in fitting), default=None)
     there = {each.id: each for each in connectors(1, 2, 3, 4, 5, paused=paused)}
-    state = RoutingState(routes, there, None, {1: "gold"})
+    state = RoutingState(RouteTable(routes), there, None, {1: "gold"})
     ordered = candidates(RouteRequest(1, number, sender), state)
     group = [route for ranked, route in fitting if ranked == best]
     assert {each.connector for each in ordered} >= {route.connector for route in group}
     if not any(route.fallback for route in group):
         assert {each.connector for each in ordered} == {route.connector for route in group}
     if ordered:
-        priorities = [each.route.priority for each in ordered if each.route in group and each.route is not None]
+        of_group = {(route.connector, route.priority) for route in group}
+        priorities = [each.priority for each in ordered if (each.connector, each.priority) in of_group]
         assert priorities == sorted(priorities, reverse=True)
         usable = [each.connector for each in ordered if each.connector != paused]
         assert chosen(ordered, state.obstacles) == (usable or [ordered[0].connector])[0]
@@ -227,7 +243,7 @@ def test_the_best_fitting_group_is_used(routes: list[Route], number: str, sender
 def test_what_is_explained_is_what_is_done(routes: list[Route], number: str, paused: int) -> None:
     there = connectors(1, 2, 3, paused=paused)
     account = Account(1, "acme", "", b"", plan="gold")
-    state = RoutingState(routes, {each.id: each for each in there}, None, {1: "gold"})
+    state = RoutingState(RouteTable(routes), {each.id: each for each in there}, None, {1: "gold"})
     ordered = candidates(RouteRequest(1, number, "ACME"), state)
     decision = explain(number, account, Tables(1, there, routes, [], plan_of={1: "gold"}), {}, 0, "ACME")
     assert [each.connector for each in decision.candidates] == [f"c{each.connector}" for each in ordered]

@@ -43,7 +43,7 @@ class House:
 async def house() -> House:
     store = MemoryStore()
     connector = await store.network.add_connector(smpp_connector(0, "op1", "h", 1, "id", "pw"))
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
     return House(directory, connector, store)
 

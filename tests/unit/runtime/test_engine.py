@@ -131,7 +131,7 @@ class Rig:
         self.sender = ScriptedSender(self.chance, Odds(), self.arrived.append)
         counters = MessageCounters()
         world = Environment(
-            store=self.store, directory=Directory(self.store.network, self.store.accounts),
+            store=self.store, directory=Directory(self.store.table_changes, self.store.accounts),
             sender=self.sender, make_carrier=self.make_carrier,
             ids=Tails(), clock=self.clock, journal=self.journal, jitter=lambda: 0.5,
             policy=self.policy, watchers=(counters,), taken=counters.taken,

@@ -26,7 +26,16 @@ from heliograph.app.ports.guard import Guard, HeldTraffic
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
-from heliograph.app.ports.network import Costs, Measurements, MobileNetworks, Network, Plans, SenderRules, Templates
+from heliograph.app.ports.network import (
+    Costs,
+    Measurements,
+    MobileNetworks,
+    Network,
+    Plans,
+    SenderRules,
+    TableChanges,
+    Templates,
+)
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, StoreRejected, Unavailable
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, PortedNumbers, Secrets, WebhookSender
@@ -93,6 +102,7 @@ __all__ = [
     "Store",
     "StoreRejected",
     "Suppressions",
+    "TableChanges",
     "Templates",
     "Tokens",
     "Unavailable",

@@ -3,8 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from heliograph.app.configuration import Connector, Cost, MessageTemplate, MobileNetwork, Plan, Price, Route, Tables
+from heliograph.app.configuration import (
+    Changes,
+    Connector,
+    Cost,
+    MessageTemplate,
+    MobileNetwork,
+    Plan,
+    Price,
+    Route,
+    RouteRow,
+    Tables,
+)
 from heliograph.app.ports.carrier_state import ConnectorReport
+from heliograph.domain.money.costs import CostRow
+from heliograph.domain.money.pricing import PriceRow
 from heliograph.domain.numbers.sender_rules import SenderRule
 from heliograph.domain.pace.pace import LearntPace
 
@@ -12,12 +25,33 @@ KEPT_DAYS: Final = 62
 """Days for which parts are kept: caps need those of a month, and people may compare it with the month before."""
 
 
-class Network(Protocol):
-    """Connectors, routes, prices and numbers. Each change adds one to the revision, except for link states."""
+class TableChanges(Protocol):
+    """Reads the tables that administration changes: rows that changed, or pages of a whole table."""
 
     async def revision(self) -> int:
         """Returns the revision, for example 42. It grows with each change of accounts, keys, connectors, routes,
         prices, numbers or templates, in any process."""
+
+    async def changes(self, since: int | None, was: int, now: int) -> Changes:
+        """Returns the changes after the revision `since`, and the prices and costs that started in (`was`, `now`], in
+        ms. `since` is None for a reader that has nothing yet."""
+
+    async def network_page(self, after: str, limit: int) -> list[tuple[str, str]]:
+        """Returns the next prefixes of networks, with their MCCMNC. An empty `after` starts."""
+
+    async def route_page(self, after: RouteRow | None, limit: int) -> list[RouteRow]:
+        """Returns the routes of the next targets, fewer than `limit` at the end. `after` is the last row of the page
+        before."""
+
+    async def price_page(self, after: PriceRow | None, limit: int) -> list[PriceRow]:
+        """Returns the next prices, past and future ones included, in the same way."""
+
+    async def cost_page(self, after: CostRow | None, limit: int) -> list[CostRow]:
+        """Returns the next costs, past and future ones included, in the same way."""
+
+
+class Network(Protocol):
+    """Connectors, routes, prices and numbers. Each change adds one to the revision, except for link states."""
 
     async def tables(self) -> Tables: ...
 

@@ -12,7 +12,16 @@ from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
-from heliograph.app.ports.network import Costs, Measurements, MobileNetworks, Network, Plans, SenderRules, Templates
+from heliograph.app.ports.network import (
+    Costs,
+    Measurements,
+    MobileNetworks,
+    Network,
+    Plans,
+    SenderRules,
+    TableChanges,
+    Templates,
+)
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.upkeep import Retention, Upkeep
 from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
@@ -56,6 +65,7 @@ class Store(Protocol):
     customers: Customers
     accounts: Accounts
     network: Network
+    table_changes: TableChanges
     costs: Costs
     plans: Plans
     measurements: Measurements

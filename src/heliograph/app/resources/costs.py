@@ -14,7 +14,7 @@ from heliograph.app.resources.prices import HOLDS, SINCE, format_since
 from heliograph.app.resources.routes import PREFIX as ROUTE_PREFIX
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.costs import CostTable, in_force
-from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceTable
+from heliograph.domain.money.pricing import DEFAULT_PLAN, price_table
 from heliograph.domain.money.pricing import in_force as in_force_prices
 from heliograph.domain.numbers.phone import PrefixTable
 
@@ -108,7 +108,7 @@ def _losses(
     at = max(at, now)
     networks = PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
     prices = in_force_prices(tables.prices, at)
-    table = PriceTable((each.plan, each.prefix, each.price) for each in prices)
+    table = price_table(prices, at)
     before, after = CostTable(was.values(), at), CostTable(wanted.values(), at)
     prefixes = {each.prefix for each in prices} | {each.prefix for each in tables.networks}
     prefixes |= {each.prefix for each in wanted.values() if not each.network}

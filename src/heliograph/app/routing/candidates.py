@@ -1,7 +1,7 @@
 """Candidates: the connectors that may take a message, in order, each with the reason.
 
 `candidates` and `chosen` decide where a message goes, for acceptance, quotes, dispatch, failover and `routing.explain`.
-They are pure: the rules come from the tables, and they and the state of the connectors are an argument
+They are pure: the rules come from the tables (`RouteTable`), and they and the state of the connectors are an argument
 (`RoutingState`). So each caller gets the same order for the same moment.
 
     message --> routes of the account, of its plan, of all     the first group that has a route is used;
@@ -24,11 +24,13 @@ into `app.routing.health`, an obstacle that depends on the message's plan into `
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import groupby
 from math import inf, log
-from typing import Final, NamedTuple, Protocol
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, Protocol
 from zlib import crc32
 
-from heliograph.app.configuration import DRAIN, OFF, Connector, MobileNetwork, Route
+from heliograph.app.configuration import DRAIN, OFF, Connector, Route, RouteRow, RouteWay
 from heliograph.app.routing.plan_rules import EXCLUSIONS, PlanRules
 from heliograph.domain.numbers.phone import PrefixTable
 
@@ -56,27 +58,14 @@ class RouteRequest:
 
 
 class Candidate(NamedTuple):
-    """A connector that a message may go to."""
+    """A connector that a message may go to, by a route or as the fallback of a development run."""
 
     connector: int
-    route: Route | None
-    """The rule of this candidate; None for the fallback."""
-
-    @property
-    def why(self) -> str:
-        """The reason for this position, for people: `The route for the prefix 44 with priority 9`."""
-        route = self.route
-        if route is None:
-            return "No route covers the number; in a development run it"
-        owner = " of the account" if route.account else f" of the plan {route.plan}" if route.plan else ""
-        sender = f" and the sender {route.sender}" if route.sender else ""
-        numbers = f"the network {route.network}" if route.network else numbers_of(route.prefix)
-        return f"The route{owner} for {numbers}{sender} with priority {route.priority}"
-
-    def sentence(self, name: str, obstacle: str = "") -> str:
-        """Returns the reason and the obstacle as a sentence; `name` is the connector's."""
-        leads = f"{self.why} {'goes' if self.route is None else 'leads'} to {name}"
-        return f"{leads}, which is {obstacle}." if obstacle else f"{leads}."
+    priority: int = 0
+    share: int = 1
+    """Weight among routes of the same priority."""
+    fallback: bool = False
+    """Whether routes that fit less well follow."""
 
 
 class _Group(NamedTuple):
@@ -91,19 +80,37 @@ class _Group(NamedTuple):
     """Whether routes that fit less well follow."""
 
 
+class _Fit(NamedTuple):
+    """A group of routes that fits a message, and the fields by which it fits."""
+
+    group: _Group
+    account: int
+    plan: str
+    sender: str
+    network: str
+    prefix: str
+
+    def why(self, candidate: Candidate) -> str:
+        """The reason for a candidate, for people: `The route for the prefix 44 with priority 9`."""
+        owner = " of the account" if self.account else f" of the plan {self.plan}" if self.plan else ""
+        sender = f" and the sender {self.sender}" if self.sender else ""
+        numbers = f"the network {self.network}" if self.network else numbers_of(self.prefix)
+        return f"The route{owner} for {numbers}{sender} with priority {candidate.priority}"
+
+
 class _Targets:
     """The groups of routes by network and by prefix."""
 
     __slots__ = ("by_network", "by_prefix")
 
-    def __init__(self, routes: Iterable[Route]) -> None:
-        networks: dict[str, dict[int, Route]] = {}
-        prefixes: dict[str, dict[int, Route]] = {}
-        for route in routes:
-            groups, target = (networks, route.network) if route.network else (prefixes, route.prefix)
-            groups.setdefault(target, {}).setdefault(route.connector, route)
-        self.by_network = {network: _group(group.values()) for network, group in networks.items()}
-        self.by_prefix = PrefixTable({prefix: _group(group.values()) for prefix, group in prefixes.items()})
+    def __init__(self) -> None:
+        self.by_network: dict[str, _Group] = {}
+        self.by_prefix: PrefixTable[_Group] = PrefixTable()
+
+    def groups(self) -> Iterator[_Group]:
+        """Yields the groups of all targets."""
+        yield from self.by_network.values()
+        yield from self.by_prefix.values()
 
 
 class _Senders:
@@ -111,29 +118,111 @@ class _Senders:
 
     __slots__ = ("any", "named", "patterns")
 
-    def __init__(self, routes: Iterable[Route]) -> None:
-        by_sender: dict[str, list[Route]] = {}
-        for route in routes:
-            by_sender.setdefault(route.sender, []).append(route)
-        targets = {sender: _Targets(of) for sender, of in by_sender.items()}
-        self.any = targets.pop("", None)
-        self.named = {sender: each for sender, each in targets.items() if not sender.endswith("*")}
-        self.patterns = PrefixTable({sender[:-1]: each for sender, each in targets.items() if sender.endswith("*")})
+    def __init__(self) -> None:
+        self.any = _Targets()
+        self.named: dict[str, _Targets] = {}
+        self.patterns: PrefixTable[_Targets] = PrefixTable()
+
+    def targets(self, sender: str) -> _Targets:
+        """Returns the targets for a sender or a pattern, new ones if it has none."""
+        if not sender:
+            return self.any
+        if not sender.endswith("*"):
+            return self.named.setdefault(sender, _Targets())
+        found = self.patterns.get(sender[:-1])
+        if found is None:
+            found = _Targets()
+            self.patterns.put(sender[:-1], found)
+        return found
 
     def everyone(self) -> Iterator[_Targets]:
         """Yields the targets for all senders."""
-        if self.any is not None:
-            yield self.any
+        yield self.any
         yield from self.named.values()
         yield from self.patterns.values()
 
-    def fitting(self, sender: str) -> Iterator[_Targets]:
+    def fitting(self, sender: str) -> Iterator[tuple[str, _Targets]]:
         """Yields the targets for a sender: its own, then of the longest pattern, then for any sender."""
         if sender in self.named:
-            yield self.named[sender]
-        yield from self.patterns.matches(sender)
-        if self.any is not None:
-            yield self.any
+            yield sender, self.named[sender]
+        for prefix, targets in self.patterns.matches(sender):
+            yield f"{prefix}*", targets
+        yield "", self.any
+
+
+class RouteTable:
+    """All routes, compiled into groups. Targets with equal routes share a group, because a list of prices and routes
+    has many more prefixes than combinations of connectors."""
+
+    __slots__ = ("_groups", "_stale", "accounts", "all", "connectors", "plans")
+
+    def __init__(self, routes: Iterable[Route] = ()) -> None:
+        self.accounts: dict[int, _Senders] = {}
+        self.plans: dict[str, _Senders] = {}
+        self.all = _Senders()
+        self.connectors: set[int] = set()
+        """Connectors of routes, those of removed routes included."""
+        self._groups: dict[tuple[RouteWay, ...], _Group] = {}
+        self._stale = False
+        """Whether `_groups` may have groups of no target."""
+        targets: dict[tuple[str, str, int, str, str], list[RouteWay]] = {}
+        for each in routes:
+            target = each.prefix, each.network, each.account, each.plan, each.sender
+            way = each.connector, each.priority, each.share, each.fallback
+            targets.setdefault(target, []).append(way)
+        self.update((*target, tuple(ways)) for target, ways in targets.items())
+
+    def update(self, routes: Iterable[RouteRow], shared: dict[Any, Any] | None = None) -> None:
+        """Sets the routes of targets. `shared` makes equal prefixes the same object."""
+        same = ({} if shared is None else shared).setdefault
+        groups = self._groups
+        # Loops in C: routes to a million targets are set in about a second.
+        for (account, plan, sender), rows in groupby(routes, itemgetter(2, 3, 4)):
+            prefixes, networks, _, _, _, ways = zip(*rows, strict=True)
+            for new in set(ways).difference(groups):
+                groups[new] = _group(Candidate(*way) for way in new)
+                self.connectors.update([way[0] for way in new])
+            if account:
+                senders = self.accounts.setdefault(account, _Senders())
+            else:
+                senders = self.plans.setdefault(plan, _Senders()) if plan else self.all
+            targets = senders.targets(sender)
+            found = map(groups.__getitem__, ways)
+            if any(networks):
+                for prefix, network, group in zip(prefixes, networks, found, strict=True):
+                    if network:
+                        targets.by_network[network] = group
+                    else:
+                        targets.by_prefix.put(prefix, group)
+            else:
+                targets.by_prefix.put_all(tuple(map(same, prefixes, prefixes)), found)
+
+    def remove(self, network: str, prefix: str) -> None:
+        """Removes the routes to a target, of all accounts, plans and senders."""
+        self._stale = True
+        for targets in self._everyone():
+            if network:
+                targets.by_network.pop(network, None)
+            else:
+                targets.by_prefix.remove(prefix)
+
+    @property
+    def names_only_prefixes(self) -> bool:
+        """Whether only the prefix of a number decides: no route names anything else."""
+        everyone = list(self._everyone())
+        return len(everyone) == 1 and not everyone[0].by_network
+
+    def groups(self) -> Iterable[_Group]:
+        """Returns each group once."""
+        if self._stale:
+            live = {id(group): group for targets in self._everyone() for group in targets.groups()}
+            self._groups = {ways: group for ways, group in self._groups.items() if id(group) in live}
+            self._stale = False
+        return self._groups.values()
+
+    def _everyone(self) -> Iterator[_Targets]:
+        for senders in (*self.accounts.values(), *self.plans.values(), self.all):
+            yield from senders.everyone()
 
 
 NetworkOf = Callable[[str], str]
@@ -159,15 +248,14 @@ _GOLDEN: Final = 0x9E3779B97F4A7C15
 
 
 class RoutingState:
-    """The routes and the state of their connectors at a moment, compiled into candidates. It is replaced, never
-    changed.
+    """The routes and the state of their connectors at a moment.
 
     A route of a shorter prefix stands in for a route of a longer prefix only if that says so (`Route.fallback`). A
     country that is routed elsewhere must not take the general way when that connector is down.
     """
 
     __slots__ = (
-        "_accounts", "_all", "_configured", "_networks", "_plain", "_plans", "_plans_of", "_standins", "fallback",
+        "_configured", "_gone", "_networks", "_plain", "_plans_of", "_routes", "_standins", "fallback",
         "knows_networks", "obstacles", "ported", "rules",
     )  # fmt: skip
 
@@ -185,46 +273,33 @@ class RoutingState:
 
     def __init__(
         self,
-        routes: Iterable[Route],
+        routes: RouteTable,
         connectors: Mapping[int, Connector],
         fallback: int | None = None,
         plans: Mapping[int, str] = NO_PLANS,
-        networks: Iterable[MobileNetwork] = (),
+        networks: PrefixTable[str] | None = None,
         obstacles: Obstacles = NO_OBSTACLES,
         rules: PlanRules | None = None,
         ported: NetworkOf | None = None,
     ) -> None:
         """`connectors` has all connectors by id: a route to any other id does not count. `fallback` is the connector
-        for destinations without a route: the simulated operator of a development run. `plans`: the plans of
-        accounts, by id, as far as plans have routes. `ported` returns the networks of ported numbers. `obstacles`
-        of the moment join the configured obstacles."""
+        for destinations without a route: the simulated operator of a development run. `plans`: the plans of accounts,
+        by id, as far as plans have routes. `networks`: MCCMNC by prefix. `ported` returns the networks of ported
+        numbers. `obstacles` of the moment join the configured obstacles."""
         self.rules = rules
         paused = {connector.id: configured_obstacle(connector) for connector in connectors.values()}
         self._configured = {connector: obstacle for connector, obstacle in paused.items() if obstacle}
         self.heed(obstacles)
-        accounts: dict[int, list[Route]] = {}
-        by_plan: dict[str, list[Route]] = {}
-        others: list[Route] = []
-        for route in sorted(routes, key=lambda route: (-route.priority, route.connector)):
-            if route.connector not in connectors:
-                continue
-            if route.account:
-                accounts.setdefault(route.account, []).append(route)
-            elif route.plan:
-                by_plan.setdefault(route.plan, []).append(route)
-            else:
-                others.append(route)
-        self._accounts = {account: _Senders(of) for account, of in accounts.items()}
-        self._plans = {plan: _Senders(of) for plan, of in by_plan.items()}
+        self._routes = routes
+        self._gone = routes.connectors - connectors.keys()
         self._plans_of = plans
-        self._all = _Senders(others)
-        prefixes = {each.prefix: each.mccmnc for each in networks}
-        self._networks, self.ported = PrefixTable(prefixes), ported
-        self.knows_networks = bool(prefixes) or ported is not None
-        names_only_prefixes = not (accounts or by_plan or any(each.sender or each.network for each in others))
-        self._plain = self._all.any.by_prefix if names_only_prefixes and self._all.any is not None else None
+        self._networks: PrefixTable[str] = PrefixTable() if networks is None else networks
+        self.ported = ported
+        self.knows_networks = len(self._networks) > 0 or ported is not None
+        is_plain = routes.names_only_prefixes and not self._gone
+        self._plain = routes.all.any.by_prefix if is_plain else None
         self._standins: dict[int, set[int]] | None = None
-        self.fallback = () if fallback is None else (Candidate(fallback, None),)
+        self.fallback = () if fallback is None else (Candidate(fallback),)
 
     def heed(self, obstacles: Obstacles) -> None:
         """Replaces the obstacles of the moment."""
@@ -255,7 +330,7 @@ class RoutingState:
         call, because hardly a state is asked before it is replaced."""
         if self._standins is None:
             found: dict[int, set[int]] = {}
-            groups = list(self._groups())
+            groups = [self._present(group) for group in self._routes.groups()]
             everyone = {each.connector for group in groups for each in group.candidates}
             for group in groups:
                 together = everyone if group.falls_back else {each.connector for each in group.candidates}
@@ -266,38 +341,61 @@ class RoutingState:
             self._standins = found
         return self._standins.get(connector, set())
 
-    def _groups(self) -> Iterator[_Group]:
-        for senders in (*self._accounts.values(), *self._plans.values(), self._all):
-            for targets in senders.everyone():
-                yield from targets.by_network.values()
-                yield from targets.by_prefix.values()
-
     def best(self, message: Routed) -> _Group | None:
         """Returns the group of routes that fits best, or None."""
         if self._plain is not None:
             return self._plain.find(message.destination)
-        return next(self.fitting(message), None)
+        for fit in self.fitting(message):
+            return fit.group
+        return None
 
-    def fitting(self, message: Routed) -> Iterator[_Group]:
+    def fitting(self, message: Routed) -> Iterator[_Fit]:
         """Yields the groups of routes that fit, the best fit first."""
-        number = message.destination
+        number, routes = message.destination, self._routes
         network = self.network(number)
-        of_plan = self._plans.get(self._plans_of.get(message.account, ""))
-        for senders in (self._accounts.get(message.account), of_plan, self._all):
-            for targets in () if senders is None else senders.fitting(message.sender):
+        account, plan = message.account, self._plans_of.get(message.account, "")
+        for senders, owner, of_plan in (
+            (routes.accounts.get(account), account, ""),
+            (routes.plans.get(plan), 0, plan),
+            (routes.all, 0, ""),
+        ):
+            for sender, targets in () if senders is None else senders.fitting(message.sender):
                 if network in targets.by_network:
-                    yield targets.by_network[network]
-                yield from targets.by_prefix.matches(number)
+                    group = self._present(targets.by_network[network])
+                    if group.candidates:
+                        yield _Fit(group, owner, of_plan, sender, network, "")
+                for prefix, named in targets.by_prefix.matches(number):
+                    group = self._present(named)
+                    if group.candidates:
+                        yield _Fit(group, owner, of_plan, sender, "", prefix)
+
+    def _present(self, group: _Group) -> _Group:
+        """Returns the group without connectors that are gone: routes may be read a little before connectors."""
+        if self._gone:
+            return _group([each for each in group.candidates if each.connector not in self._gone])
+        return group
+
+    def reasons(self, message: Routed) -> dict[int, str]:
+        """Returns the reason for each candidate of a message, for people, by connector."""
+        found: dict[int, str] = {}
+        for fit in self.fitting(message):
+            for each in fit.group.candidates:
+                found.setdefault(each.connector, fit.why(each))
+        return found
 
 
-def _group(routes: Iterable[Route]) -> _Group:
-    ordered = tuple(routes)
-    priorities = {route.priority for route in ordered}
+def _group(ways: Iterable[Candidate]) -> _Group:
+    """Returns the group of candidates in any order; of two with the same connector, the higher priority counts."""
+    first: dict[int, Candidate] = {}
+    for way in sorted(ways, key=lambda way: (-way.priority, way.connector)):
+        first.setdefault(way.connector, way)
+    ordered = tuple(first.values())
+    priorities = {way.priority for way in ordered}
     return _Group(
-        tuple(Candidate(route.connector, route) for route in ordered),
-        tuple((-route.priority, _seed(route.connector), route.share) for route in ordered),
+        ordered,
+        tuple((-way.priority, _seed(way.connector), way.share) for way in ordered),
         len(priorities) < len(ordered),
-        any(route.fallback for route in ordered),
+        any(way.fallback for way in ordered),
     )
 
 
@@ -316,15 +414,15 @@ def candidates(message: Routed, state: RoutingState) -> Sequence[Candidate]:
     network = "" if order is None else state.network(number)
 
     def place(candidate: Candidate) -> tuple[float, ...]:
-        route = candidate.route
-        assert route is not None
-        near = distance(candidate.connector, number, min(route.share, 1) if explores else route.share)
+        share = min(candidate.share, 1) if explores else candidate.share
+        near = distance(candidate.connector, number, share)
         if order is None or explores:
-            return -route.priority, near
-        return -route.priority, *order.place(candidate.connector, number, network), near
+            return -candidate.priority, near
+        return -candidate.priority, *order.place(candidate.connector, number, network), near
 
     found: dict[int, Candidate] = {}
-    for group in state.fitting(message):
+    for fit in state.fitting(message):
+        group = fit.group
         for candidate in sorted(group.candidates, key=place) if group.shares else group.candidates:
             found.setdefault(candidate.connector, candidate)
         if not group.falls_back:

@@ -4,11 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heliograph.app.configuration import Tables
-from heliograph.app.routing.candidates import NO_OBSTACLES, Obstacles, RouteRequest, RoutingState, candidates, chosen
+from heliograph.app.routing.candidates import (
+    NO_OBSTACLES,
+    Obstacles,
+    RouteRequest,
+    RouteTable,
+    RoutingState,
+    candidates,
+    chosen,
+)
 from heliograph.app.routing.plan_rules import plan_rules
 from heliograph.app.routing.quality import Quality
 from heliograph.domain.money.costs import CostTable
-from heliograph.domain.money.pricing import PriceTable, in_force
+from heliograph.domain.money.pricing import in_force, price_table
+from heliograph.domain.numbers.phone import PrefixTable
 
 NO_ROUTE = "no route"
 NO_PRICE = "no price"
@@ -61,11 +70,12 @@ def coverage(
     names = {**fallbacks, **tables.connector_names()}
     plan_of, costs = {0: plan}, CostTable(tables.costs, now)
     measured = Quality(quality.shares if quality else None)  # no number explores
-    rules = plan_rules(tables.plans, plan_of, lambda: costs, measured)
+    rules = plan_rules(tables.plans, plan_of, costs, measured)
     fallback = next(iter(fallbacks), None)
-    state = RoutingState(tables.routes, connectors, fallback, plan_of, tables.networks, obstacles, rules)
+    networks = PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
+    state = RoutingState(RouteTable(tables.routes), connectors, fallback, plan_of, networks, obstacles, rules)
     prices = in_force(tables.prices, now)
-    tariff = PriceTable((price.plan, price.prefix, price.price) for price in prices).tariff(plan)
+    tariff = price_table(prices, now).tariff(plan)
     prefixes = {price.prefix for price in prices if price.plan in (plan, "default")}
     prefixes |= {route.prefix for route in tables.routes if not (route.network or route.account)}
     prefixes |= {network.prefix for network in tables.networks}

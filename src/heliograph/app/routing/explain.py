@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from heliograph.app.configuration import Account, Tables
 from heliograph.app.routing.candidates import (
@@ -10,6 +11,7 @@ from heliograph.app.routing.candidates import (
     NetworkOf,
     Obstacles,
     RouteRequest,
+    RouteTable,
     RoutingState,
     candidates,
     chosen,
@@ -18,8 +20,11 @@ from heliograph.app.routing.candidates import (
 from heliograph.app.routing.plan_rules import BestOrder, plan_rules
 from heliograph.app.routing.quality import Quality
 from heliograph.domain.money.costs import CostTable
-from heliograph.domain.money.pricing import PriceTable, in_force
+from heliograph.domain.money.pricing import price_table
+from heliograph.domain.numbers.phone import PrefixTable
 from heliograph.domain.numbers.sender_rules import REFUSE, REPLACE, SenderRule, SenderRules
+
+_NOT_COVERED: Final = "No route covers the number; in a development run it"
 
 
 @dataclass(slots=True)
@@ -82,13 +87,11 @@ def explain(
     quality = quality or Quality()
     connectors = {connector.id: connector for connector in tables.connectors}
     plan_of, costs = {**tables.plan_of, account.id: account.plan}, CostTable(tables.costs, now)
-    rules, fallback = plan_rules(tables.plans, plan_of, lambda: costs, quality), next(iter(fallbacks), None)
-    networks = tables.networks
-    state = RoutingState(tables.routes, connectors, fallback, plan_of, networks, obstacles, rules, ported)
+    rules, fallback = plan_rules(tables.plans, plan_of, costs, quality), next(iter(fallbacks), None)
+    networks = PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
+    state = RoutingState(RouteTable(tables.routes), connectors, fallback, plan_of, networks, obstacles, rules, ported)
     names = {**fallbacks, **tables.connector_names()}
-    tariff = PriceTable((price.plan, price.prefix, price.price) for price in in_force(tables.prices, now)).tariff(
-        account.plan
-    )
+    tariff = price_table(tables.prices, now).tariff(account.plan)
     named_by, prefix = tariff.named_by(number) or ("", "")
     price, network = tariff.price(number), state.network(number)
     sender_rules = SenderRules(tables.sender_rules)
@@ -96,13 +99,17 @@ def explain(
     found = candidates(request, state)
     obstacles = state.obstacles if price is None else state.obstacles_of(request, found)
     taken = chosen(found, obstacles)
+    reasons = state.reasons(request)
 
     def named(candidate: Candidate) -> NamedCandidate:
         name, cost = names[candidate.connector], costs.cost(candidate.connector, number, network)
         margin = None if cost is None or price is None else price - cost
         obstacle = obstacles.get(candidate.connector, "")
         share = quality.share(candidate.connector, number, network)
-        return NamedCandidate(name, not obstacle, candidate.sentence(name, obstacle), cost, margin, share)
+        reason = reasons.get(candidate.connector)
+        why = f"{reason} leads to {name}" if reason else f"{_NOT_COVERED} goes to {name}"
+        why += f", which is {obstacle}." if obstacle else "."
+        return NamedCandidate(name, not obstacle, why, cost, margin, share)
 
     decision = RouteDecision(
         number,

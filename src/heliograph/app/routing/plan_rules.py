@@ -1,6 +1,6 @@
 """The rules of price plans at a moment: the margin that a connector must earn, and the order of the routing `best`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from math import inf
 from typing import Final
@@ -114,9 +114,14 @@ def has_bound(plan: Plan) -> bool:
     return bool(plan.min_margin) or plan.unknown_cost == "refuse"
 
 
+def has_rules(plan: Plan) -> bool:
+    """Returns whether a plan excludes or orders connectors."""
+    return has_bound(plan) or plan.routing == "best"
+
+
 def plan_rules(
-    plans: Iterable[Plan], plan_of: Mapping[int, str], costs: Callable[[], CostTable], quality: Quality
+    plans: Iterable[Plan], plan_of: Mapping[int, str], costs: CostTable, quality: Quality
 ) -> PlanRules | None:
-    """Returns the rules, or None if no plan has any. `costs` is called only if a plan needs them."""
-    ruled = [plan for plan in plans if has_bound(plan) or plan.routing == "best"]
-    return PlanRules(ruled, plan_of, costs(), quality) if ruled else None
+    """Returns the rules, or None if no plan has any."""
+    ruled = [plan for plan in plans if has_rules(plan)]
+    return PlanRules(ruled, plan_of, costs, quality) if ruled else None

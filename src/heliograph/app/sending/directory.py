@@ -1,8 +1,8 @@
 """The directory: accounts with their keys, rules and prices, connectors and routes, in memory.
 
 It reads no clock. `refresh` is called at the start and about every second, with the time. It asks the store for its
-revision and reloads only after a change, so that a change takes effect within seconds in every process. A price with a
-date is charged from the first refresh after it.
+revision and reads only changes, so that a change takes effect within seconds in every process. A price with a date is
+charged from the first refresh after it. `app.routing.tables` explains how large tables are read.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -10,29 +10,30 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
-from heliograph.app.configuration import Account, ApiKey, Connector, Cost, NumberOwner, Plan, Price
+from heliograph.app.configuration import Account, ApiKey, Changes, Connector, NumberOwner, Plan, Tables
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Message
-from heliograph.app.ports import Accounts, Network, PortedNumbers
+from heliograph.app.ports import Accounts, PortedNumbers, TableChanges
 from heliograph.app.routing.candidates import (
     NO_OBSTACLES,
     Candidate,
     Obstacles,
     Routed,
+    RouteTable,
     RoutingState,
     another,
     candidates,
     chosen,
 )
-from heliograph.app.routing.plan_rules import EXCLUSIONS, plan_rules
+from heliograph.app.routing.plan_rules import EXCLUSIONS, has_rules, plan_rules
 from heliograph.app.routing.quality import Quality
+from heliograph.app.routing.tables import ALL_PAGES, PAGES_A_ROUND, RoutingTables
 from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
 from heliograph.domain.limits.gate import Policy, SenderState, compile_policy
 from heliograph.domain.message.extras import Tlv, read_extras
 from heliograph.domain.message.tlv_rules import TlvRule, passing
-from heliograph.domain.money.costs import CostTable
-from heliograph.domain.money.pricing import DEFAULT_PLAN, PriceTable, Tariff, in_force, next_change
+from heliograph.domain.money.pricing import DEFAULT_PLAN, Tariff
 from heliograph.domain.numbers.number_rules import NumberRules, normalise_number
 from heliograph.domain.numbers.sender_rules import SenderRules
 from heliograph.domain.security.host import NetworkSet
@@ -64,7 +65,7 @@ class Directory:
 
     def __init__(
         self,
-        network: Network,
+        changes: TableChanges,
         accounts: Accounts,
         fallback: int | None = None,
         policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy(),
@@ -79,11 +80,12 @@ class Directory:
         """The templates, where any connector requires them."""
         self.sender_rules: SenderRules | None = None
         """The rules for sender IDs by country; None if there are none."""
-        self._network = network
+        self._changes = changes
         self._stored_accounts = accounts
         self._fallback = fallback
         self.ported = ported
         """Numbers in another network than that of their prefix; None without such a list."""
+        self._tables = RoutingTables(changes)
         self._revision: int | None = None
         self._accounts: dict[str, AccountView] = {}
         self._policy = policy
@@ -91,7 +93,7 @@ class Directory:
         self._repertoires: dict[int, Repertoire] = {}
         self._tlvs: dict[int, tuple[TlvRule, ...]] = {}
         self._asking: frozenset[int] = frozenset()
-        self._routing = RoutingState((), {}, fallback)
+        self._routing = RoutingState(RouteTable(), {}, fallback)
         self._obstacles: Obstacles = NO_OBSTACLES
         self._tests: set[int] = set()
         self._numbers = NumberRules()
@@ -99,17 +101,15 @@ class Directory:
         self._senders: dict[int, dict[str, SenderState]] = {}
         self._held: dict[int, tuple[str, ...]] = {}
         self._claim_policies: dict[int, Policy | None] = {}
-        self._prices = PriceTable()
-        self._inbound_prices = PriceTable(built_in=0)
-        self._dated: list[Price] = []
-        """Every price, past and future prices included."""
-        self._costs: list[Cost] = []
-        """Every cost, in the same way."""
         self._plans: list[Plan] = []
         self._plan_of: dict[int, str] = {}
         self._quality = Quality()
         self._next_date: int | None = None
         """Start of the next future price or cost; None if there is none."""
+        self._is_complete = False
+        """Whether all tables were read once."""
+        self._heeded = 0
+        """The moment up to which prices and costs have come into force."""
         self._now = 0
 
     async def refresh(self, now: int | None = None) -> bool:
@@ -120,9 +120,54 @@ class Directory:
             self._now = now
         if self.ported is not None:
             await self.ported.refresh()
-        if await self._network.revision() == self._revision:
-            return self._heed_dates()
-        tables = await self._network.tables()
+        since, moment = self._revision, self._now
+        is_due = self._next_date is not None and moment >= self._next_date
+        if is_due or await self._changes.revision() != since:
+            changes = await self._changes.changes(since, self._heeded, moment)
+            if since != self._revision and changes.tables.revision <= (self._revision or 0):
+                return False  # another call has read as much meanwhile
+            self._heed_changes(changes, moment)
+        elif self._tables.is_whole:
+            return False
+        replaced = self._tables.replaced
+        try:
+            await self._tables.load(moment, PAGES_A_ROUND if self._is_complete else ALL_PAGES)
+        finally:
+            if self._tables.replaced != replaced:
+                self._route_anew()
+        self._is_complete = self._is_complete or self._tables.is_whole
+        return True
+
+    def _heed_changes(self, changes: Changes, now: int) -> None:
+        self._read_tables(changes.tables)
+        has_plan_rules = any(map(has_rules, self._plans))
+        self._tables.heed(changes, now, wants_costs=has_plan_rules)
+        costs_from = changes.next_cost if has_plan_rules else None
+        self._next_date = min((each for each in (changes.next_price, costs_from) if each is not None), default=None)
+        self._heeded = now
+        self._revision = changes.tables.revision
+        self._route_anew()
+
+    def _route_anew(self) -> None:
+        """Decides by the present tables from now on."""
+        tables = self._tables
+        rules = plan_rules(self._plans, self._plan_of, tables.costs, self._quality)
+        if rules is not None and not tables.has_costs:
+            rules = self._routing.rules  # until the costs are read, which the first rules make necessary
+        self._routing = RoutingState(
+            tables.routes,
+            self._connectors,
+            self._fallback,
+            self._plan_of,
+            tables.networks,
+            self._obstacles,
+            rules,
+            None if self.ported is None else self.ported.find,
+        )
+        self._accounts.clear()
+        self.generation += 1
+
+    def _read_tables(self, tables: Tables) -> None:
         self._connectors = {connector.id: connector for connector in tables.connectors}
         policies = {connector.id: self._policy(connector) for connector in tables.connectors}
         self._repertoires = {of: policy.repertoire for of, policy in policies.items() if policy.repertoire != PLAIN}
@@ -135,20 +180,9 @@ class Directory:
         self.templates = TemplateBook(tables.templates, requiring) if requiring else None
         self.sender_rules = SenderRules(tables.sender_rules) if tables.sender_rules else None
         self._asking = frozenset(of for of, policy in policies.items() if policy.asks_receipts)
-        self._routing = RoutingState(
-            tables.routes,
-            self._connectors,
-            self._fallback,
-            tables.plan_of,
-            tables.networks,
-            self._obstacles,
-            ported=None if self.ported is None else self.ported.find,
-        )
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
-        self._dated, self._costs = tables.prices, tables.costs
         self._plans, self._plan_of = tables.plans, tables.plan_of
-        self._apply_dates()
         self._senders = {}
         for each in tables.senders:
             self._senders.setdefault(each.account, {})[each.sender] = each.state
@@ -161,10 +195,6 @@ class Directory:
             account: compile_policy(held=held.get(account, ()), suspended=account in suspended)
             for account in {*held, *suspended}
         }
-        self._accounts.clear()
-        self._revision = tables.revision
-        self.generation += 1
-        return True
 
     async def account(self, name: str) -> AccountView | None:
         """Returns the account of that name, from memory or otherwise from the store. Raises Unavailable."""
@@ -177,7 +207,7 @@ class Directory:
         found = await self._stored_accounts.find(name)
         if found is None:
             return None
-        if not self._prices.knows(found[0].plan) or self._lacks_rules(found[0]):
+        if not self._tables.prices.knows(found[0].plan) or self._lacks_rules(found[0]):
             await self.refresh()  # the account or its plan was created a moment ago
         view = self._view(*found)
         if generation == self.generation:  # the result may be older than a refresh that came meanwhile
@@ -293,13 +323,13 @@ class Directory:
 
     def price(self, plan: str, destination: str) -> int | None:
         """Returns the price of a segment in micro-credits, or None if the plan does not cover the destination."""
-        return self._prices.tariff(plan).price(destination)
+        return self._tables.prices.tariff(plan).price(destination)
 
     def inbound_price(self, account: int, sender: str) -> int:
         """Returns the price of an inbound message for an account with numbers, in micro-credits."""
         owner = self._owners.get(account)
         plan = DEFAULT_PLAN if owner is None else owner.plan
-        return self._inbound_prices.tariff(plan).price(normalise_number(sender)) or 0
+        return self._tables.prices.tariff(plan).inbound(normalise_number(sender))
 
     def connector(self, connector: int) -> Connector | None:
         return self._connectors.get(connector)
@@ -311,31 +341,8 @@ class Directory:
         """Returns the view of an account that the caller has, without its keys."""
         return self._view(account, [])
 
-    def _heed_dates(self) -> bool:
-        """Applies prices and costs whose date has come. Returns True if there were any."""
-        if self._next_date is None or self._now < self._next_date:
-            return False
-        self._apply_dates()
-        self._accounts.clear()
-        self.generation += 1
-        return True
-
     def _lacks_rules(self, account: Account) -> bool:
         return self._plan_of.get(account.id) != account.plan and any(each.name == account.plan for each in self._plans)
-
-    def _apply_dates(self) -> None:
-        """Builds the price tables and the rules of plans from the prices and costs in force."""
-        holding = in_force(self._dated, self._now)
-        self._prices = PriceTable((price.plan, price.prefix, price.price) for price in holding)
-        self._inbound_prices = PriceTable(
-            ((price.plan, price.prefix, price.inbound or 0) for price in holding), built_in=0
-        )
-        self._routing.rules = plan_rules(
-            self._plans, self._plan_of, lambda: CostTable(self._costs, self._now), self._quality
-        )
-        costs = () if self._routing.rules is None else self._costs
-        starts = [next_change(self._dated, self._now), next_change(costs, self._now)]
-        self._next_date = min((start for start in starts if start is not None), default=None)
 
     def _view(self, account: Account, keys: list[ApiKey]) -> AccountView:
         networks = [ip_network(text, strict=False) for text in account.networks]
@@ -356,5 +363,5 @@ class Directory:
                 prefixes=account.prefixes,
                 capped=bool(account.daily_messages or account.daily_spend or account.max_waiting),
             ),
-            tariff=self._prices.tariff(account.plan),
+            tariff=self._tables.prices.tariff(account.plan),
         )

@@ -2,7 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Protocol, TypeVar
 
 from heliograph.domain.numbers.phone import PrefixTable
 
@@ -45,21 +47,43 @@ def in_force(costs: Iterable[Dated], at: int) -> list[Dated]:
     return [holding[key] for key in sorted(holding)]
 
 
+CostRow = tuple[int, str, str, int, int]
+"""A cost: connector, network, prefix, since, and micro-credits for a delivered segment. A later row of the same
+destination has the later date."""
+
+
 class CostTable:
     """The costs that hold at a moment."""
 
     __slots__ = ("_networks", "_prefixes")
 
-    def __init__(self, costs: Iterable[DatedCost], at: int) -> None:
+    def __init__(self, costs: Iterable[DatedCost] = (), at: int = 0) -> None:
         self._networks: dict[tuple[int, str], int] = {}
-        prefixes: dict[int, dict[str, int]] = {}
-        for cost in in_force(costs, at):
-            whole = cost.submitted + cost.delivered
-            if cost.network:
-                self._networks[cost.connector, cost.network] = whole
-            else:
-                prefixes.setdefault(cost.connector, {})[cost.prefix] = whole
-        self._prefixes = {connector: PrefixTable(of) for connector, of in prefixes.items()}
+        self._prefixes: dict[int, PrefixTable[int]] = {}
+        self.update(
+            (cost.connector, cost.network, cost.prefix, 0, cost.submitted + cost.delivered)
+            for cost in in_force(costs, at)
+        )
+
+    def update(self, costs: Iterable[CostRow], at: int = 0, shared: dict[Any, Any] | None = None) -> None:
+        """Sets the costs that hold at a moment. `shared` makes equal prefixes and amounts the same object."""
+        same = ({} if shared is None else shared).setdefault
+        # Loops in C: a million rows are set in about a second.
+        for (connector, network), rows in groupby(costs, itemgetter(0, 1)):
+            held = [row for row in rows if row[3] <= at]
+            if network:
+                self._networks.update(((connector, network), row[4]) for row in held)
+            elif held:
+                _, _, prefixes, _, amounts = zip(*held, strict=True)
+                table = self._prefixes.setdefault(connector, PrefixTable())
+                table.put_all(tuple(map(same, prefixes, prefixes)), map(same, amounts, amounts))
+
+    def remove(self, connector: int, network: str, prefix: str) -> None:
+        """Removes the cost of a destination, if there is any."""
+        if network:
+            self._networks.pop((connector, network), None)
+        elif connector in self._prefixes:
+            self._prefixes[connector].remove(prefix)
 
     def cost(self, connector: int, number: str, network: str) -> int | None:
         """Returns micro-credits for a delivered segment to a number, by its network or else its longest prefix; None
@@ -111,7 +135,7 @@ class CostHistory:
         if found is not None:
             return found
         table = self._prefixes.get(connector)
-        for course in () if table is None else table.matches(number):
+        for _, course in () if table is None else table.matches(number):
             found = course.at(at)
             if found is not None:
                 return found

@@ -1,7 +1,9 @@
 """Prices of a segment, by destination and price plan."""
 
 from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Protocol, TypeVar
 
 from heliograph.domain.money.amounts import MICRO
 from heliograph.domain.numbers.phone import PrefixTable
@@ -13,78 +15,105 @@ BUILT_IN_PRICE = MICRO
 
 
 class PlanPrices:
-    """The prices of a plan: micro-credits a segment by destination prefix, the longest prefix first."""
+    """The prices of a plan by destination prefix, the longest prefix first."""
 
-    __slots__ = ("_table", "plan")
+    __slots__ = ("inbound", "plan", "table")
 
-    def __init__(self, entries: Iterable[tuple[str, int]], plan: str = DEFAULT_PLAN) -> None:
-        """Indexes the prices by prefix; a later entry for a prefix replaces an earlier entry. Raises ValueError for a
-        negative price.
-        """
+    def __init__(self, plan: str) -> None:
         self.plan = plan
-        prices = dict(entries)
-        for prefix, micro in prices.items():
-            if micro < 0:
-                raise ValueError(f"the price of prefix {prefix!r} is below zero")
-        self._table = PrefixTable(prices)
-
-    def price(self, destination: str) -> int | None:
-        """Returns micro-credits for a segment to the destination; None if the plan does not cover it."""
-        return self._table.find(destination)
-
-    def prefix_of(self, destination: str) -> str | None:
-        """Returns the prefix that names the price."""
-        return self._table.longest(destination)
+        self.table: PrefixTable[int] = PrefixTable()
+        """Micro-credits for a segment."""
+        self.inbound: dict[str, int] = {}
+        """Micro-credits for an inbound message by the same prefixes; 0 for a prefix that is absent."""
 
 
 class Tariff:
     """The prices of an account: its own plan first, then the plan `default`."""
 
-    __slots__ = ("_built_in", "_default", "_own")
+    __slots__ = ("_default", "own")
 
-    def __init__(self, own: PlanPrices | None, default: PlanPrices, built_in: int = BUILT_IN_PRICE) -> None:
-        """`own`: the account's plan, if it differs from `default` and has a price. `built_in`: the price if the plan
-        `default` has none, for accounts without an own plan.
-        """
-        self._own = own
+    def __init__(self, own: PlanPrices | None, default: PlanPrices) -> None:
+        self.own = own
+        """The account's plan, if it differs from `default` and has a price."""
         self._default = default
-        self._built_in = built_in
 
     def price(self, destination: str) -> int | None:
         """Returns micro-credits a segment: by the account's own plan, otherwise by the plan `default`, otherwise the
         built-in price. Returns None if the account has its own plan and neither plan covers the destination.
         """
-        own = self._own
-        if own is not None:
-            price = own.price(destination)
-            return self._default.price(destination) if price is None else price
-        price = self._default.price(destination)
-        return self._built_in if price is None else price
+        if self.own is None:
+            price = self._default.table.find(destination)
+            return BUILT_IN_PRICE if price is None else price
+        price = self.own.table.find(destination)
+        return self._default.table.find(destination) if price is None else price
+
+    def inbound(self, sender: str) -> int:
+        """Returns micro-credits for an inbound message: by the account's own plan, otherwise by the plan `default`,
+        otherwise 0."""
+        for prices in (self.own, self._default):
+            prefix = None if prices is None else prices.table.longest(sender)
+            if prices is not None and prefix is not None:
+                return prices.inbound.get(prefix, 0)
+        return 0
 
     def named_by(self, destination: str) -> tuple[str, str] | None:
         """Returns the plan and the prefix of the price, or None."""
-        for table in (self._own, self._default):
-            prefix = None if table is None else table.prefix_of(destination)
-            if table is not None and prefix is not None:
-                return table.plan, prefix
+        for prices in (self.own, self._default):
+            prefix = None if prices is None else prices.table.longest(destination)
+            if prices is not None and prefix is not None:
+                return prices.plan, prefix
         return None
 
 
+PriceRow = tuple[str, str, int, int, int]
+"""A price: plan, prefix, since, micro-credits a segment, and for an inbound message. A later row of the same plan and
+prefix has the later date."""
+
+
 class PriceTable:
-    """The prices of all plans."""
+    """The prices of all plans at a moment."""
 
-    __slots__ = ("_others", "_tariffs")
+    __slots__ = ("_default", "_others", "_tariffs")
 
-    def __init__(self, prices: Iterable[tuple[str, str, int]] = (), built_in: int = BUILT_IN_PRICE) -> None:
-        """Each price is a plan, a prefix and micro-credits. `built_in`: the price of destinations outside the plan
-        `default`.
-        """
-        entries: dict[str, list[tuple[str, int]]] = {}
-        for plan, prefix, micro in prices:
-            entries.setdefault(plan, []).append((prefix, micro))
-        default = PlanPrices(entries.pop(DEFAULT_PLAN, ()))
-        self._tariffs = {plan: Tariff(PlanPrices(named, plan), default, built_in) for plan, named in entries.items()}
-        self._others = Tariff(None, default, built_in)
+    def __init__(self, prices: Iterable[PriceRow] = (), at: int = 0) -> None:
+        self._default = PlanPrices(DEFAULT_PLAN)
+        self._tariffs: dict[str, Tariff] = {}
+        self._others = Tariff(None, self._default)
+        self.update(prices, at)
+
+    def update(self, prices: Iterable[PriceRow], at: int = 0, shared: dict[Any, Any] | None = None) -> None:
+        """Sets the prices that hold at a moment. `shared` makes equal prefixes and amounts the same object. Raises
+        ValueError for a negative price."""
+        same = ({} if shared is None else shared).setdefault
+        # Loops in C: a million rows are set in about a second.
+        for plan, rows in groupby(prices, itemgetter(0)):
+            held = [row for row in rows if row[2] <= at]
+            if held:
+                _, prefixes, _, charged, inbound = zip(*held, strict=True)
+                if min(charged) < 0:
+                    raise ValueError(f"a price of the plan {plan} is below zero")
+                of_plan = self._prices(plan)
+                of_plan.table.put_all(tuple(map(same, prefixes, prefixes)), map(same, charged, charged))
+                if of_plan.inbound or any(inbound):
+                    of_plan.inbound.update(zip(prefixes, inbound, strict=True))
+
+    def remove(self, plan: str, prefix: str) -> None:
+        """Removes the price of a prefix in a plan, if there is any. A plan without prices is not known."""
+        if plan == DEFAULT_PLAN or plan in self._tariffs:
+            prices = self._prices(plan)
+            prices.table.remove(prefix)
+            prices.inbound.pop(prefix, None)
+            if not len(prices.table):
+                self._tariffs.pop(plan, None)
+
+    def _prices(self, plan: str) -> PlanPrices:
+        if plan == DEFAULT_PLAN:
+            return self._default
+        tariff = self._tariffs.get(plan)
+        if tariff is None:
+            tariff = self._tariffs[plan] = Tariff(PlanPrices(plan), self._default)
+        assert tariff.own is not None
+        return tariff.own
 
     def knows(self, plan: str) -> bool:
         """Returns whether the plan has a price, or is the plan `default`."""
@@ -117,6 +146,16 @@ class DatedPrice(Protocol):
     def since(self) -> int: ...
 
 
+class ChargedPrice(DatedPrice, Protocol):
+    """A price with its amounts in micro-credits."""
+
+    @property
+    def price(self) -> int: ...
+
+    @property
+    def inbound(self) -> int | None: ...
+
+
 Dated = TypeVar("Dated", bound=DatedPrice)
 
 
@@ -130,6 +169,12 @@ def in_force(prices: Iterable[Dated], at: int) -> list[Dated]:
             if known is None or known.since < price.since:
                 holding[key] = price
     return [holding[key] for key in sorted(holding)]
+
+
+def price_table(prices: Iterable[ChargedPrice], at: int) -> PriceTable:
+    """Returns the prices that hold at a moment."""
+    holding = in_force(prices, at)
+    return PriceTable((each.plan, each.prefix, 0, each.price, each.inbound or 0) for each in holding)
 
 
 def next_change(amounts: Iterable[Starting], after: int) -> int | None:

@@ -4,7 +4,7 @@ Only the ASCII digits count: `str.isdigit` by itself also takes superscripts and
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 MIN_DIGITS: Final = 7
@@ -103,9 +103,31 @@ class PrefixTable(Generic[Value]):
 
     __slots__ = ("_lengths", "_values")
 
-    def __init__(self, values: Mapping[str, Value]) -> None:
-        self._values = dict(values)
-        self._lengths = tuple(sorted({len(prefix) for prefix in self._values}, reverse=True))
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        self._values: dict[str, Value] = {}
+        self._lengths: tuple[int, ...] = ()
+        if values:
+            self.put_all(list(values), values.values())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, prefix: str) -> Value | None:
+        """Returns the value of exactly this prefix, or None."""
+        return self._values.get(prefix)
+
+    def put(self, prefix: str, value: Value) -> None:
+        """Sets the value of a prefix."""
+        self.put_all((prefix,), (value,))
+
+    def put_all(self, prefixes: Sequence[str], values: Iterable[Value]) -> None:
+        """Sets the values of prefixes; of two equal prefixes, the later counts."""
+        self._values.update(zip(prefixes, values, strict=True))
+        self._lengths = tuple(sorted({*self._lengths, *map(len, prefixes)}, reverse=True))
+
+    def remove(self, prefix: str) -> None:
+        """Removes a prefix if it is there. Its length stays, which costs a lookup and no more."""
+        self._values.pop(prefix, None)
 
     def find(self, number: str) -> Value | None:
         """Returns the value of the longest matching prefix, or None."""
@@ -118,13 +140,13 @@ class PrefixTable(Generic[Value]):
                 return value
         return None
 
-    def matches(self, number: str) -> Iterator[Value]:
-        """Yields the values of all matching prefixes, the longest first."""
+    def matches(self, number: str) -> Iterator[tuple[str, Value]]:
+        """Yields all matching prefixes with their values, the longest first."""
         values, last = self._values, -1
         for length in self._lengths:
             prefix = number[:length]
             if len(prefix) != last and prefix in values:
-                yield values[prefix]
+                yield prefix, values[prefix]
             last = len(prefix)
 
     def values(self) -> Iterable[Value]:

@@ -15,6 +15,8 @@ DIALECT: Final = sql.SqlDialect(
     words=COLUMNS
     | {
         "bytewise": 'COLLATE "C"',
+        "json_array": "json_build_array",
+        "json_group": "json_agg",
         "err": "CASE WHEN f.err ~ '^[0-9]+$' THEN right('00' || f.err, 3) ELSE '001' END",
         "user_column": "person",
         "false": "false",

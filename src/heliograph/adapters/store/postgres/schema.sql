@@ -105,6 +105,8 @@ CREATE TABLE price (
     PRIMARY KEY (plan, prefix, since)
 );
 
+CREATE INDEX price_since ON price (since) WHERE since > 0;
+
 -- Rules of price plans. A plan without a row has the defaults.
 CREATE TABLE plan (
     min_quality  double precision NOT NULL,    -- 0 to 1
@@ -124,6 +126,8 @@ CREATE TABLE cost (
     prefix    text NOT NULL,
     PRIMARY KEY (connector, network, prefix, since)
 );
+
+CREATE INDEX cost_since ON cost (since) WHERE since > 0;
 
 -- connectors and routes
 
@@ -169,6 +173,8 @@ CREATE TABLE route (
     sender    text NOT NULL,                   -- '': all sender IDs; may end in *
     UNIQUE (prefix, network, account, plan, sender, connector, priority)
 );
+
+CREATE INDEX route_plan ON route (plan) WHERE plan <> '';
 
 -- Mobile networks, by the first digits of their numbers.
 CREATE TABLE mobile_network (
@@ -344,6 +350,16 @@ CREATE TABLE series_owed (
 -- The revision: grows by 1 with each change of the tables above that running gateways must notice.
 CREATE TABLE revision (value bigint NOT NULL) WITH (fillfactor = 50);
 INSERT INTO revision VALUES (0);
+
+-- Rows of the large tables that changed at a revision, so that running gateways read these alone.
+CREATE TABLE changed_row (
+    revision bigint NOT NULL,
+    kind     text NOT NULL,                -- route, price, cost or network
+    owner    text NOT NULL,                -- price: the plan; cost: the connector; else ''
+    network  text NOT NULL,
+    prefix   text NOT NULL,                -- '*': the whole table
+    PRIMARY KEY (revision, kind, owner, network, prefix)
+);
 
 -- Orders of administrators for waiting messages in the memory of nodes, and the answers of nodes.
 CREATE TABLE queue_order (

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from heliograph.adapters.store.shared.ledger import top_up
-from heliograph.adapters.store.shared.network import put_price, tables_changed
+from heliograph.adapters.store.shared.network import note_prices, put_price, tables_changed
 from heliograph.adapters.store.shared.rows import (
     ANY_KEY,
     account_of,
@@ -51,6 +51,8 @@ class StoredAccounts(Operations):
             yield put_price(price)
         yield from top_up(created.id, credit, account.created, "opening credit")
         yield tables_changed()
+        if prices:
+            yield from note_prices(prices)
         return created
 
     @write

@@ -19,6 +19,7 @@ from heliograph.adapters.store.shared.network import (
     StoredPlans,
     StoredSenderRules,
     StoredSenders,
+    StoredTableChanges,
 )
 from heliograph.adapters.store.shared.notices import StoredNotices
 from heliograph.adapters.store.shared.queue import StoredQueue
@@ -70,6 +71,7 @@ class Bundle:
 
     accounts: ports.Accounts
     network: ports.Network
+    table_changes: ports.TableChanges
     costs: ports.Costs
     plans: ports.Plans
     measurements: ports.Measurements
@@ -115,6 +117,7 @@ class Bundle:
     def _use(self, runner: Runner) -> None:
         self.accounts = StoredAccounts(runner)
         self.network = self.network_of(runner)
+        self.table_changes = StoredTableChanges(runner)
         self.costs = StoredCosts(runner)
         self.plans = StoredPlans(runner)
         self.measurements = StoredMeasurements(runner)

@@ -1,12 +1,16 @@
 """`app.ports.Network`: connectors, routes, prices, numbers, and the states of links that nodes report.
 `app.ports.Senders`: sender IDs of accounts that have a registry."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
 
 from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values, template_of
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Steps, lookup, read, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Rows, Steps, lookup, read, write
 from heliograph.app.configuration import (
+    Changes,
     Connector,
     Cost,
     Exists,
@@ -17,6 +21,7 @@ from heliograph.app.configuration import (
     Price,
     RegisteredSender,
     Route,
+    RouteRow,
     Tables,
     TrafficHold,
     inbound_way,
@@ -25,53 +30,39 @@ from heliograph.app.ports import ConnectorReport
 from heliograph.app.ports.network import KEPT_DAYS
 from heliograph.app.ports.series import DAY_MS
 from heliograph.domain.limits.gate import SenderState
+from heliograph.domain.money.costs import CostRow
+from heliograph.domain.money.pricing import PriceRow
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.numbers.sender_rules import SenderRule
 from heliograph.domain.pace.pace import LearntPace
 
+KEPT_REVISIONS: Final = 1_000
+"""Revisions for which changed rows are noted. A reader that is further behind reads whole tables again."""
+
+MOST_NOTED: Final = 500
+"""Rows that a change may note one by one; a larger change notes the whole table."""
+
+MOST_DUE: Final = 5_000
+"""Prices or costs that may come into force at a moment one by one. More, such as a new list, make the table be read
+again."""
+
+WHOLE: Final = "*"
+"""The prefix of a note that stands for a whole table."""
+
 
 class StoredNetwork(Operations):
-    @lookup
-    def revision(self) -> Steps[int]:
-        ((revision,),) = yield Q.revision()
-        return int(revision)
-
     @read
     def tables(self) -> Steps[Tables]:
-        ((revision,),) = yield Q.revision()
-        connectors = yield Q.connectors()
+        tables = yield from _small_tables()
         routes = yield Q.routes()
         prices = yield Q.prices()
-        numbers = yield Q.numbers()
-        templates = yield Q.templates()
-        senders = yield Q.senders()
-        holds = yield Q.traffic_holds()
-        suspended = yield Q.suspended_accounts()
-        plan_of = yield Q.plan_of_accounts()
         networks = yield Q.mobile_networks()
         costs = yield Q.costs()
-        plans = yield Q.plans()
-        sender_rules = yield Q.sender_rules()
-        return Tables(
-            revision,
-            [connector_of(row) for row in connectors],
-            [_route_of(row) for row in routes],
-            [Price(*row) for row in prices],
-            [InboundNumber(*row[:5]) for row in numbers],
-            {
-                row[2]: NumberOwner(row[2], row[6], inbound_way(row[10], row[5]), bool(row[7]), *row[8:10])
-                for row in numbers
-            },
-            [template_of(row) for row in templates],
-            [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
-            [TrafficHold(*row) for row in holds],
-            [account for (account,) in suspended],
-            dict(plan_of),
-            [MobileNetwork(*row) for row in networks],
-            [Cost(*row) for row in costs],
-            [Plan(*row) for row in plans],
-            [SenderRule(*row) for row in sender_rules],
-        )
+        tables.routes = [_route_of(row) for row in routes]
+        tables.prices = [Price(*row) for row in prices]
+        tables.networks = [MobileNetwork(*row) for row in networks]
+        tables.costs = [Cost(*row) for row in costs]
+        return tables
 
     @write
     def add_connector(self, connector: Connector) -> Steps[Connector]:
@@ -98,6 +89,8 @@ class StoredNetwork(Operations):
         removed = yield Q.remove_connector(name=name)
         if not removed:
             raise Missing(f"there is no connector {name}")
+        yield from _note("route", None)
+        yield from _note("cost", None)
         yield Q.remove_routes(connector=removed[0][0])
         yield Q.clear_costs(connector=removed[0][0])
         yield Q.remove_numbers(connector=removed[0][0])
@@ -113,13 +106,17 @@ class StoredNetwork(Operations):
         if not added:
             raise Exists("there is such a route already")
         yield tables_changed()
+        yield from _note("route", [("", route.network, route.prefix)])
         return replace(route, id=added[0][0])
 
     @write
     def change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> Steps[int]:
+        targets = {("", route.network, route.prefix) for route in added}
         for route in removed:
-            if not (yield Q.remove_route(route=route)):
+            gone = yield Q.remove_route(route=route)
+            if not gone:
                 raise Missing("no such route")
+            targets.add(("", *gone[0]))
         for connector in {route.connector for route in added}:
             if not (yield Q.connector_exists(connector=connector)):
                 raise Missing("no such connector")
@@ -128,12 +125,14 @@ class StoredNetwork(Operations):
             new = yield _add(each)
             count += len(new)
         yield tables_changed()
+        yield from _note("route", targets)
         return count
 
     @write
     def set_price(self, price: Price) -> Steps[Price]:
         ((inbound,),) = yield put_price(price)
         yield tables_changed()
+        yield from note_prices([price])
         return replace(price, inbound=inbound)
 
     @write
@@ -141,12 +140,16 @@ class StoredNetwork(Operations):
         if not (yield Q.remove_price(plan=plan, prefix=prefix, since=since)):
             raise Missing("no such price")
         yield tables_changed()
+        yield from _note("price", [(plan, "", prefix)])
 
     @write
     def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> Steps[None]:
         yield tables_changed()
         if replaced:
             yield Q.clear_prices(plans=list(replaced))
+            yield from _note("price", None)
+        else:
+            yield from note_prices(prices)
         yield from self._put_prices(sorted(prices, key=lambda price: (price.plan, price.prefix, price.since)))
 
     def _put_prices(self, prices: Sequence[Price]) -> Steps[None]:
@@ -166,6 +169,58 @@ class StoredNetwork(Operations):
         return [report_of(row) for row in rows]
 
 
+def _small_tables() -> Steps[Tables]:
+    """The tables without routes, prices, costs and networks of numbers."""
+    ((revision,),) = yield Q.revision()
+    connectors = yield Q.connectors()
+    numbers = yield Q.numbers()
+    templates = yield Q.templates()
+    senders = yield Q.senders()
+    holds = yield Q.traffic_holds()
+    suspended = yield Q.suspended_accounts()
+    plan_of = yield Q.plan_of_accounts()
+    plans = yield Q.plans()
+    sender_rules = yield Q.sender_rules()
+    return Tables(
+        revision,
+        [connector_of(row) for row in connectors],
+        [],
+        [],
+        [InboundNumber(*row[:5]) for row in numbers],
+        {
+            row[2]: NumberOwner(row[2], row[6], inbound_way(row[10], row[5]), bool(row[7]), *row[8:10])
+            for row in numbers
+        },
+        [template_of(row) for row in templates],
+        [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
+        [TrafficHold(*row) for row in holds],
+        [account for (account,) in suspended],
+        dict(plan_of),
+        plans=[Plan(*row) for row in plans],
+        sender_rules=[SenderRule(*row) for row in sender_rules],
+    )
+
+
+def _columns(rows: Rows) -> list[list[Any]]:
+    """The columns of a page, which is a single row of JSON arrays. A thread that reads a row at a time would wait for
+    the interpreter's lock as often, while the event loop is busy."""
+    ((*columns,),) = rows
+    return [msgspec.json.decode(column) if column else [] for column in columns]
+
+
+def _route_rows(
+    prefixes: Sequence[str] = (),
+    networks: Sequence[str] = (),
+    accounts: Sequence[int] = (),
+    plans: Sequence[str] = (),
+    senders: Sequence[str] = (),
+    ways: Sequence[str] = (),
+) -> list[RouteRow]:
+    """Most targets have the same routes as another: each JSON text is read once, into the same tuple."""
+    known = {text: tuple(map(tuple, msgspec.json.decode(text))) for text in set(ways)}
+    return list(zip(prefixes, networks, accounts, plans, senders, map(known.__getitem__, ways), strict=True))
+
+
 def _route_of(row: Row) -> Route:
     number, prefix, connector, priority, network, account, plan, sender, share, fallback = row
     return Route(number, prefix, connector, priority, network, account, plan, sender, share, bool(fallback))
@@ -178,6 +233,71 @@ def _add(route: Route) -> Query:
     )  # fmt: skip
 
 
+class StoredTableChanges(Operations):
+    """`app.ports.TableChanges`."""
+
+    @lookup
+    def revision(self) -> Steps[int]:
+        ((revision,),) = yield Q.revision()
+        return int(revision)
+
+    @read
+    def changes(self, since: int | None, was: int, now: int) -> Steps[Changes]:
+        tables = yield from _small_tables()
+        ((next_price, next_cost),) = yield Q.next_dates(now=now)
+        found = Changes(tables, next_price=next_price, next_cost=next_cost)
+        # a revision of the future was read before the store was restored from a copy
+        if since is None or not tables.revision - KEPT_REVISIONS <= since <= tables.revision:
+            return found
+        whole = {kind for (kind,) in (yield Q.changed_tables(since=since))}
+        ((prices_due, costs_due),) = yield Q.due(was=was, now=now, limit=MOST_DUE)
+        if prices_due >= MOST_DUE:
+            whole.add("price")
+        if costs_due >= MOST_DUE:
+            whole.add("cost")
+        found.whole = frozenset(whole)
+        if "route" not in whole:
+            routes = yield Q.changed_routes(since=since)
+            found.route_keys = list(dict.fromkeys((network, prefix) for prefix, network, *_ in routes))
+            found.routes = _route_rows(*zip(*(row for row in routes if row[2] is not None), strict=True))
+        if "price" not in whole:
+            prices = yield Q.changed_prices(since=since, was=was, now=now)
+            found.price_keys = list(dict.fromkeys((plan, prefix) for plan, prefix, *_ in prices))
+            found.prices = [price_row for price_row in prices if price_row[2] is not None]
+        if "cost" not in whole:
+            costs = yield Q.changed_costs(since=since, was=was, now=now)
+            found.cost_keys = list(
+                dict.fromkeys((connector, network, prefix) for connector, network, prefix, *_ in costs)
+            )
+            found.costs = [cost_row for cost_row in costs if cost_row[3] is not None]
+        return found
+
+    @lookup
+    def network_page(self, after: str, limit: int) -> Steps[list[tuple[str, str]]]:
+        rows = yield Q.network_page(prefix=after, limit=limit)
+        return list(zip(*_columns(rows), strict=True))
+
+    @lookup
+    def route_page(self, after: RouteRow | None, limit: int) -> Steps[list[RouteRow]]:
+        prefix, network, account, plan, sender = ("", "", -1, "", "") if after is None else after[:5]
+        rows = yield Q.route_page(
+            prefix=prefix, network=network, account=account, plan=plan, sender=sender, limit=limit
+        )
+        return _route_rows(*_columns(rows))
+
+    @lookup
+    def price_page(self, after: PriceRow | None, limit: int) -> Steps[list[PriceRow]]:
+        plan, prefix, since = ("", "", -1) if after is None else after[:3]
+        rows = yield Q.price_page(plan=plan, prefix=prefix, since=since, limit=limit)
+        return list(zip(*_columns(rows), strict=True))
+
+    @lookup
+    def cost_page(self, after: CostRow | None, limit: int) -> Steps[list[CostRow]]:
+        connector, network, prefix, since = (0, "", "", -1) if after is None else after[:4]
+        rows = yield Q.cost_page(connector=connector, network=network, prefix=prefix, since=since, limit=limit)
+        return list(zip(*_columns(rows), strict=True))
+
+
 class StoredCosts(Operations):
     @write
     def put(self, costs: Sequence[Cost], replaced: Sequence[int] = ()) -> Steps[None]:
@@ -187,6 +307,8 @@ class StoredCosts(Operations):
                 raise Missing("no such connector")
         for connector in replaced:
             yield Q.clear_costs(connector=connector)
+        keys = {(str(each.connector), each.network, each.prefix) for each in costs}
+        yield from _note("cost", None if replaced else keys)
         for each in costs:
             yield Q.put_cost(
                 connector=each.connector, prefix=each.prefix, network=each.network, submitted=each.submitted,
@@ -198,6 +320,7 @@ class StoredCosts(Operations):
         if not (yield Q.remove_cost(connector=connector, network=network, prefix=prefix, since=since)):
             raise Missing("no such cost")
         yield tables_changed()
+        yield from _note("cost", [(str(connector), network, prefix)])
 
 
 class StoredPlans(Operations):
@@ -243,6 +366,7 @@ class StoredMobileNetworks(Operations):
     @write
     def put(self, networks: Sequence[MobileNetwork], *, replace_all: bool = False) -> Steps[None]:
         yield tables_changed()
+        yield from _note("network", None)
         if replace_all:
             yield Q.clear_mobile_networks()
         for each in networks:
@@ -253,12 +377,28 @@ class StoredMobileNetworks(Operations):
         if not (yield Q.remove_mobile_network(prefix=prefix)):
             raise Missing("no such prefix")
         yield tables_changed()
+        yield from _note("network", None)
 
 
 def put_price(price: Price) -> Query:
     return Q.put_price(
         plan=price.plan, prefix=price.prefix, since=price.since, price=price.price, inbound=price.inbound
     )
+
+
+def note_prices(prices: Sequence[Price]) -> Steps[None]:
+    """Notes that prices changed, after `tables_changed`."""
+    yield from _note("price", {(price.plan, "", price.prefix) for price in prices})
+
+
+def _note(kind: str, keys: Collection[tuple[str, str, str]] | None) -> Steps[None]:
+    """Notes rows that changed, after `tables_changed`, so that gateways read these alone; None is the whole table. A
+    key is a plan or connector, a network and a prefix."""
+    if keys is None or len(keys) > MOST_NOTED:
+        keys = [("", "", WHOLE)]
+    for owner, network, prefix in keys:
+        yield Q.note_change(kind=kind, owner=owner, network=network, prefix=prefix)
+    yield Q.forget_changes(kept=KEPT_REVISIONS)
 
 
 def tables_changed() -> Query:

@@ -18,6 +18,8 @@ DIALECT: Final = sql.SqlDialect(
     words=COLUMNS
     | {
         "bytewise": "",
+        "json_array": "json_array",
+        "json_group": "json_group_array",
         "err": "CASE WHEN f.err <> '' AND f.err NOT GLOB '*[^0-9]*' THEN substr('00' || f.err, -3) ELSE '001' END",
         "user_column": "user",
         "false": "0",

@@ -95,6 +95,8 @@ CREATE TABLE price (
     PRIMARY KEY (plan, prefix, since)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX price_since ON price (since) WHERE since > 0;
+
 -- Rules of price plans. A plan without a row has the defaults.
 CREATE TABLE plan (
     name         TEXT NOT NULL PRIMARY KEY,
@@ -114,6 +116,8 @@ CREATE TABLE cost (
     delivered INTEGER NOT NULL,
     PRIMARY KEY (connector, network, prefix, since)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX cost_since ON cost (since) WHERE since > 0;
 
 -- connectors and routes
 
@@ -159,6 +163,8 @@ CREATE TABLE route (
     fallback  INTEGER NOT NULL,
     UNIQUE (prefix, network, account, plan, sender, connector, priority)
 ) STRICT;
+
+CREATE INDEX route_plan ON route (plan) WHERE plan <> '';
 
 -- Mobile networks, by the first digits of their numbers.
 CREATE TABLE mobile_network (
@@ -327,6 +333,16 @@ CREATE TABLE series_owed (
 -- The revision: grows by 1 with each change of the tables above that a running gateway must notice.
 CREATE TABLE revision (value INTEGER NOT NULL) STRICT;
 INSERT INTO revision VALUES (0);
+
+-- Rows of the large tables that changed at a revision, so that running gateways read these alone.
+CREATE TABLE changed_row (
+    revision INTEGER NOT NULL,
+    kind     TEXT NOT NULL,                 -- route, price, cost or network
+    owner    TEXT NOT NULL,                 -- price: the plan; cost: the connector; else ''
+    network  TEXT NOT NULL,
+    prefix   TEXT NOT NULL,                 -- '*': the whole table
+    PRIMARY KEY (revision, kind, owner, network, prefix)
+) STRICT, WITHOUT ROWID;
 
 -- Orders of administrators for waiting messages in the memory of nodes, and the answers of nodes.
 CREATE TABLE queue_order (

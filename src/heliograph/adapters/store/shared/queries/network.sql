@@ -4,6 +4,87 @@ SELECT value FROM revision;
 -- tables_changed: Makes every process read the tables again.
 UPDATE revision SET value = value + 1;
 
+-- note_change: Notes that a row of a large table changed, or the whole table.
+INSERT INTO changed_row (revision, kind, owner, network, prefix)
+SELECT value, :kind, :owner, :network, :prefix FROM revision WHERE {true} ON CONFLICT DO NOTHING;
+
+-- forget_changes: Removes the notes of old revisions.
+DELETE FROM changed_row WHERE revision < (SELECT value FROM revision) - CAST(:kept AS bigint);
+
+-- changed_tables: Tables that changed as a whole after a revision.
+SELECT DISTINCT kind FROM changed_row WHERE revision > :since AND prefix = '*';
+
+-- due: How many prices and costs came into force after a moment, up to a limit.
+SELECT
+    (SELECT count(*) FROM (SELECT 1 FROM price WHERE since > 0 AND since > :was AND since <= :now LIMIT :limit) AS p),
+    (SELECT count(*) FROM (SELECT 1 FROM cost WHERE since > 0 AND since > :was AND since <= :now LIMIT :limit) AS c);
+
+-- next_dates: When the next price and the next cost come into force.
+SELECT
+    (SELECT min(since) FROM price WHERE since > 0 AND since > :now),
+    (SELECT min(since) FROM cost WHERE since > 0 AND since > :now);
+
+-- changed_routes: The routes of targets that changed after a revision; NULL for targets without any.
+SELECT
+    c.prefix, c.network, r.account, r.plan, r.sender,
+    CAST({json_group}({json_array}(r.connector, r.priority, r.share, r.fallback)) AS text)
+FROM (SELECT DISTINCT network, prefix FROM changed_row WHERE revision > :since AND kind = 'route') AS c
+LEFT JOIN route AS r ON r.prefix = c.prefix AND r.network = c.network
+GROUP BY c.prefix, c.network, r.account, r.plan, r.sender;
+
+-- changed_prices: The prices that changed after a revision or came into force; NULL for prices that were removed.
+WITH changed AS (
+    SELECT owner AS plan, prefix FROM changed_row WHERE revision > :since AND kind = 'price'
+    UNION SELECT plan, prefix FROM price WHERE since > 0 AND since > :was AND since <= :now
+)
+SELECT c.plan, c.prefix, p.since, p.price, p.inbound
+FROM changed AS c LEFT JOIN price AS p ON p.plan = c.plan AND p.prefix = c.prefix
+ORDER BY c.plan, c.prefix, p.since;
+
+-- changed_costs: The costs that changed after a revision or came into force; NULL for costs that were removed.
+WITH changed AS (
+    SELECT CAST(owner AS bigint) AS connector, network, prefix FROM changed_row
+    WHERE revision > :since AND kind = 'cost' AND owner <> ''
+    UNION SELECT connector, network, prefix FROM cost WHERE since > 0 AND since > :was AND since <= :now
+)
+SELECT c.connector, c.network, c.prefix, k.since, k.submitted + k.delivered
+FROM changed AS c
+LEFT JOIN cost AS k ON k.connector = c.connector AND k.network = c.network AND k.prefix = c.prefix
+ORDER BY c.connector, c.network, c.prefix, k.since;
+
+-- network_page: The next prefixes of networks, in columns.
+SELECT {json_group}(prefix), {json_group}(mccmnc)
+FROM (SELECT prefix, mccmnc FROM mobile_network WHERE prefix > :prefix ORDER BY prefix LIMIT :limit) AS page;
+
+-- route_page: The routes of the next targets, in columns.
+SELECT
+    {json_group}(prefix), {json_group}(network), {json_group}(account), {json_group}(plan), {json_group}(sender),
+    {json_group}(ways)
+FROM (
+    SELECT
+        prefix, network, account, plan, sender,
+        CAST({json_group}({json_array}(connector, priority, share, fallback)) AS text) AS ways
+    FROM route
+    WHERE (prefix, network, account, plan, sender) > (:prefix, :network, :account, :plan, :sender)
+    GROUP BY prefix, network, account, plan, sender
+    ORDER BY prefix, network, account, plan, sender LIMIT :limit
+) AS page;
+
+-- price_page: The next prices, in columns.
+SELECT {json_group}(plan), {json_group}(prefix), {json_group}(since), {json_group}(price), {json_group}(inbound)
+FROM (
+    SELECT plan, prefix, since, price, inbound FROM price WHERE (plan, prefix, since) > (:plan, :prefix, :since)
+    ORDER BY plan, prefix, since LIMIT :limit
+) AS page;
+
+-- cost_page: The next costs, in columns.
+SELECT {json_group}(connector), {json_group}(network), {json_group}(prefix), {json_group}(since), {json_group}(whole)
+FROM (
+    SELECT connector, network, prefix, since, submitted + delivered AS whole FROM cost
+    WHERE (connector, network, prefix, since) > (:connector, :network, :prefix, :since)
+    ORDER BY connector, network, prefix, since LIMIT :limit
+) AS page;
+
 -- connectors: All connectors, in the order of their creation.
 SELECT {connector} FROM connector ORDER BY id;
 
@@ -113,8 +194,8 @@ INSERT INTO route (prefix, connector, priority, network, account, plan, sender, 
 VALUES (:prefix, :connector, :priority, :network, :account, :plan, :sender, :share, :fallback) ON CONFLICT DO NOTHING
 RETURNING id;
 
--- remove_route: Removes a route.
-DELETE FROM route WHERE id = :route RETURNING 1;
+-- remove_route: Removes a route. Returns its target.
+DELETE FROM route WHERE id = :route RETURNING network, prefix;
 
 -- remove_numbers: Removes the numbers of a connector.
 DELETE FROM number WHERE connector = :connector;

@@ -1,0 +1,154 @@
+"""Large tables of routing: loading, decisions, a change of a row, and coverage.
+
+    python -m bench.routing [--rows 1e6] [--networks 1000]
+
+The tables have so many routes, prices and costs each: two routes a prefix to two of 20 connectors, prices in two plans,
+costs of two connectors, and a plan with `min_margin`, which needs the costs. Figures are processor seconds of the event
+loop and the store's threads together, and the longest turn of the event loop. The store is SQLite.
+"""
+
+import argparse
+import asyncio
+import random
+import sqlite3
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.configuration import Account, ApiKey, Connector, Cost, MobileNetwork, Plan, Price, Route, Tables
+from heliograph.app.routing.candidates import RouteRequest
+from heliograph.app.routing.coverage import coverage
+from heliograph.app.sending.directory import Directory
+
+CONNECTORS: Final = 20
+DECISIONS: Final = 50_000
+
+
+def resident_mb() -> float:
+    """Returns the memory of this process."""
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * 4096 / 1e6
+
+
+def fill(file: Path, rows: int, connectors: list[int]) -> list[str]:
+    """Writes the tables into the store's file, and returns their prefixes."""
+    chance = random.Random(1)
+    prefixes: set[str] = set()
+    while len(prefixes) < rows // 2:
+        prefixes.add(str(chance.randrange(10**4, 10**8)))
+    ordered = sorted(prefixes, key=lambda _: chance.random())
+    pairs = [(index, prefix, second) for index, prefix in enumerate(ordered) for second in (0, 1)]
+
+    def of(index: int, second: int) -> int:
+        return connectors[(index + second) % CONNECTORS]
+
+    with sqlite3.connect(file) as db:
+        db.executemany(
+            "INSERT INTO route (prefix, connector, priority, network, account, plan, sender, share, fallback) "
+            "VALUES (?, ?, ?, '', 0, '', '', 1, 0)",
+            ((prefix, of(index, second), 10 - second) for index, prefix, second in pairs),
+        )
+        db.executemany(
+            "INSERT INTO price (plan, prefix, since, price) VALUES (?, ?, 0, ?)",
+            ((("default", "gold")[second], prefix, chance.randrange(50_000, 90_000)) for _, prefix, second in pairs),
+        )
+        db.executemany(
+            "INSERT INTO cost VALUES (?, '', ?, 0, ?, 0)",
+            ((of(index, second), prefix, chance.randrange(1_000, 49_000)) for index, prefix, second in pairs),
+        )
+    db.close()
+    return ordered
+
+
+class Turns:
+    """The longest turn of the event loop, in seconds of its thread's processor time."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        run = asyncio.Handle._run  # noqa: SLF001 - the only place that sees each turn
+
+        def timed(handle: Any) -> None:
+            started = time.thread_time()
+            run(handle)
+            self.longest = max(self.longest, time.thread_time() - started)
+
+        asyncio.Handle._run = timed  # type: ignore[assignment]  # noqa: SLF001
+
+    async def measure(self, name: str, work: Awaitable[object]) -> None:
+        """Awaits `work`, and prints its figures."""
+        await asyncio.sleep(0)
+        memory, cpu, loop, wall = resident_mb(), time.process_time(), time.thread_time(), time.perf_counter()
+        self.longest = 0.0
+        await work
+        await asyncio.sleep(0)
+        cpu, loop = time.process_time() - cpu, time.thread_time() - loop
+        print(
+            f"{name:24} {cpu:6.2f} s of processor, {loop:6.2f} s of it the loop's, {time.perf_counter() - wall:6.2f} s "
+            f"in all, longest turn {self.longest * 1_000:6.1f} ms, {resident_mb() - memory:+5.0f} MB",
+            flush=True,
+        )
+
+
+def decide(directory: Directory, prefixes: list[str], account: int) -> float:
+    """Returns the microseconds of a decision: price, connector, and cost where the plan has rules."""
+    chance = random.Random(2)
+    requests = [RouteRequest(account, chance.choice(prefixes) + "1234567", "") for _ in range(DECISIONS)]
+    started = time.process_time()
+    for request in requests:
+        request.price = directory.price("gold", request.destination) or 0
+        directory.route(request)
+    return (time.process_time() - started) / DECISIONS * 1e6
+
+
+def cover(networks: int) -> float:
+    """Returns the processor seconds of a coverage of so many networks by all connectors."""
+    prefixes = [str(10_000 + each) for each in range(networks)]
+    connectors = [Connector(each + 1, f"c{each}") for each in range(CONNECTORS)]
+    routes = [Route(0, prefix, each.id, each.id) for prefix in prefixes for each in connectors]
+    prices = [Price("gold", prefix, 50_000) for prefix in prefixes]
+    costs = [Cost(each.id, prefix, "", 40_000) for prefix in prefixes for each in connectors]
+    known = [MobileNetwork(prefix, f"{prefix}0") for prefix in prefixes]
+    tables = Tables(1, connectors, routes, prices, networks=known, costs=costs)
+    started = time.process_time()
+    assert len(coverage(tables, "gold", {}, 0)) == networks
+    return time.process_time() - started
+
+
+async def main() -> None:
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    arguments.add_argument("--rows", type=lambda text: int(float(text)), default=1_000_000)
+    arguments.add_argument("--networks", type=int, default=1_000)
+    chosen = arguments.parse_args()
+    print(f"coverage of {chosen.networks} networks: {cover(chosen.networks):.2f} s of processor")
+    with TemporaryDirectory(prefix="heliograph-") as folder:
+        file = Path(folder) / "heliograph.db"
+        store = await SqliteStore.open(file)
+        connectors = [(await store.network.add_connector(Connector(0, f"c{each}"))).id for each in range(CONNECTORS)]
+        account = Account(0, "acme", "-", bytes(32), plan="gold")
+        account = await store.accounts.create(account, ApiKey("key", 0, bytes(32), 0), 0, [])
+        await store.plans.put(Plan("gold", min_margin="0.0001"))
+        prefixes = fill(file, chosen.rows, connectors)
+        directory, turns = Directory(store.table_changes, store.accounts), Turns()
+        await turns.measure("load", directory.refresh(0))
+        print(f"decision, by prefix only  {decide(directory, prefixes, 0):6.2f} us")
+        print(f"decision, with a margin   {decide(directory, prefixes, account.id):6.2f} us")
+        await store.network.add_route(Route(0, "4917", connectors[0]))
+        await turns.measure("a changed route", directory.refresh(1))
+        await store.network.set_price(Price("gold", "4917", 60_000))
+        await turns.measure("a changed price", directory.refresh(2))
+        await store.network.set_prices([Price("gold", "49", 60_000)], ["silver"])
+        await turns.measure("all prices, first round", directory.refresh(3))
+        await turns.measure("all prices, other rounds", rounds(directory))
+        await store.close()
+
+
+async def rounds(directory: Directory) -> None:
+    """Refreshes until nothing is left to be read."""
+    while await directory.refresh(4):
+        pass
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
