@@ -31,7 +31,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from zlib import crc32
 
 from heliograph.app.configuration import DRAIN, OFF, Connector, Route, RouteRow, RouteWay
-from heliograph.app.routing.plan_rules import EXCLUSIONS, PlanRules
+from heliograph.app.routing.plan_rules import EXCLUSIONS, BestOrder, PlanRules
 from heliograph.domain.numbers.phone import PrefixTable
 
 
@@ -311,19 +311,26 @@ class RoutingState:
 
     def obstacles_of(self, message: Routed, found: Iterable[Candidate]) -> Obstacles:
         """Returns the obstacles for a message: obstacles of the moment, and exclusions by the rules of its plan."""
-        connectors = [candidate.connector for candidate in found]
-        excluded = {of: why for of in connectors if (why := self.exclusion(message, of))}
+        excluded = self._excluded(message, [candidate.connector for candidate in found])
         return {**self.obstacles, **excluded} if excluded else self.obstacles
 
     def exclusion(self, message: Routed, connector: int) -> str:
         """Returns why the rules of its plan keep a message from the connector, such as `below the margin`; empty if
         they do not."""
-        rules = self.rules
-        if rules is None or not rules.binds(message.account):
-            return ""
+        return self._excluded(message, [connector]).get(connector, "")
+
+    def _excluded(self, message: Routed, connectors: list[int]) -> dict[int, str]:
+        bound = None if self.rules is None else self.rules.bound(message.account)
+        if bound is None:
+            return {}
         number = message.destination
-        price = message.price // message.segments
-        return rules.exclusion(message.account, number, self.network(number), price, connector)
+        network, price = self.network(number), message.price // message.segments
+        excluded: dict[int, str] = {}
+        for connector in connectors:
+            why = bound.exclusion(number, network, price, connector)
+            if why:
+                excluded[connector] = why
+        return excluded
 
     def standins(self, connector: int) -> set[int]:
         """Returns the connectors that may take some message in place of this one. They are worked out on the first
@@ -406,10 +413,15 @@ def candidates(message: Routed, state: RoutingState) -> Sequence[Candidate]:
         return state.fallback
     if not (best.shares or best.falls_back):
         return best.candidates
-    number = message.destination
     order = None if state.rules is None else state.rules.order(message.account)
     if order is None and not best.falls_back:
-        return _by_share(best, number)
+        return _by_share(best, message.destination)
+    return _in_order(message, state, order)
+
+
+def _in_order(message: Routed, state: RoutingState, order: BestOrder | None) -> Sequence[Candidate]:
+    """Returns the candidates of all groups that fit, each group by the order of the plan or by share."""
+    number = message.destination
     explores = order is not None and order.explores(number)
     network = "" if order is None else state.network(number)
 
@@ -474,9 +486,9 @@ def chosen(found: Sequence[Candidate], obstacles: Obstacles) -> int | None:
 
     If each has an obstacle, it is the first that the rules of the plan allow, and the message waits in its queue.
     """
-    usable = another(found, obstacles)
-    if usable is not None:
-        return usable
+    for candidate in found:
+        if candidate.connector not in obstacles:
+            return candidate.connector
     return next((each.connector for each in found if obstacles[each.connector] not in EXCLUSIONS), None)
 
 

@@ -20,14 +20,25 @@ EXPLORING: Final = 50
 """Of so many numbers one explores, which is two percent. Without it, a connector with bad figures would keep them."""
 
 
-class _Bound:
-    """The margin that a plan asks for."""
+class MarginBound:
+    """The margin that a plan asks for, with the costs in force."""
 
-    __slots__ = ("least", "refuses_unknown")
+    __slots__ = ("_costs", "_least", "_refuses_unknown")
 
-    def __init__(self, plan: Plan) -> None:
-        self.least: MinMargin | None = read_min_margin(plan.min_margin) if plan.min_margin else None
-        self.refuses_unknown = plan.unknown_cost == "refuse"
+    def __init__(self, plan: Plan, costs: CostTable) -> None:
+        self._costs = costs
+        self._least: MinMargin | None = read_min_margin(plan.min_margin) if plan.min_margin else None
+        self._refuses_unknown = plan.unknown_cost == "refuse"
+
+    def exclusion(self, number: str, network: str, price: int, connector: int) -> str:
+        """Returns why the connector must not take a message, out of EXCLUSIONS; empty if it may.
+
+        `price`: micro-credits a segment. `network`: MCCMNC of the number, or empty.
+        """
+        cost = self._costs.cost(connector, number, network)
+        if cost is None:
+            return UNKNOWN_COST if self._refuses_unknown else ""
+        return "" if self._least is None or self._least.allows(price, cost) else BELOW_MARGIN
 
 
 class BestOrder:
@@ -70,17 +81,16 @@ class BestOrder:
 class PlanRules:
     """The rules of plans, with the costs in force. They are replaced, never changed."""
 
-    __slots__ = ("_bounds", "_costs", "_orders", "_plan_of")
+    __slots__ = ("_bounds", "_orders", "_plan_of")
 
     def __init__(self, plans: Iterable[Plan], plan_of: Mapping[int, str], costs: CostTable, quality: Quality) -> None:
         """`plan_of`: the plans of accounts by id, as far as plans have rules."""
         ruled = list(plans)
-        self._bounds = {plan.name: _Bound(plan) for plan in ruled if has_bound(plan)}
+        self._bounds = {plan.name: MarginBound(plan, costs) for plan in ruled if has_bound(plan)}
         self._orders = {
             plan.name: BestOrder(plan.min_quality, costs, quality) for plan in ruled if plan.routing == "best"
         }
         self._plan_of = plan_of
-        self._costs = costs
 
     @property
     def excludes(self) -> bool:
@@ -91,22 +101,9 @@ class PlanRules:
         """Returns the order for messages of the account; None if their shares decide."""
         return self._orders.get(self._plan_of.get(account, ""))
 
-    def binds(self, account: int) -> bool:
-        """Returns whether messages of the account must earn a margin."""
-        return self._plan_of.get(account) in self._bounds
-
-    def exclusion(self, account: int, number: str, network: str, price: int, connector: int) -> str:
-        """Returns why the connector must not take a message, out of EXCLUSIONS; empty if it may.
-
-        `price`: micro-credits a segment. `network`: MCCMNC of the number, or empty.
-        """
-        bound = self._bounds.get(self._plan_of.get(account, ""))
-        if bound is None:
-            return ""
-        cost = self._costs.cost(connector, number, network)
-        if cost is None:
-            return UNKNOWN_COST if bound.refuses_unknown else ""
-        return "" if bound.least is None or bound.least.allows(price, cost) else BELOW_MARGIN
+    def bound(self, account: int) -> MarginBound | None:
+        """Returns the margin that messages of the account must earn; None if any will do."""
+        return self._bounds.get(self._plan_of.get(account, ""))
 
 
 def has_bound(plan: Plan) -> bool:

@@ -237,7 +237,9 @@ class Directory:
 
     def route(self, message: Routed) -> int | None:
         """Returns the connector for a message; None without a route, or if its plan's rules exclude each candidate."""
-        found, obstacles = self._found(message)
+        state = self._routing
+        found = candidates(message, state)
+        obstacles = state.obstacles if state.rules is None else state.obstacles_of(message, found)
         if self._tests:
             for candidate in found:
                 if candidate.connector in self._tests and obstacles.get(candidate.connector) not in EXCLUSIONS:
@@ -247,14 +249,8 @@ class Directory:
 
     def another(self, message: Routed, tried: Collection[int]) -> int | None:
         """Returns a connector that can send a message now and has not tried it; None without another."""
-        found, obstacles = self._found(message)
-        return another(found, obstacles, tried)
-
-    def _found(self, message: Routed) -> tuple[Sequence[Candidate], Obstacles]:
-        """Returns the candidates for a message, and the obstacles for it."""
-        state = self._routing
-        found = candidates(message, state)
-        return found, state.obstacles if state.rules is None else state.obstacles_of(message, found)
+        found = candidates(message, self._routing)
+        return another(found, self._routing.obstacles_of(message, found), tried)
 
     def is_excluded(self, message: Routed, connector: int) -> bool:
         """Returns whether the rules of its plan now keep a message from the connector."""
