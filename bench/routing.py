@@ -9,6 +9,7 @@ loop and the store's threads together, and the longest turn of the event loop. T
 
 import argparse
 import asyncio
+import gc
 import random
 import sqlite3
 import time
@@ -22,6 +23,7 @@ from heliograph.app.configuration import Account, ApiKey, Connector, Cost, Mobil
 from heliograph.app.routing.candidates import RouteRequest
 from heliograph.app.routing.coverage import coverage
 from heliograph.app.sending.directory import Directory
+from heliograph.composition.gateway import GC_THRESHOLDS
 
 CONNECTORS: Final = 20
 DECISIONS: Final = 50_000
@@ -117,6 +119,7 @@ def cover(networks: int) -> float:
 
 
 async def main() -> None:
+    gc.set_threshold(*GC_THRESHOLDS)
     arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("--rows", type=lambda text: int(float(text)), default=1_000_000)
     arguments.add_argument("--networks", type=int, default=1_000)

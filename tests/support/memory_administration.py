@@ -200,9 +200,9 @@ def _owner(account: Account) -> NumberOwner:
 class MemoryNetwork(MemoryPart):
     """`app.ports.Network`."""
 
-    async def tables(self) -> Tables:
+    async def tables(self, *, large: bool = True) -> Tables:
         rows = self._open()
-        return Tables(
+        tables = Tables(
             rows.revision,
             [replace(each) for each in rows.connectors.values()],
             [replace(each) for each in sorted(rows.routes.values(), key=lambda each: (each.prefix, each.priority))],
@@ -219,6 +219,7 @@ class MemoryNetwork(MemoryPart):
             [each for _, each in sorted(rows.plans.items())],
             [each for _, each in sorted(rows.sender_rules.items())],
         )
+        return tables if large else replace(tables, routes=[], prices=[], networks=[], costs=[])
 
     def _plans_with_rules(self) -> set[str]:
         return {each.plan for each in self._open().routes.values()} - {""} | self._open().plans.keys()

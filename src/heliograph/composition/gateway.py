@@ -81,11 +81,11 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, gateway.reload)
+    gc.set_threshold(*GC_THRESHOLDS)  # the start reads large tables
     await gateway.start()
     try:
         gc.collect()
         gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
         give_back_what_is_free()
         _announce(gateway, dev=dev, as_json=as_json)
         failed = loop.create_task(gateway.engine.failed.wait())

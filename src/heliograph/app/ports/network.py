@@ -53,7 +53,9 @@ class TableChanges(Protocol):
 class Network(Protocol):
     """Connectors, routes, prices and numbers. Each change adds one to the revision, except for link states."""
 
-    async def tables(self) -> Tables: ...
+    async def tables(self, *, large: bool = True) -> Tables:
+        """Returns all tables, or all but the tables that may have a million rows: routes, prices, costs, and networks
+        of numbers."""
 
     async def add_connector(self, connector: Connector) -> Connector:
         """Adds the connector and gives it an id, from 1 on and never reused. Raises Exists."""

@@ -40,12 +40,12 @@ _OPTION: Final = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 
 async def all_connectors(desk: Desk) -> list[Connector]:
     """Returns all connectors by name."""
-    return sorted((await desk.store.network.tables()).connectors, key=lambda each: each.name)
+    return sorted((await desk.store.network.tables(large=False)).connectors, key=lambda each: each.name)
 
 
 async def connector_of(desk: Desk, name: str) -> Connector:
     """Returns a connector by its name. Raises NoSuch, and the store's Unavailable."""
-    for each in (await desk.store.network.tables()).connectors:
+    for each in (await desk.store.network.tables(large=False)).connectors:
         if each.name == name:
             return each
     raise NoSuch("connector", name)
@@ -177,7 +177,7 @@ async def template_warnings(desk: Desk, connector: Connector) -> list[str]:
     policy = desk.kinds[connector.kind].policy(connector)
     if not policy.needs_templates:
         return []
-    return warnings_of((await desk.store.network.tables()).templates, policy.tlvs)
+    return warnings_of((await desk.store.network.tables(large=False)).templates, policy.tlvs)
 
 
 def bind_state_of(connector: Connector, reports: Iterable[ConnectorReport], now: int) -> str:

@@ -187,7 +187,7 @@ class Desk:
 
     async def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""
-        return (await self.store.network.tables()).connector_names()
+        return (await self.store.network.tables(large=False)).connector_names()
 
     async def known_connectors(self) -> dict[int, str]:
         """Returns the names by id of all connectors of messages, including connectors of development runs."""
@@ -212,7 +212,7 @@ async def account_id(store: "Store", name: str) -> int:
 
 async def connector_id(store: "Store", name: str) -> int:
     """Returns the id of the connector with this name. Raises NoSuch, and the store's Unavailable."""
-    names = (await store.network.tables()).connector_names()
+    names = (await store.network.tables(large=False)).connector_names()
     found = next((number for number, known in names.items() if known == name), None)
     if found is None:
         raise NoSuch("connector", name)

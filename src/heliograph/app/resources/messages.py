@@ -113,7 +113,7 @@ async def look(desk: Desk, message: str) -> MessageView:
     trace, account = await _found(desk, message)
     connectors = await desk.known_connectors()
     decision = await decide(desk, trace.message.destination, account.name)
-    tables, reports = await desk.store.network.tables(), await desk.store.network.link_states()
+    tables, reports = await desk.store.network.tables(large=False), await desk.store.network.link_states()
     reasons = BlockedReasons(tables, reports, desk.now)
     explanation = explain(trace, connectors, desk.status_name, reasons.blocked_reason, suspended=account.suspended)
     events = history(trace, {**desk.past, **desk.simulated}, desk.status_name)

@@ -19,7 +19,7 @@ from heliograph.domain.numbers.number_rules import (
 
 async def find(desk: Desk) -> list[dict[str, Any]]:
     """Returns all numbers, sorted by number and keyword."""
-    tables, accounts = await desk.store.network.tables(), await desk.account_names()
+    tables, accounts = await desk.store.network.tables(large=False), await desk.account_names()
     connectors = tables.connector_names() | {0: ""}
     return [
         {

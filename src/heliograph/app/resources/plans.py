@@ -35,7 +35,7 @@ async def show(desk: Desk, name: str) -> dict[str, Any]:
 
 async def change(desk: Desk, name: str, **changes: Any) -> dict[str, Any]:
     """Changes rules of a plan. The plan may be new."""
-    was = next((each for each in (await desk.store.network.tables()).plans if each.name == name), Plan(name))
+    was = next((each for each in (await desk.store.network.tables(large=False)).plans if each.name == name), Plan(name))
     if "min_margin" in changes:
         changes["min_margin"] = changes["min_margin"] or ""
     plan = replace(was, **changes)

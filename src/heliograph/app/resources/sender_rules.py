@@ -17,7 +17,7 @@ _COUNTRIES = frozenset(PREFIXES.values())
 
 async def find(desk: Desk, country: str | None = None) -> list[dict[str, Any]]:
     """Returns the rules of a country, or all, by country."""
-    rules = (await desk.store.network.tables()).sender_rules
+    rules = (await desk.store.network.tables(large=False)).sender_rules
     found = [each for each in rules if country in (None, each.country)]
     return [asdict(each) for each in sorted(found, key=lambda each: (each.country, each.id))]
 

@@ -33,7 +33,7 @@ async def find(desk: Desk, account: str | None = None, state: SenderState | None
             "since": each.since,
             "note": each.note,
         }
-        for each in (await desk.store.network.tables()).senders
+        for each in (await desk.store.network.tables(large=False)).senders
         if owner in (None, each.account) and state in (None, each.state) and each.account in names
     ]
     return sorted(found, key=lambda row: (row["account"], row["sender"]))

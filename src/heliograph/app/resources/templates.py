@@ -110,7 +110,7 @@ async def check(desk: Desk, sender: str, text: str, account: str = "") -> dict[s
 
 
 async def _all(desk: Desk) -> list[MessageTemplate]:
-    return (await desk.store.network.tables()).templates
+    return (await desk.store.network.tables(large=False)).templates
 
 
 async def _find(desk: Desk, name: str) -> MessageTemplate:

@@ -52,8 +52,10 @@ WHOLE: Final = "*"
 
 class StoredNetwork(Operations):
     @read
-    def tables(self) -> Steps[Tables]:
+    def tables(self, *, large: bool = True) -> Steps[Tables]:
         tables = yield from _small_tables()
+        if not large:
+            return tables
         routes = yield Q.routes()
         prices = yield Q.prices()
         networks = yield Q.mobile_networks()
