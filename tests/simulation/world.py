@@ -324,7 +324,8 @@ class Simulation:
                 await self._listen(engine)
             self.suspensions.started()
             if self.plan.replies:
-                composer = Composer(engine._environment.directory, lambda _: None, SendRules())
+                rules = SendRules(validity_ms=self.plan.validity_ms)
+                composer = Composer(engine._environment.directory, lambda _: None, rules)
                 engine.replies.sending = Sending(composer, self.store.customers, engine.gatherer, self.clock)
             return engine, sender
 
