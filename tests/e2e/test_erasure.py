@@ -33,8 +33,8 @@ NAMED = "4915550839471"
 
 KEPT = {
     "message.sender", "message.reference", "batch.reference", "reference.reference", "ledger.note", "template.text",
-    "sender.sender", "sender.note", "number.number", "price.prefix", "route.prefix", "account.prefixes",
-    "admin_factor.title", "deed.target", "deed.details",
+    "sender.sender", "sender.note", "number.number", "price.prefix", "route.prefix", "changed_row.prefix",
+    "account.prefixes", "admin_factor.title", "deed.target", "deed.details",
 }  # fmt: skip
 """Columns that docs/privacy.md names as out of an erasure's reach."""
 
