@@ -22,6 +22,7 @@ from heliograph.app.configuration import (
     RegisteredSender,
     Route,
     RouteRow,
+    RouteWay,
     Tables,
     TrafficHold,
     inbound_way,
@@ -219,8 +220,13 @@ def _route_rows(
     ways: Sequence[str] = (),
 ) -> list[RouteRow]:
     """Most targets have the same routes as another: each JSON text is read once, into the same tuple."""
-    known = {text: tuple(map(tuple, msgspec.json.decode(text))) for text in set(ways)}
+    known = {text: tuple(map(_way_of, msgspec.json.decode(text))) for text in set(ways)}
     return list(zip(prefixes, networks, accounts, plans, senders, map(known.__getitem__, ways), strict=True))
+
+
+def _way_of(way: Sequence[int]) -> RouteWay:
+    connector, priority, share, fallback = way
+    return connector, priority, share, bool(fallback)  # SQLite keeps 0 and 1, and compiled code takes no int for a bool
 
 
 def _route_of(row: Row) -> Route:
