@@ -1,4 +1,4 @@
-"""How the routes of a group divided the messages of the last hours."""
+"""Live shares: the division of the last hours' messages among the routes of a group."""
 
 from heliograph.app.configuration import Route
 from heliograph.app.routing.live_shares import live_shares, shares_query
@@ -28,6 +28,11 @@ def test_a_group_divides_the_messages_of_its_country() -> None:
 
 def test_a_group_of_all_numbers_divides_all_messages() -> None:
     assert live_shares([Route(1, "", 1), Route(2, "", 2)], TOTALS) == {1: 0.375, 2: 0.625}
+
+
+def test_messages_without_a_country_count_once() -> None:
+    totals = [(CellKey(1, 1, ""), sent(50)), (CellKey(1, 2, "DE"), sent(50))]
+    assert live_shares([Route(1, "", 1), Route(2, "", 2)], totals) == {1: 0.5, 2: 0.5}
 
 
 def test_the_query_has_the_present_hour_and_the_hour_before() -> None:

@@ -22,6 +22,13 @@ class SeriesQuery:
     network: str | None = None
 
 
+def recent_hours(now: int, hours: int) -> SeriesQuery:
+    """Returns the query of the last hours, the present hour included."""
+    width = WIDTH_MS[Grain.HOUR]
+    end = (now // width + 1) * width
+    return SeriesQuery(Grain.HOUR, end - hours * width, end)
+
+
 @dataclass(frozen=True, slots=True)
 class SeriesCell:
     """The counts of the bucket of time that begins at `start`."""

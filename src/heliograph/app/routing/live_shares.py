@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from heliograph.app.configuration import Route
-from heliograph.app.ports.series import SeriesQuery
-from heliograph.domain.numbers.country import UNKNOWN, country_of
-from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
+from heliograph.app.ports.series import SeriesQuery, recent_hours
+from heliograph.domain.numbers.country import country_of
+from heliograph.domain.series import Cell, CellKey
 
 HOURS: Final = 2
 """Hours that count, the present hour included: from one to two hours of messages."""
@@ -19,24 +19,22 @@ HOURS: Final = 2
 
 def shares_query(now: int) -> SeriesQuery:
     """Returns the query of the counts that `live_shares` takes."""
-    width = WIDTH_MS[Grain.HOUR]
-    end = (now // width + 1) * width
-    return SeriesQuery(Grain.HOUR, end - HOURS * width, end)
+    return recent_hours(now, HOURS)
 
 
 def live_shares(routes: Iterable[Route], totals: Iterable[tuple[CellKey, Cell]]) -> dict[int, float]:
     """Returns the shares of routes by their ids, from 0 to 1. A group without messages has none."""
-    sent: Counter[tuple[int, str]] = Counter()
+    sent: Counter[tuple[int, str | None]] = Counter()
+    """Messages by connector and country; None has the sum over all."""
     for key, cell in totals:
         sent[key.connector, key.country] += cell.submitted
-        sent[key.connector, ""] += cell.submitted
+        sent[key.connector, None] += cell.submitted
     groups: defaultdict[tuple[object, ...], list[Route]] = defaultdict(list)
     for route in routes:
         groups[route.prefix, route.network, route.account, route.plan, route.sender].append(route)
     shares = {}
     for group in groups.values():
-        country = country_of(group[0].prefix) if group[0].prefix else ""
-        country = "" if country == UNKNOWN else country
+        country = country_of(group[0].prefix) or None
         total = sum(sent[connector, country] for connector in {route.connector for route in group})
         if total:
             shares.update({route.id: sent[route.connector, country] / total for route in group})

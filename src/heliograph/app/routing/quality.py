@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from heliograph.app.ports.series import SeriesQuery
+from heliograph.app.ports.series import SeriesQuery, recent_hours
 from heliograph.domain.numbers.country import country_of
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 
@@ -38,9 +38,7 @@ class Quality:
 
 def quality_query(now: int) -> SeriesQuery:
     """Returns the query of the counts that `measure` takes."""
-    width = WIDTH_MS[Grain.HOUR]
-    end = (now // width + 1) * width
-    return SeriesQuery(Grain.HOUR, end - HOURS * width, end)
+    return recent_hours(now, HOURS)
 
 
 def measure(totals: Iterable[tuple[CellKey, Cell]], now: int) -> Quality:

@@ -10,9 +10,12 @@ Some operators report messages as delivered that they dropped. Three signs are i
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from heliograph.app.ports.series import DAY_MS, SeriesCell, SeriesQuery
-from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
+from heliograph.app.ports.series import SeriesCell, SeriesQuery, recent_hours
+from heliograph.domain.series import Cell, CellKey
 from heliograph.domain.sketch import Sketch, merge, quantile
+
+HOURS: Final = 24
+"""Hours of receipts that count, the present hour included."""
 
 INSTANT_MS: Final = 1_000
 """Milliseconds from the answer to the receipt. Most deliveries to a phone take two seconds or more."""
@@ -38,9 +41,7 @@ Doubts = dict[int, dict[str, str]]
 
 def doubt_query(now: int) -> SeriesQuery:
     """Returns the query of the counts that `find_doubts` takes, with their totals and details."""
-    width = WIDTH_MS[Grain.HOUR]
-    end = (now // width + 1) * width
-    return SeriesQuery(Grain.HOUR, end - DAY_MS, end)
+    return recent_hours(now, HOURS)
 
 
 def find_doubts(totals: Sequence[tuple[CellKey, Cell]], details: Iterable[SeriesCell]) -> Doubts:
