@@ -16,7 +16,7 @@ import ssl
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -218,11 +218,33 @@ def _timed(
 
 
 def row(attack: Attack, seen: Seen) -> str:
+    return row_of(attack, (seen.sends, seen.healths), seen.failed)
+
+
+def row_of(attack: Attack, waits: Iterable[list[float]], failed: int) -> str:
+    """Returns a row of the table: median and p99 of each kind of wait, given in seconds; `-` of fewer than two."""
     cells = [attack.name]
-    for times in (seen.sends, seen.healths):
+    for times in waits:
+        if len(times) < 2:
+            cells += ["-", "-"]
+            continue
         hundredths = statistics.quantiles(times, n=100, method="inclusive")
         cells += [f"{hundredths[49] * 1000:.1f}", f"{hundredths[98] * 1000:.1f}"]
-    return f"| {' | '.join(cells)} | {seen.failed} |"
+    return f"| {' | '.join(cells)} | {failed} |"
+
+
+def read_options(program: str, about: str | None) -> argparse.Namespace:
+    options = argparse.ArgumentParser(prog=program, description=about)
+    options.add_argument("--seconds", type=float, default=15.0, help="how long each attack is watched")
+    options.add_argument("--only", default="", help="only attacks whose name has this in it")
+    options.add_argument("--write", action="store_true", help="write the table into docs/security.md")
+    return options.parse_args()
+
+
+def write_table(begin: str, end: str, rows: Iterable[str]) -> None:
+    """Replaces the text between two marks of docs/security.md."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(begin)
+    PAGE.write_text("\n".join([before + begin, "", *rows, "", end]) + rest.split(end)[1], encoding="utf-8")
 
 
 HEAD = (
@@ -232,11 +254,7 @@ HEAD = (
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(prog="make siege", description=__doc__)
-    options.add_argument("--seconds", type=float, default=15.0, help="how long each attack is watched")
-    options.add_argument("--only", default="", help="only attacks whose name has this in it")
-    options.add_argument("--write", action="store_true", help="write the table into docs/security.md")
-    given = options.parse_args()
+    given = read_options("make siege", __doc__)
     multiprocessing.set_start_method("fork")
     found: list[str] = []
     print(HEAD, flush=True)
@@ -262,9 +280,7 @@ def main() -> None:
                 found.append(row(attack, watch(port, good, given.seconds, trusted)))
             print(found[-1], flush=True)
     if given.write:
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        PAGE.write_text("\n".join([before + BEGIN, "", HEAD, *found, "", END]) + rest.split(END)[1], encoding="utf-8")
+        write_table(BEGIN, END, [HEAD, *found])
 
 
 if __name__ == "__main__":

@@ -1,17 +1,15 @@
 """The SMPP server under siege: `make siege SMPP=1`.
 
 Hostile clients are strangers with addresses of their own on loopback, or a customer with four binds. A good customer
-beside them submits over a bind and sends over HTTP, one message after the other, and binds anew each time. With
+beside them submits over a bind and sends over HTTP, one message after the other, and binds again each time. With
 `--write` the table goes into docs/security.md.
 """
 
-import argparse
 import base64
 import contextlib
 import itertools
 import multiprocessing
 import socket
-import statistics
 import tempfile
 import threading
 import time
@@ -30,13 +28,15 @@ from tests.e2e.siege import (
     GOOD,
     HALF_HELLO,
     HOSTILE,
-    PAGE,
     PAUSE_S,
     SETTLE_S,
     TIMEOUT_S,
     Attack,
     attacked,
     half_requests,
+    read_options,
+    row_of,
+    write_table,
 )
 from tests.support.certificates import CertificateAuthority
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess
@@ -268,14 +268,7 @@ def watch(port: int, http_port: int, password: str, authorization: str, seconds:
 
 
 def row(attack: Attack, seen: Seen) -> str:
-    cells = [attack.name]
-    for times in (seen.submits, seen.sends, seen.binds):
-        if len(times) < 2:
-            cells += ["-", "-"]
-            continue
-        hundredths = statistics.quantiles(times, n=100, method="inclusive")
-        cells += [f"{hundredths[49] * 1000:.1f}", f"{hundredths[98] * 1000:.1f}"]
-    return f"| {' | '.join(cells)} | {seen.failed} |"
+    return row_of(attack, (seen.submits, seen.sends, seen.binds), seen.failed)
 
 
 HEAD = (
@@ -285,11 +278,7 @@ HEAD = (
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(prog="make siege SMPP=1", description=__doc__)
-    options.add_argument("--seconds", type=float, default=15.0, help="how long each attack is watched")
-    options.add_argument("--only", default="", help="only attacks whose name has this in it")
-    options.add_argument("--write", action="store_true", help="write the table into docs/security.md")
-    given = options.parse_args()
+    given = read_options("make siege SMPP=1", __doc__)
     multiprocessing.set_start_method("fork")
     found: list[str] = []
     print(HEAD, flush=True)
@@ -316,9 +305,7 @@ def main() -> None:
                 found.append(row(attack, watch(port, gateway.port, good, authorization, given.seconds)))
             print(found[-1], flush=True)
     if given.write:
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        PAGE.write_text("\n".join([before + BEGIN, "", HEAD, *found, "", END]) + rest.split(END)[1], encoding="utf-8")
+        write_table(BEGIN, END, [HEAD, *found])
 
 
 if __name__ == "__main__":

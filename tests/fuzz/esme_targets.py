@@ -1,4 +1,4 @@
-"""What any octets of a client may do to the SMPP server: sound answers, each request once, and nothing left behind.
+"""The SMPP server under any octets of a client: sound answers, each request once, and nothing left behind.
 
 Each target takes octets and returns nothing; what it raises is a finding.
 """
@@ -31,7 +31,7 @@ TURNS: Final = 400
 """Turns of the loop after which there is nothing more to come."""
 
 MOST_PER_STORE: Final = 1_000
-"""Inputs that one store in memory serves before it is made anew."""
+"""Inputs that one store in memory serves before another replaces it."""
 
 WINDOW: Final = 5
 DELIVERIES: Final = 3

@@ -45,7 +45,7 @@ from heliograph.app.records import (
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.money.costs import CostRow
-from heliograph.domain.money.pricing import PriceRow, next_change
+from heliograph.domain.money.pricing import PriceRow
 from heliograph.domain.pace.pace import LearntPace
 from heliograph.domain.security.audit_chain import details_text, entry_hash
 from tests.support.memory_rows import MemoryPart
@@ -313,6 +313,11 @@ class MemoryNetwork(MemoryPart):
 
     async def link_states(self) -> list[ConnectorReport]:
         return [replace(state) for _, state in sorted(self._open().link_states.items())]
+
+
+def next_change(amounts: Sequence[Price] | Sequence[Cost], after: int) -> int | None:
+    """Returns when the next of the prices or costs starts after a moment, or None."""
+    return min((each.since for each in amounts if each.since > after), default=None)
 
 
 class MemoryTableChanges(MemoryPart):

@@ -4,6 +4,8 @@ notes."""
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
+from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Accepted, CarrierState, Outcome, Part, Question
 from heliograph.app.routing.candidates import Candidate, Routed, another, chosen
@@ -154,6 +156,17 @@ def accept_of(*messages: Message, verdict: Verdict = Verdict.UNAVAILABLE) -> Acc
 
 def accepted(number: object) -> Outcome:
     return Accepted(str(number))
+
+
+def open_lanes(dispatcher: Dispatcher, policy: FailoverPolicy) -> dict[int, NotedCarrier]:
+    """Opens the lanes of the connectors 1 to 3 without a limit, and returns their carriers."""
+    carriers = {connector: NotedCarrier() for connector in (1, 2, 3)}
+    for connector, carrier in carriers.items():
+        lane = dispatcher.lane(connector)
+        lane.policy = LanePolicy(failover=policy)
+        lane.window.carrier = carrier
+        lane.window.pace.limit(0.0, 1_000_000.0)
+    return carriers
 
 
 class SetRouter:

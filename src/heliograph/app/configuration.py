@@ -447,9 +447,9 @@ class Changes:
     costs: list[CostRow] = field(default_factory=list)
     """By connector, network, prefix and date."""
     next_price: int | None = None
-    """When the next price comes into force, in ms; None if there is none."""
+    """Start of the next future price, in ms; None if there is none."""
     next_cost: int | None = None
-    """When the next cost comes into force."""
+    """Start of the next future cost, in ms; None if there is none."""
 
 
 class Exists(Exception):

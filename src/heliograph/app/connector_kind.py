@@ -85,7 +85,7 @@ class OptionField:
 
 @dataclass(frozen=True, slots=True)
 class FailoverPolicy:
-    """When another operator tries a message."""
+    """Conditions under which another operator tries a message."""
 
     statuses: frozenset[int] = frozenset()
     """Answers after which another operator tries."""

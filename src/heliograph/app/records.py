@@ -389,9 +389,9 @@ class Feedback:
     taken: bool
     """Whether an operator took any of its parts. Otherwise nothing was stored."""
     was: bool | None
-    """What the earlier word contradicted the receipt with: delivered or not; None if it did not."""
+    """Delivery by the earlier word, if that contradicted the receipt; otherwise None."""
     now: bool | None
-    """What this word contradicts the receipt with, in the same way."""
+    """Delivery by this word, if it contradicts the receipt; otherwise None."""
 
 
 BIND_ALIVE_MS = 20_000

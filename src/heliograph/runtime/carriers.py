@@ -80,6 +80,11 @@ class Carriers:
         """The present connectors, by id."""
         return self._own | {connector.id: connector for connector in self._environment.directory.connectors()}
 
+    def share(self, connector: int) -> float:
+        """Returns the share of a connector's binds that this node has, from 0 to 1."""
+        up, whole = self._up.get(connector), self.live().get(connector)
+        return 0.0 if up is None or whole is None else up[0].binds / whole.binds
+
     def configure_lane(self, connector: Connector, share: float = 1.0) -> Lane:
         """Returns the connector's lane, set to the policy of its settings, and to this node's share of its rate."""
         lane = self.dispatcher.lane(connector.id)
@@ -205,11 +210,6 @@ class Carriers:
         await asyncio.gather(*drains, *self._ending, return_exceptions=True)
 
     # --- inside
-
-    def share(self, connector: int) -> float:
-        """Returns the share of a connector's binds that this node has, from 0 to 1."""
-        up, whole = self._up.get(connector), self.live().get(connector)
-        return 0.0 if up is None or whole is None else up[0].binds / whole.binds
 
     def _is_down(self, connector: int, binds: int) -> bool:
         """Whether at most `binds` binds of the connector are up, or may come up."""

@@ -1,4 +1,4 @@
-"""The health of connectors: finds those that cannot send at the moment, so that messages take another candidate.
+"""The health of connectors: which cannot send at the moment, so that messages take another candidate.
 
 Once a second each connector is looked at:
 
@@ -38,7 +38,7 @@ class ConnectorHealth:
         self._obstacles: dict[int, str] = {}
 
     def look(self, reports: Sequence[ConnectorReport] = ()) -> None:
-        """Looks at each connector. `reports` are those of other nodes."""
+        """Looks at each connector. `reports` come from other nodes."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         obstacles = {}
         told = reported_obstacles(reports, now)

@@ -78,7 +78,7 @@ class OperatorCaps:
         return {of: each for of, each in self._carriers.live().items() if each.max_day or each.max_month}
 
     def _parts(self, now: int) -> Mapping[tuple[int, int], int]:
-        """Returns the stored parts and those of this process that are not stored yet."""
+        """Returns the stored parts, and the parts of this process that are not stored yet."""
         parts, today = dict(self._stored), Grain.DAY.start(now)
         for connector, count in self._taken().items():
             parts[connector, today] = parts.get((connector, today), 0) + count - self._written.get(connector, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
+from heliograph.app.connector_kind import FailoverPolicy
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Facts, Message, MessageEnd, Queued, Verdict
@@ -11,7 +11,7 @@ from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.receipt import Delivery
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
-from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, SetRouter, accept_of
+from tests.support.use_case_fakes import LONG, Messages, NotedGathering, SetClock, SetRouter, accept_of, open_lanes
 
 SYSERR = Deferred(0x08, 1.0)
 SUBMITFAIL = Refused(0x45, Delivery.REJECTD, "069")
@@ -34,12 +34,7 @@ class House:
         matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self._finish)
         self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, self.router)
         self.messages = Messages(self.clock)
-        self.carriers = {connector: NotedCarrier() for connector in (1, 2, 3)}
-        for connector, carrier in self.carriers.items():
-            lane = self.dispatcher.lane(connector)
-            lane.policy = LanePolicy(failover=policy)
-            lane.window.carrier = carrier
-            lane.window.pace.limit(0.0, 1_000_000.0)
+        self.carriers = open_lanes(self.dispatcher, policy)
 
     def _finish(self, message: Message, final: MessageEnd) -> None:
         self.ended.append(final.state)

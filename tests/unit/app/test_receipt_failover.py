@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
+from heliograph.app.connector_kind import FailoverPolicy
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Facts, Message, MessageEnd, Verdict
 from heliograph.app.ports import Accepted, Outcome, Part, Refused, Report
@@ -13,7 +13,7 @@ from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.receipt import Delivery
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, Given
-from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, SetRouter, accept_of
+from tests.support.use_case_fakes import LONG, Messages, NotedGathering, SetClock, SetRouter, accept_of, open_lanes
 
 UNDELIVERED = Delivery.UNDELIV, "011"
 POLICY = FailoverPolicy(receipts=frozenset({UNDELIVERED, (Delivery.REJECTD, "")}))
@@ -42,12 +42,7 @@ class Node:
         self.matcher = ReceiptMatcher(self.gathering, clock, store.receipts, self._finish, worker=worker)
         self.lookup = ReceiptLookup(self.matcher, self.gathering, clock)
         self.dispatcher = Dispatcher(self.gathering, clock, self.matcher, self._finish, world.router)
-        self.carriers = {connector: NotedCarrier() for connector in (1, 2, 3)}
-        for connector, carrier in self.carriers.items():
-            lane = self.dispatcher.lane(connector)
-            lane.policy = LanePolicy(failover=policy)
-            lane.window.carrier = carrier
-            lane.window.pace.limit(0.0, 1_000_000.0)
+        self.carriers = open_lanes(self.dispatcher, policy)
 
     def _finish(self, message: Message, final: MessageEnd) -> None:
         self.ended.append(final.state)

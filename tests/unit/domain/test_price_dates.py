@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.app.configuration import Price
-from heliograph.domain.money.pricing import in_force, next_change
+from heliograph.domain.money.pricing import in_force
+from tests.support.memory_administration import next_change
 
 _PRICES = st.lists(
     st.builds(

@@ -57,7 +57,7 @@ class LaneWindow:
     drains: bool
     """Whether nothing new is to be sent, because of the connector's state."""
     quota: int
-    """Parts that may still be marked, where the connector has a cap. It is set anew each second."""
+    """Parts that may still be marked, where the connector has a cap. It is set again each second."""
     cap: str
     """The cap that stops the lane, such as `at its cap for today`; empty below it."""
     breaker: Breaker

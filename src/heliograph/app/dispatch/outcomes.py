@@ -151,7 +151,7 @@ class PartOutcomes:
 
     def fail_over(self, lane: Lane, item: LaneItem, connector: int, reason: str) -> None:
         """Gives a message to the next candidate, because its operator refused it or cannot take it. An operator that
-        may have a part of it, which `failover_unknown` allows, counts among those that tried it."""
+        may have a part of it, which `failover_unknown` allows, counts among the operators that tried it."""
         self.failovers[lane.connector, reason] += 1
         message, now = item.message, self._clock.now()
         self.gathering.facts.attempts += [

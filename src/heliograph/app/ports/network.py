@@ -22,7 +22,7 @@ from heliograph.domain.numbers.sender_rules import SenderRule
 from heliograph.domain.pace.pace import LearntPace
 
 KEPT_DAYS: Final = 62
-"""Days for which parts are kept: caps need those of a month, and people may compare it with the month before."""
+"""Days for which parts are kept: caps need a month of them, and people may compare it with the month before."""
 
 
 class TableChanges(Protocol):

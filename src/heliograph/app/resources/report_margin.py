@@ -255,7 +255,7 @@ MARGIN: Final = Operation(
     scope=Scope.READ_PRICES,
     id="get_margin",
     answer_name="MarginReport",
-    more="Messages count by the time of their acceptance, once an operator took them. Costs are those of the moment at "
+    more="Messages count by the time of their acceptance, once an operator took them. Costs hold as of the moment at "
     "which the operator took a segment; a cost for delivered segments counts as soon as the receipt is there.",
     examples=(
         "report margin",

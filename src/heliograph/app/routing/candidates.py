@@ -161,7 +161,7 @@ class RouteTable:
         self.plans: dict[str, _Senders] = {}
         self.all = _Senders()
         self.connectors: set[int] = set()
-        """Connectors of routes, those of removed routes included."""
+        """Connectors of present and removed routes."""
         self._groups: dict[tuple[RouteWay, ...], _Group] = {}
         self._stale = False
         """Whether `_groups` may have groups of no target."""

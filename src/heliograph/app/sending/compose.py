@@ -180,7 +180,7 @@ class Composer:
         return destinations, routes
 
     def _unroutable(self, view: AccountView, bad: list[str], request: RouteRequest) -> Fault:
-        """Returns the fault of destinations without a route or price, or else of those below the plan's margin."""
+        """Returns the fault of destinations without a route or price, or else below the plan's margin."""
         uncovered = []
         for number in bad:
             request.destination = number

@@ -265,7 +265,7 @@ class Directory:
         return any(each not in self._routing.obstacles for each in self._routing.standins(connector))
 
     def heed(self, obstacles: Obstacles, tests: Collection[int] = ()) -> None:
-        """Heeds the obstacles of the moment, beside those of the configuration. The next message for each connector of
+        """Heeds the obstacles of the moment, beside the configured obstacles. The next message for each connector of
         `tests` goes there in spite of its obstacle."""
         self._tests = set(tests)
         if obstacles != self._obstacles:

@@ -67,8 +67,7 @@ def report(
     invocation = context.ensure_object(Invocation)
     if context.invoked_subcommand is not None:
         return
-    if as_csv and invocation.as_json:
-        raise Failure("--csv and --json cannot be combined.")
+    _check_form(invocation, as_csv=as_csv)
     asked = {
         "range": span,
         "account": account,
@@ -99,6 +98,11 @@ def report(
     invocation.show(found, people)
 
 
+def _check_form(invocation: Invocation, *, as_csv: bool) -> None:
+    if as_csv and invocation.as_json:
+        raise Failure("--csv and --json cannot be combined.")
+
+
 @report.command("margin", epilog=examples(*(f"heliograph {each}" for each in MARGIN.examples)))
 @click.option("--by", metavar="LIST", default="connector", show_default=True, help=_HELP["by"])
 @click.option("--from", "start", metavar="TIME", default="", help=_HELP["from"])
@@ -110,8 +114,7 @@ def report_margin(invocation: Invocation, by: str, start: str, end: str, *, as_c
 
     Messages count by the time of their acceptance, once an operator took them. A cost is that of the moment at which
     the operator took the segment. Amounts are exact over changes of prices and costs."""
-    if as_csv and invocation.as_json:
-        raise Failure("--csv and --json cannot be combined.")
+    _check_form(invocation, as_csv=as_csv)
     found = invocation.ask(REPORTS, MARGIN.name, {"by": by, "from": start, "to": end})
     if as_csv:
         click.echo(margin_csv(found), nl=False)

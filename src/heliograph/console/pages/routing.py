@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from heliograph.admin_api.request import parse_key
@@ -65,13 +66,11 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
 
 async def _found(request: PageRequest) -> list[dict[str, Any]]:
     """Returns the routes to a connector, or to all, that are for a prefix or for numbers within it or around it."""
-    prefix = number_of(request.query.get("q", "").strip()).removeprefix("+")
-    connector = request.query.get("connector", "")
+    prefix, connector = _prefix(request), request.query.get("connector", "")
     return [
         route
         for route in await routes.find(request.desk)
-        if connector in ("", route["connector"])
-        and (route["prefix"].startswith(prefix) or prefix.startswith(route["prefix"]))
+        if connector in ("", route["connector"]) and _is_near(route["prefix"], prefix)
     ]
 
 
@@ -113,42 +112,54 @@ async def import_list(request: PageRequest) -> PageResponse:
 
 async def show_coverage(request: PageRequest) -> PageResponse:
     """Shows each destination of a plan with its connector, price, cost and margin."""
-    plan, wanted, problems = await _coverage_asked(request)
-    found = await routes.find_coverage(request.desk, plan)
-    rows = [row for row in found["destinations"] if _is_shown(row, wanted, only_problems=problems)]
+    covered = await _covered(request)
     prices = (await request.desk.store.network.tables()).prices
     return request.page(
         "coverage.html",
-        plan=plan,
+        plan=covered.plan,
         plans=sorted({DEFAULT_PLAN, *(price.plan for price in prices)}),
-        q=wanted,
-        only_problems=problems,
-        rows=rows[:SHOWN],
-        more=max(0, len(rows) - SHOWN),
-        destinations=len(found["destinations"]),
-        problems=Counter(row["problem"] for row in found["destinations"] if row["problem"]),
+        q=covered.prefix,
+        only_problems=covered.only_problems,
+        rows=covered.rows[:SHOWN],
+        more=max(0, len(covered.rows) - SHOWN),
+        destinations=len(covered.destinations),
+        problems=Counter(row["problem"] for row in covered.destinations if row["problem"]),
     )
 
 
 async def download_coverage(request: PageRequest) -> PageResponse:
-    plan, wanted, problems = await _coverage_asked(request)
-    found = await routes.find_coverage(request.desk, plan)
-    rows = [row for row in found["destinations"] if _is_shown(row, wanted, only_problems=problems)]
     file = io.StringIO()
-    routes.write_coverage(rows, file)
+    routes.write_coverage((await _covered(request)).rows, file)
     return csv_file("coverage.csv", file.getvalue().encode())
 
 
-async def _coverage_asked(request: PageRequest) -> tuple[str, str, bool]:
-    """Returns the plan, the first digits of the numbers, and whether only problems are wanted."""
-    query = request.query
-    prefix = number_of(query.get("q", "").strip()).removeprefix("+")
-    return query.get("plan", "") or DEFAULT_PLAN, prefix, query.get("only") == "problems"
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    plan: str
+    prefix: str
+    only_problems: bool
+    destinations: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    """Destinations that the filters of the page leave."""
 
 
-def _is_shown(row: dict[str, Any], prefix: str, *, only_problems: bool) -> bool:
-    fits = row["prefix"].startswith(prefix) or prefix.startswith(row["prefix"])
-    return fits and bool(row["problem"] or not only_problems)
+async def _covered(request: PageRequest) -> _Coverage:
+    """Returns the destinations of the plan that the query names."""
+    plan = request.query.get("plan", "") or DEFAULT_PLAN
+    prefix, only_problems = _prefix(request), request.query.get("only") == "problems"
+    found = (await routes.find_coverage(request.desk, plan))["destinations"]
+    rows = [row for row in found if _is_near(row["prefix"], prefix) and (row["problem"] or not only_problems)]
+    return _Coverage(plan, prefix, only_problems, found, rows)
+
+
+def _prefix(request: PageRequest) -> str:
+    """Returns the digits that the page is searched for."""
+    return number_of(request.query.get("q", "").strip()).removeprefix("+")
+
+
+def _is_near(prefix: str, wanted: str) -> bool:
+    """Returns whether numbers with the prefix are within the wanted prefix, or around it."""
+    return prefix.startswith(wanted) or wanted.startswith(prefix)
 
 
 PAGES = (

@@ -124,13 +124,6 @@ class PriceTable:
         return self._tariffs.get(plan, self._others)
 
 
-class Starting(Protocol):
-    """A price or cost that holds from `since` (ms) on."""
-
-    @property
-    def since(self) -> int: ...
-
-
 class DatedPrice(Protocol):
     """A price of a prefix in a plan. It holds from `since` (ms; 0 is the beginning) until the next price of the same
     prefix and plan.
@@ -175,8 +168,3 @@ def price_table(prices: Iterable[ChargedPrice], at: int) -> PriceTable:
     """Returns the prices that hold at a moment."""
     holding = in_force(prices, at)
     return PriceTable((each.plan, each.prefix, 0, each.price, each.inbound or 0) for each in holding)
-
-
-def next_change(amounts: Iterable[Starting], after: int) -> int | None:
-    """Returns when the next of the prices or costs starts after a moment, or None."""
-    return min((each.since for each in amounts if each.since > after), default=None)
