@@ -286,14 +286,18 @@ async def test_a_busy_client_has_its_answers_before_it_is_unbound(rig: Rig) -> N
     client = await rig.bound()
     for _ in range(20):
         client.begin(SUBMISSION)
-    (bind,) = rig.binds.all()
-    await wait_until(lambda: rig.gateway.intake.accepted)
+    (bind,), intake = rig.binds.all(), rig.gateway.intake
+    await wait_until(lambda: len(intake.accepted) >= 20)
+    intake.may_commit.clear()
+    client.begin(SUBMISSION)
+    await wait_until(lambda: intake.waiting)
     bind.unbind()
+    intake.may_commit.set()
     while not client.gone:
         if client.session.bound:
             client.begin(SUBMISSION)  # after our unbind it is refused: its answer might not arrive
         await asyncio.sleep(0)
-    taken = sum(len(accept.messages) for accept in rig.gateway.intake.accepted)
+    taken = sum(len(accept.messages) for accept in intake.accepted)
     assert sum(answer.status == 0 for answer in client.answers.values()) == taken >= 20
 
 
