@@ -405,18 +405,34 @@ async def test_an_operator_that_answers_no_submit_sm_is_called_silent_until_it_d
         await wait_until(lambda: rig.carrier.capacity)
         smsc.reply = lambda _: None
         assert (rig.carrier.state().silent, rig.carrier.state().silent_s) == (0, 0.0)
-        rig.carrier.submit(singles(1))
-        await wait_until(lambda: rig.events.of(Unknown))
-        rig.carrier.submit(singles(1))
-        await wait_until(lambda: len(rig.events.of(Unknown)) == 2 and smsc.link.enquiries)
+
+        def is_silent_under_load() -> bool:
+            """Keeps a part in flight: without one, silence ends."""
+            if rig.carrier.capacity:
+                rig.carrier.submit(singles(1))
+            return rig.carrier.state().silent_s >= 2 * hasty.response_timeout_s and bool(smsc.link.enquiries)
+
+        await wait_until(is_silent_under_load)
+        assert rig.events.of(Unknown)
         state = rig.carrier.state()
         assert (state.bound, state.silent) == (1, 1)
-        assert state.silent_s >= 2 * hasty.response_timeout_s
         assert "the operator has not responded for" in state.summary
         assert rig.binds[0].silent
         smsc.link.respond_all()
         await wait_until(lambda: rig.carrier.state().silent == 0)
         assert rig.carrier.state().summary == "It is bound."
+
+
+async def test_an_idle_link_is_not_silent_after_an_answer_that_never_came() -> None:
+    hasty = replace(QUICK, response_timeout_s=0.3)
+    async with Smsc() as smsc, Rig(connector(smsc.port), hasty) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        rig.carrier.submit(singles(1))
+        await wait_until(lambda: rig.events.of(Unknown))
+        assert (rig.carrier.state().silent, rig.carrier.state().silent_s) == (0, 0.0)
+        rig.carrier.submit(singles(1))
+        assert rig.carrier.state().silent_s < hasty.response_timeout_s, "the time without parts does not count"
 
 
 async def test_one_that_answers_some_is_slow_and_not_silent() -> None:

@@ -340,12 +340,7 @@ class BindConnection(asyncio.Protocol):
             case e.Answered() | e.TimedOut() if type(event.token) is Question:
                 self._on_question(event)
             case e.TimedOut(token, sequence):
-                self._sampled = None
-                self._late[sequence] = cast("Part", token)
-                if len(self._late) > MAX_LATE:
-                    del self._late[next(iter(self._late))]
-                self._context.refusal_log.unanswered()
-                self._end(cast("Part", token), Unknown(f"no answer in {self._context.timings.response_timeout_s:g} s"))
+                self._on_timeout(cast("Part", token), sequence)
             case e.Bound():
                 self.up = self.was_bound = True
                 self._owner.on_bound()
@@ -371,6 +366,16 @@ class BindConnection(asyncio.Protocol):
                 self._context.log_once("warning", "smpp.protocol_error", error=error)
             case _:
                 pass  # alert_notification and outbind ask nothing of us
+
+    def _on_timeout(self, part: Part, sequence: int) -> None:
+        self._sampled = None
+        self._late[sequence] = part
+        if len(self._late) > MAX_LATE:
+            del self._late[next(iter(self._late))]
+        self._context.refusal_log.unanswered()
+        self._end(part, Unknown(f"no answer in {self._context.timings.response_timeout_s:g} s"))
+        if not self.parts_in_flight:
+            self.unanswered_since = None  # otherwise an idle link would count as silent until the next answer
 
     def _on_question(self, event: e.Answered | e.TimedOut) -> None:
         self.asked -= 1
