@@ -38,14 +38,22 @@ def socket_path(data: Path) -> Iterator[str]:
         os.close(folder)
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 class AlreadyRunning(Exception):
     """Another gateway runs on the data directory."""
 
 
 @contextmanager
 def only_engine(data: Path) -> Iterator[None]:
-    """Locks the data directory, which must exist, so that a single process writes facts. Raises AlreadyRunning."""
-    with (data / LOCK_FILE).open("a+") as lock:
+    """Locks the data directory, which must exist, so that a single process writes facts. Raises AlreadyRunning.
+
+    Only the gateway's user may open the file. A user who may read it could hold the lock and keep the gateway down.
+    """
+    with open(data / LOCK_FILE, "a+", opener=_private) as lock:
+        os.fchmod(lock.fileno(), 0o600)  # earlier versions made it readable for all
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
