@@ -10,6 +10,7 @@ from heliograph.domain.numbers.country import PREFIXES, UNKNOWN, country_and_are
         ("33612345678", "FR"),
         ("12025550123", "US"),
         ("14165550123", "CA"),
+        ("12735550123", "CA"),
         ("18765550123", "JM"),
         ("17875550123", "PR"),
         ("79161234567", "RU"),
