@@ -19,10 +19,11 @@ from heliograph.adapters.smpp_server.addresses import Spelling
 from heliograph.adapters.smpp_server.connection import EsmeConnection
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.expected import Expected
+from heliograph.adapters.smpp_server.overload import Delay
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.requests import RequestAnswers
 from heliograph.adapters.smpp_server.resubmissions import Resubmissions
-from heliograph.adapters.smpp_server.services import Delay, Services
+from heliograph.adapters.smpp_server.services import Services
 from heliograph.adapters.smpp_server.submission import SubmissionReader
 from heliograph.app.commit import isolate
 from heliograph.app.commit.isolate import Bisection

@@ -122,6 +122,13 @@ class RequestReceived:
 
 
 @dataclass(slots=True)
+class Shed:
+    """Requests that `session.Shedding` refused. They are answered."""
+
+    number: int
+
+
+@dataclass(slots=True)
 class AlertReceived:
     """alert_notification; it is not answered."""
 
@@ -166,6 +173,7 @@ Event = (
     | Unmatched
     | Delivered
     | RequestReceived
+    | Shed
     | AlertReceived
     | OutbindReceived
     | Unbound

@@ -414,11 +414,20 @@ async def test_a_full_queue_is_told_at_once(rig: Rig) -> None:
 
 
 async def test_while_the_oldest_submission_waits_long_new_ones_are_refused(rig: Rig) -> None:
-    client = await rig.bound()
+    client = await rig.bound(version=0x50)
     number = rig.services.delay.begin(rig.gateway.clock.monotonic())
     rig.gateway.clock.forward(0.5)
-    assert (await client.submit()).status == CommandStatus.ESME_RMSGQFUL
-    rig.services.delay.end(number)
+    refused = await client.submit()
+    assert (refused.status, len(refused.tlvs)) == (CommandStatus.ESME_RMSGQFUL, 1), "version 5.0 is told why"
+    await rig.change(statuses=(("unavailable", 0x402),))
+    await client.submit()
+    begun = [client.begin(SUBMISSION) for _ in range(5)]
+    await client.until(lambda: all(sequence in client.answers for sequence in begun))
+    assert {client.answers[sequence].status for sequence in begun} == {0x402}, "the account's own status"
+    (bind,) = rig.binds.all()
+    assert (bind.state.submitted, bind.state.refused) == (7, 7)
+    assert rig.services.refusals.counts == {Reason.UNAVAILABLE: 7}
+    rig.services.delay.end(number, rig.gateway.clock.monotonic())
     assert (await client.submit()).status == 0
 
 
@@ -452,7 +461,23 @@ async def test_a_customer_that_causes_much_work_is_read_for_two_thirds_of_the_ti
     services.busy_until[1] = asyncio.get_running_loop().time() + 0.05
     begun = [client.begin(SUBMISSION) for _ in range(200)]
     await wait_until(lambda: "rest" in read._reading_stopped)
+    rig.gateway.clock.forward(0.1)
     await client.until(lambda: all(number in client.answers for number in begun))
+    assert {client.answers[number].status for number in begun} == {0}
+
+
+async def test_submissions_that_may_have_waited_unread_for_long_are_refused(rig: Rig) -> None:
+    client = await rig.bound()
+    (read,) = rig.server._connections
+    rig.services.busy_until[1] = asyncio.get_running_loop().time() + 0.05
+    await client.submit()
+    assert "rest" in read._reading_stopped
+    late = client.begin(SUBMISSION)
+    rig.gateway.clock.forward(0.5)
+    await client.until(lambda: late in client.answers)
+    assert client.answers[late].status == CommandStatus.ESME_RMSGQFUL
+    rig.gateway.clock.forward(60)
+    assert (await client.submit()).status == 0, "idle since then"
 
 
 async def test_a_reference_is_charged_once(rig: Rig) -> None:

@@ -8,7 +8,7 @@ from heliograph.smpp.constants import CommandStatus, Role
 from heliograph.smpp.error import StateError, WindowFullError
 from heliograph.smpp.event import CloseReason
 from heliograph.smpp.framer import Framer
-from heliograph.smpp.session import Session, SessionOptions
+from heliograph.smpp.session import Session, SessionOptions, Shedding
 from heliograph.smpp.state import SessionState
 
 BODY = codec.encode_body(p.SubmitSm(destination_addr="447700900123", short_message=b"hi"))
@@ -50,6 +50,33 @@ def centre(state: SessionState = SessionState.BOUND_TRX, options: SessionOptions
     assert session.state is state
     sent(session)
     return session
+
+
+class TestShedding:
+    FULL = CommandStatus.ESME_RMSGQFUL
+
+    def shedding(self) -> Shedding:
+        return Shedding((p.SubmitSmResp(0, self.FULL), p.DataSmResp(0, self.FULL, ((0x1D, b"full\0"),))))
+
+    def test_submissions_are_refused_unread_and_all_else_is_handled(self) -> None:
+        session = centre()
+        submissions = [p.SubmitSm(7), p.DataSm(8)]
+        malformed = codec.HEADER.pack(17, c.SUBMIT_SM, 0, 9) + b"?"
+        data = b"".join([*map(codec.encode, [*submissions, p.EnquireLink(10), p.QuerySm(11)]), malformed])
+        assert session.receive(data, 1.0, self.shedding()) == [e.Shed(3), e.RequestReceived(p.QuerySm(11))]
+        assert sorted(sent(session), key=lambda pdu: pdu.sequence) == [
+            p.SubmitSmResp(7, self.FULL),
+            p.DataSmResp(8, self.FULL, ((0x1D, b"full\0"),)),
+            p.SubmitSmResp(9, self.FULL),
+            p.EnquireLinkResp(10),
+        ]
+        assert session.unanswered == 1  # the query_sm
+
+    def test_a_state_that_forbids_submissions_still_does(self) -> None:
+        session = centre(SessionState.BOUND_RX)
+        (event,) = session.receive(codec.encode(p.SubmitSm(7)), 1.0, self.shedding())
+        assert isinstance(event, e.ProtocolError)
+        assert [pdu.status for pdu in sent(session)] == [CommandStatus.ESME_RINVBNDSTS]
 
 
 class TestBinding:

@@ -1,6 +1,6 @@
 """Which submissions are refused because their commit would come too late."""
 
-from heliograph.adapters.smpp_server.services import FEW, FIRST_RATE, OVERLOAD_S, Delay
+from heliograph.adapters.smpp_server.overload import FEW, FIRST_PACE_S, OVERLOAD_S, Delay
 
 
 def run(capacity: int, arriving: int, seconds: float, window: int = 1_000_000) -> tuple[float, int]:
@@ -13,7 +13,7 @@ def run(capacity: int, arriving: int, seconds: float, window: int = 1_000_000) -
         for _ in range(round(capacity * step)):
             if waiting:
                 number, since = waiting.pop(0)
-                delay.end(number)
+                delay.end(number, now)
                 longest = max(longest, now - since)
         for _ in range(round(arriving * step)):
             if len(waiting) >= window:
@@ -42,7 +42,7 @@ def test_a_burst_after_a_pause_is_taken() -> None:
     numbers = [delay.begin(0.0) for _ in range(1_000)]
     assert not delay.is_long(0.01, 0.01)
     for number in numbers:
-        delay.end(number)
+        delay.end(number, 0.1)
     assert not delay.is_long(5.0, 5.0)
     numbers = [delay.begin(5.0) for _ in range(FEW)]
     assert not delay.is_long(4.99 + OVERLOAD_S, 4.99 + OVERLOAD_S)
@@ -54,4 +54,13 @@ def test_a_flood_after_a_pause_is_taken_as_far_as_a_busy_machine_commits_it_in_t
     while taken < 4_000 and not delay.is_long(0.1, 0.0):
         delay.begin(0.0)
         taken += 1
-    assert taken <= FIRST_RATE * OVERLOAD_S
+    assert taken <= OVERLOAD_S / FIRST_PACE_S
+
+
+def test_a_submission_that_may_have_waited_unread_has_less_time_left() -> None:
+    delay = Delay()
+    for _ in range(FEW + 1):
+        delay.begin(0.0)
+    waits_s = (FEW + 1) * FIRST_PACE_S
+    assert not delay.is_long(0.0, waits_s - OVERLOAD_S + 0.01)
+    assert delay.is_long(0.0, waits_s - OVERLOAD_S - 0.01)

@@ -2,8 +2,9 @@
 
     bind_*      --> sign in (task) ----> bind_*_resp, or an error and the end
     submit_sm   --> fields --> Sending.send ====commit====> submit_sm_resp
-                       | refused                              ^ a single write for all answers of a commit
-                       +--------------------------------------+
+       |               | refused                              ^ a single write for all answers of a commit
+       |               +--------------------------------------+
+       +-- under overload: refused unread, portion by portion -+
     notice      --> deliver_sm --> deliver_sm_resp --> BindDeliverer
 
 A client with `window` unanswered requests is not read any more until some are answered (backpressure). Answers that the
@@ -21,10 +22,18 @@ from typing import Any, Final, cast
 from heliograph.adapters.smpp_server.content import Refused
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.expected import message_id
+from heliograph.adapters.smpp_server.overload import (
+    LEAST_REST_S,
+    OVERLOADED,
+    SHARE_OF_SHED,
+    SHED,
+    UnreadTime,
+    shedding_of,
+)
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.requests import RequestAnswers
 from heliograph.adapters.smpp_server.resubmissions import are_acknowledged
-from heliograph.adapters.smpp_server.services import DOOR, LEAST_REST_S, Services, overloaded
+from heliograph.adapters.smpp_server.services import DOOR, Services
 from heliograph.adapters.smpp_server.statuses import status_of, status_text
 from heliograph.adapters.smpp_server.submission import SubmissionReader, Submit
 from heliograph.app.configuration import Missing
@@ -32,12 +41,11 @@ from heliograph.app.facts import Accept, Verdict
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Unavailable
 from heliograph.app.records import BindState, CustomerBind
-from heliograph.app.sending.authenticate import ClientCredentials
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.refusal import refusal_of, unavailable
-from heliograph.domain.error import FORBIDDEN, UNAVAILABLE, Fault, Reason
+from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.net.bounded_reader import BoundedReader
 from heliograph.net.proxies import Address
 from heliograph.net.proxy_protocol import ProxyHeader, ProxyHeaderError
@@ -47,7 +55,7 @@ from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, Role
 from heliograph.smpp.error import FieldError
-from heliograph.smpp.session import Session, SessionOptions
+from heliograph.smpp.session import Session, SessionOptions, Shedding
 from heliograph.smpp.state import BOUND_BY, SessionState
 
 ENQUIRE_S: Final = 60.0
@@ -82,6 +90,9 @@ MAX_ERRORS: Final = 1_000
 WORK_OF_DESTINATION_S: Final = 20e-6
 """Seconds that a destination of a submit_multi takes, on a slow core."""
 
+WORK_OF_SHED_S: Final = 5e-6
+"""Seconds that a submission takes which is refused unread, with the system's part, on a slow core."""
+
 WORK_OF_QUESTION_S: Final = 300e-6
 """Seconds that a query_sm or cancel_sm takes, with its reading of the store."""
 
@@ -115,6 +126,11 @@ class EsmeConnection(asyncio.Protocol):
         self._flush_due = False
         self._unbound_octets = 0
         """Octets that came before the bind."""
+        self._unread = UnreadTime()
+        self._shedding: Shedding | None = None
+        """Answers to submissions under overload, once the client is bound."""
+        self._shed_work_s = 0.0
+        """Seconds, estimated, that refusals of the present portion have taken."""
         self._later_work_s = 0.0
         """Seconds, estimated, that tasks will take which the present portion has started."""
         self._errors = 0
@@ -213,6 +229,7 @@ class EsmeConnection(asyncio.Protocol):
         self._arm()
 
     def data_received(self, data: bytes) -> None:
+        self._unread.end(self._services.clock.monotonic())
         cast("BoundedReader", self._reader).feed(data)
 
     def pause_writing(self) -> None:
@@ -265,8 +282,12 @@ class EsmeConnection(asyncio.Protocol):
             if self._unbound_octets > MAX_OCTETS_BEFORE_BIND:
                 self.abort()
                 return
-        begun = self._loop.time()
-        self._handle(self.session.receive(data, self._services.clock.monotonic()))
+        if self._who is not None and self._generation != self._services.directory.generation:
+            self._generation = self._services.directory.generation
+            self._start(self._refresh())
+        begun, now = self._loop.time(), self._services.clock.monotonic()
+        shedding = self._shedding if self._services.delay.is_long(now, self._unread.since) else None
+        self._handle(self.session.receive(data, now, shedding))
         self._tell_answers()
         if self.session.bound:
             self._rest(begun)
@@ -276,18 +297,28 @@ class EsmeConnection(asyncio.Protocol):
         self._arm()
 
     def _rest(self, begun: float) -> None:
-        """Stops reading for a while if the account's requests take too much of the time of the loop."""
+        """Stops reading for a while if the account's requests, or refusals under overload, take too much of the time
+        of the loop."""
         work_s, self._later_work_s = self._loop.time() - begun + self._later_work_s, 0.0
         rest_s = self._services.rest_of(self.account, begun, work_s)
+        if self._shed_work_s:
+            rest_s = max(rest_s, self._services.rest_of(SHED, begun, self._shed_work_s, SHARE_OF_SHED))
+            self._shed_work_s = 0.0
         if rest_s > LEAST_REST_S:
             self._stop_reading("rest")
-            self._loop.call_later(rest_s, self._resume_reading, "rest")
+            self._loop.call_later(rest_s, self._end_rest)
+
+    def _end_rest(self) -> None:
+        self._unread.note_rest(self._services.clock.monotonic())
+        self._resume_reading("rest")
 
     def _handle(self, events: list[e.Event]) -> None:
         for event in events:
             match event:
                 case e.RequestReceived(request):
                     self._on_request(request)
+                case e.Shed(number):
+                    self._on_shed(number)
                 case e.Answered(token, _, status):
                     self._answered.append((token, status))
                     if status == 0:
@@ -348,7 +379,7 @@ class EsmeConnection(asyncio.Protocol):
             self.abort()
 
     async def _bind(self, request: p.BindRequest) -> None:
-        status, view = await self._proven(request)
+        status, view = await self._services.proven(request, self._peer[0], self.id)
         if self.session.closing or self.session.state is SessionState.CLOSED:
             return
         if view is not None:
@@ -371,8 +402,8 @@ class EsmeConnection(asyncio.Protocol):
             self._close()
             return
         view = cast("AccountView", view)
-        self._take_view(view)
         self._reads_text = request.interface_version >= c.INTERFACE_VERSION_50
+        self._take_view(view)
         self.session.window_limit = view.account.smpp.window
         self._binds.connections.bound(self)
         if self._transport is not None:
@@ -415,32 +446,13 @@ class EsmeConnection(asyncio.Protocol):
         except Unavailable:
             self._services.departed.add(self.id)
 
-    async def _proven(self, request: p.BindRequest) -> tuple[int, AccountView | None]:
-        """Returns the status of a bind, and the account if its credentials and its address are right."""
-        services = self._services
-        sent = b"%b\0%b" % (request.system_id.encode("latin-1"), request.password.encode("latin-1"))
-        credentials = ClientCredentials(request.system_id, request.password, sent)
-        try:
-            who = await services.authenticator.check(DOOR, credentials, self._peer[0], services.clock.monotonic())
-        except Unavailable:
-            return CommandStatus.ESME_RSYSERR, None
-        except Fault as fault:
-            services.note_refusal(None, fault, "bind", self._peer[0], self.id)
-            return CommandStatus.ESME_RINVPASWD, None
-        policy = who.view.policy
-        if policy is not None and policy.networks is not None and not policy.networks.has(self._peer[0]):
-            problem = "The account may not bind from this address; ask the operator of the gateway."
-            barred = Fault(FORBIDDEN, problem, reason=Reason.ADDRESS)
-            services.note_refusal(who.view, barred, "bind", self._peer[0], self.id)
-            return CommandStatus.ESME_RBINDFAIL, None
-        return 0, who.view
-
     def _take_view(self, view: AccountView) -> None:
         """Takes the account as it is now."""
         self._who = Principal(view, DOOR)
         self._generation = self._services.directory.generation
         self._reader_of = SubmissionReader(view.account.smpp, self._services.longest_validity_ms)
         self._own_statuses = dict(view.account.smpp.statuses)
+        self._shedding = shedding_of(self._own_statuses, reads_text=self._reads_text)
 
     async def _refresh(self) -> None:
         """Reads the account again after a change of the configuration. Unbinds a client that may not stay, for example
@@ -465,9 +477,6 @@ class EsmeConnection(asyncio.Protocol):
     # --- requests
 
     def _on_request(self, pdu: p.Pdu) -> None:
-        if self._generation != self._services.directory.generation:
-            self._generation = self._services.directory.generation
-            self._start(self._refresh())
         if self._stopping and self.session.state is SessionState.UNBOUND:
             # The client answers our unbind and closes: an answer that waits for a commit would be lost.
             self.refuse(pdu, Fault(UNAVAILABLE, "The bind ends; nothing was charged. Bind again, and send it again."))
@@ -504,11 +513,6 @@ class EsmeConnection(asyncio.Protocol):
 
     def _submit(self, pdu: p.SubmitSm | p.DataSm) -> None:
         services, who = self._services, cast("Principal", self._who)
-        now = services.clock.monotonic()
-        came = services.delay.came(now)
-        if services.delay.is_long(now, came):
-            self.refuse(pdu, overloaded())
-            return
         destination = p.Address(pdu.dest_addr_ton, pdu.dest_addr_npi, pdu.destination_addr)
         try:
             fields = cast("SubmissionReader", self._reader_of).read(pdu, [destination], services.clock.now())
@@ -516,11 +520,11 @@ class EsmeConnection(asyncio.Protocol):
             self.decline(pdu, refused.status, refused.problem)
             return
         self.name(pdu, fields)
-        number = services.delay.begin(came)
+        number = services.delay.begin(services.clock.monotonic())
         try:
             services.sending.send(who, fields, partial(self._stored, pdu, fields.submission, number))
         except Fault as fault:
-            services.delay.end(number, committed=False)
+            services.delay.end(number, services.clock.monotonic(), committed=False)
             if services.sending.may_be_replayed(fields, fault):
                 self._start(self._answering(pdu, self._replay(pdu, fields, fault)))
             else:
@@ -539,7 +543,7 @@ class EsmeConnection(asyncio.Protocol):
             self._named.add(fields.submission)
 
     def _stored(self, pdu: p.SubmitSm | p.DataSm, name: str | None, number: int, accept: Accept) -> None:
-        self._services.delay.end(number)
+        self._services.delay.end(number, self._services.clock.monotonic())
         if accept.verdict in (Verdict.ACCEPTED, Verdict.REPLAYED):
             self.accepted(pdu, accept, name)
         else:
@@ -584,11 +588,22 @@ class EsmeConnection(asyncio.Protocol):
         )
         self.decline(pdu, status_of(fault, self._own_statuses), fault.message)
 
+    def _on_shed(self, number: int) -> None:
+        """Counts submissions that were refused unread."""
+        self._shed_work_s += number * WORK_OF_SHED_S
+        self._state.submitted += number
+        view = None if self._who is None else self._who.view
+        self._services.note_refusal(view, OVERLOADED, "submit_sm", self._peer[0], self.id, number)
+        self._count_refused(status_of(OVERLOADED, self._own_statuses), OVERLOADED.message, number)
+
+    def _count_refused(self, status: int, problem: str, number: int = 1) -> None:
+        self._state.refused += number
+        self._state.last_error = f"{CommandStatus.name_of(status)}: {problem}"
+        self._binds.counts.submissions[status] += number
+
     def decline(self, pdu: p.Pdu, status: int, problem: str) -> None:
         """Answers a submission with an error."""
-        self._state.refused += 1
-        self._state.last_error = f"{CommandStatus.name_of(status)}: {problem}"
-        self._binds.counts.submissions[status] += 1
+        self._count_refused(status, problem)
         tlvs = status_text(problem) if self._reads_text or isinstance(pdu, p.DataSm) else ()
         self._respond(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status, tlvs))
 
@@ -603,6 +618,7 @@ class EsmeConnection(asyncio.Protocol):
     def _respond(self, response: p.Pdu) -> None:
         self.session.respond(response)
         if "window" in self._reading_stopped and self.session.unanswered < self._services.window_of(self._who):
+            self._unread.end(self._services.clock.monotonic())  # octets beyond the window may wait for any time
             self._resume_reading("window")
         if self._stopping and not self.session.unanswered:
             self.unbind()

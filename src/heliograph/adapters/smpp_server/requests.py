@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from heliograph.adapters.smpp_server.content import Refused
 from heliograph.adapters.smpp_server.expected import key_of
-from heliograph.adapters.smpp_server.services import Services, overloaded
+from heliograph.adapters.smpp_server.services import Services
 from heliograph.adapters.smpp_server.statuses import status_of
 from heliograph.adapters.smpp_server.submission import SubmissionReader
 from heliograph.adapters.smpp_server.times import absolute
@@ -60,10 +60,6 @@ class RequestAnswers:
         addresses = [each for each in pdu.destinations if isinstance(each, p.Address)]
         if len(addresses) < len(pdu.destinations):
             connection.decline(pdu, CommandStatus.ESME_RINVDLNAME, "There are no distribution lists here.")
-            return
-        now = self._services.clock.monotonic()
-        if self._services.delay.is_long(now, now):
-            connection.refuse(pdu, overloaded())
             return
         if not 1 <= len(addresses) <= MOST_DESTINATIONS:
             problem = f"There are {len(addresses)} destinations; give 1 to {MOST_DESTINATIONS}."

@@ -109,19 +109,21 @@ class Refusals:
         self._batch = RefusalBatch()
         self._minutes: Counter[tuple[int, int, Reason]] = Counter()
 
-    def note(self, account: Account | None, fault: Fault, asked: Asked, now: int) -> None:
-        """Notes a request that is answered with the fault; of an unknown client it is counted only."""
-        self.counts[fault.reason] += 1
+    def note(self, account: Account | None, fault: Fault, asked: Asked, now: int, number: int = 1) -> None:
+        """Notes a request that is answered with the fault; of an unknown client it is counted only. `number`: how many
+        such requests were refused at once. The last is kept."""
+        self.counts[fault.reason] += number
         if account is None:
             return
-        self._minutes[now - now % MINUTE_MS, account.id, fault.reason] += 1
+        self._minutes[now - now % MINUTE_MS, account.id, fault.reason] += number
         batch = self._batch
         batch.names[account.id] = account.name
         batch.add(
             RefusedRequest(
                 account.id, fault.reason, now, fault.entry.http, asked.method, asked.path, fault.field or "",
                 fault.message, asked.address, asked.request_id,
-            )
+            ),
+            number,
         )  # fmt: skip
 
     def take_minutes(self) -> Counter[tuple[int, int, Reason]]:
