@@ -8,8 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME
 from tests.support.customer import Customer
 from tests.support.peers import ROOT
 from tests.support.process import PROGRAM, GatewayProcess, Process, clean_environment
@@ -146,4 +148,12 @@ def test_the_banner_of_a_development_run_can_be_pasted(tmp_path: Path) -> None:
         for line in lines:
             reader.paste(line)
         assert [is_good(answer) for answer in reader.answers()] == [True] * 5
+        url = re.search(r"http://127\.0\.0\.1:\d+", banner)
+        assert url is not None
+        body = {"to": "491701234567", "from": "Heliograph", "content": "Hello"}
+        for path in ("/api/v1/messages", "/api/v2/messages", "/health/live", "/docs"):
+            answer = httpx.post(
+                url[0] + path, json=body, headers={"Host": "evil.example"}, auth=(DEMO_NAME, DEMO_API_KEY)
+            )
+            assert answer.status_code == 403, "the demo account's secrets are public, for pages of other sites too"
         assert process.stop() == 0

@@ -32,17 +32,28 @@ class CertificateEndpoint:
             await self._application(scope, receive, send)
 
 
-class HostCheck:
-    """Answers 403 to requests with a `Host` that is neither one of the gateway's names, nor an address, nor localhost:
-    protection against DNS rebinding."""
+class OwnNames:
+    """Names by which requests may ask for the gateway: its host names, any address, and localhost."""
 
-    def __init__(self, application: Asgi, names: Collection[str]) -> None:
-        self._application = application
+    def __init__(self, names: Collection[str]) -> None:
         self._names = frozenset(name.lower().removesuffix(".") for name in names)
 
+    def allow(self, headers: Headers) -> bool:
+        """Returns whether a request with these headers asks for the gateway by such a name."""
+        host = asked_host(headers)
+        return host in self._names or is_own_name(host)
+
+
+class HostCheck:
+    """Answers 403 to requests with a `Host` that is no name of the gateway: protection against DNS
+    rebinding."""
+
+    def __init__(self, application: Asgi, names: OwnNames) -> None:
+        self._application = application
+        self._names = names
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        host = asked_host(scope)
-        if host in self._names or is_own_name(host):
+        if self._names.allow(scope["headers"]):
             await self._application(scope, receive, send)
         else:
             await _refuse(scope, send, _OTHER_NAME)

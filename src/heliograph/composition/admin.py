@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from heliograph import admin_api, console
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
-from heliograph.admin_api.checks import CertificateEndpoint, HostCheck
+from heliograph.admin_api.checks import CertificateEndpoint, HostCheck, OwnNames
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
@@ -23,11 +23,10 @@ from heliograph.app.sending.send import Sending
 from heliograph.composition.commands import audit_secret
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.composition.dev import NAMES
-from heliograph.config import Settings, parse_address
+from heliograph.config import Settings
 from heliograph.domain.message.receipt import Delivery
 from heliograph.http.asgi import Asgi
 from heliograph.http.on_demand import OnDemand
-from heliograph.net.proxies import is_loopback
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.recent_activity import RecentActivity
 from heliograph.smpp.constants import CommandStatus
@@ -118,13 +117,9 @@ class AdminApps:
         api.home = f"{console.PATH}/"
 
     def _by_name(self, application: Asgi) -> Asgi:
-        """Puts the host check in front of an application if host names are set. A development run on loopback has it
-        too, because its passwords are public.
-        """
-        settings = self._parts.settings
-        host = parse_address(settings.http.listen)[0]
-        private = self._parts.simulated is not None and (host == "localhost" or is_loopback(host))
-        return HostCheck(application, settings.console.names) if settings.console.names or private else application
+        """Puts the host check in front of an application if host names are set."""
+        names = self._parts.settings.console.names
+        return HostCheck(application, OwnNames(names)) if names else application
 
     async def stop(self) -> None:
         """Stops the lists that the console is sending; the sent part stays sent."""

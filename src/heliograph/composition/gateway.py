@@ -209,7 +209,7 @@ class Gateway:
         )
         self._encryption.start()
         self._start_guard()
-        await listening.open(api, self._watching)
+        await listening.open(api, self._watching, dev=self._dev)
         await self._open_smpp(listening, composer, sending)
         self._journal.log("info", "ready", url=self.url)
 

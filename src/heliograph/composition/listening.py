@@ -1,15 +1,17 @@
 """The part of the composition root that listens: HTTP, HTTPS and health, each on its address."""
 
 import errno
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heliograph.app.ports import Journal
 from heliograph.composition.watching import LocalAnswers, Watching
 from heliograph.config import Settings, parse_address
+from heliograph.http.asgi import Asgi, Headers
 from heliograph.http.server import Server
 from heliograph.net.clients import Clients, Shares
 from heliograph.net.handshakes import most_handshakes
+from heliograph.net.proxies import is_loopback
 from heliograph.net.tls import Tls
 
 if TYPE_CHECKING:
@@ -30,8 +32,11 @@ class Listening:
         """Other parts to reload; each returns "" on success, or the problem."""
         self.certificate = _certificate(settings, journal)
 
-    async def open(self, api: "Api", watching: Watching) -> None:
-        """Starts to serve. Raises OSError; its `filename` is the address where that is in use."""
+    async def open(self, api: "Api", watching: Watching, *, dev: bool) -> None:
+        """Starts to serve. Raises OSError; its `filename` is the address where that is in use.
+
+        A development run (`dev`) on loopback checks the `Host` of each request, because its passwords are public.
+        """
         from heliograph.adapters.system.resources import most_connections
         from heliograph.api.serve import serve, serve_health
 
@@ -48,6 +53,10 @@ class Listening:
         clients = Clients(shares, api.note_turned_away)
         if http.health_listen:
             self._health = await _at(http.health_listen, serve_health(api, *parse_address(http.health_listen)))
+        around, choose = watching.around, watching.choose
+        host = parse_address(http.listen)[0]
+        if dev and (host == "localhost" or is_loopback(host)):
+            around, choose = _by_own_name(around, choose, self._settings.console.names)
         secure = [] if self.tls is None else [(http.tls_listen, self.tls)]
         for listen, tls in ((http.listen, None), *secure):
             host, port = parse_address(listen)
@@ -58,8 +67,8 @@ class Listening:
                     host,
                     port,
                     trusted_proxies=http.trusted_proxies,
-                    around=watching.around,
-                    choose=watching.choose,
+                    around=around,
+                    choose=choose,
                     tls=tls,
                     clients=clients,
                 ),
@@ -113,6 +122,20 @@ def _certificate(settings: Settings, journal: Journal) -> "RenewableCertificate 
 
     files = files_of(settings)
     return None if files is None else RenewableCertificate(files, settings.http.hsts_days, journal)
+
+
+def _by_own_name(
+    around: Callable[[Asgi], Asgi] | None, choose: Callable[[Headers], bool] | None, names: Sequence[str]
+) -> tuple[Callable[[Asgi], Asgi], Callable[[Headers], bool]]:
+    """Returns `around` and `choose` of `serve` with the host check in front. Sends with a foreign name do not take the
+    short cut, so that the check sees them."""
+    from heliograph.admin_api.checks import HostCheck, OwnNames
+
+    own = OwnNames(names)
+    return (
+        lambda application: HostCheck(application if around is None else around(application), own),
+        lambda headers: not own.allow(headers) or (choose is not None and choose(headers)),
+    )
 
 
 async def _at(address: str, starting: Awaitable[Server]) -> Server:

@@ -75,11 +75,11 @@ async def read_body(receive: Receive, most: int) -> bytes:
             return bytes(body)
 
 
-def asked_host(scope: Scope) -> str:
+def asked_host(headers: Headers) -> str:
     """Returns the host in the request, in lower case, without port or trailing dot, for example `sms.example.com`.
     Empty if the request has no host.
     """
-    text = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+    text = next((value for name, value in headers if name == b"host"), b"").decode("latin-1")
     bare = text.rpartition("]")[0].removeprefix("[") if text.startswith("[") else text.partition(":")[0]
     return bare.lower().removesuffix(".")
 

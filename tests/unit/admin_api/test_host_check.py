@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.admin_api.checks import HostCheck
+from heliograph.admin_api.checks import HostCheck, OwnNames
 from heliograph.http.asgi import Event, Receive, Scope, Send, respond
 
 NAMES = ("sms.example.com", "SMS2.example.com.")
@@ -25,7 +25,7 @@ async def status(host: str | None, names: tuple[str, ...] = NAMES) -> int:
 
     headers = [] if host is None else [(b"host", host.encode())]
     scope: dict[str, Any] = {"type": "http", "path": "/console", "method": "GET", "headers": headers}
-    await HostCheck(inside, names)(scope, receive, send)
+    await HostCheck(inside, OwnNames(names))(scope, receive, send)
     return int(sent[0]["status"])
 
 

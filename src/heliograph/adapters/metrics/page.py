@@ -66,7 +66,7 @@ class MetricsPage:
     def _allows(self, client: tuple[str, int] | None, scope: Scope) -> bool:
         if client is None or not is_within(client[0], self._networks):
             return False
-        return not is_within(client[0], _LOOPBACK) or is_own_name(asked_host(scope))
+        return not is_within(client[0], _LOOPBACK) or is_own_name(asked_host(scope["headers"]))
 
 
 async def _answer(send: Send, scope: Scope, status: int, headers: Headers, body: bytes) -> None:
